@@ -1,4 +1,4 @@
-"""Identifiers and their string forms (hadoop-wire 4.2).
+"""Identifiers and their string forms as Hadoop prints them.
 
 Every identifier is a frozen value that sorts in creation order, so that it can end any sort key.
 """

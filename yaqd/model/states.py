@@ -1,4 +1,4 @@
-"""States and codes that travel on the wire, with Hadoop's numbers (hadoop-wire 4.3, 4.7, 6.5)."""
+"""States and codes that travel on the wire, with Hadoop's numbers (yarn_protos, ContainerExitStatus)."""
 
 from enum import IntEnum
 

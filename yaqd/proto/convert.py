@@ -53,7 +53,7 @@ def node_id_pb(value: NodeId) -> pb.NodeId:
 
 
 def resource(message: pb.Resource) -> Resource:
-    """`memory` and `virtual_cores` are authoritative; further types come from the map (hadoop-wire 4.3)."""
+    """`memory` and `virtual_cores` are authoritative; further types come from the map."""
     if not message.resource_value_map:
         return Resource(message.memory, message.virtual_cores)
     extras = {e.key: e.value for e in message.resource_value_map if e.key not in (_MEMORY, _VCORES)}

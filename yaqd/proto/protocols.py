@@ -1,4 +1,4 @@
-"""The protocols as data: who serves what, under which name, with which messages (hadoop-wire 1.5, 4.1).
+"""The protocols as data: who serves what, under which name, with which messages.
 
 A `Method` is all that a client needs to call and a server needs to dispatch; its type parameters carry the
 messages to the type checker. Method names are the wire's spelling.
@@ -156,7 +156,7 @@ class ApplicationMasterProtocol:
 
 
 class DistributedSchedulingAMProtocol:
-    """NodeManager's scheduler proxy to ResourceManager, port 8030, authenticated by AMRMToken (hadoop-wire 14)."""
+    """NodeManager's scheduler proxy to ResourceManager, port 8030, authenticated by AMRMToken."""
 
     NAME: Final = "org.apache.hadoop.yarn.server.api.DistributedSchedulingAMProtocolPB"
     registerApplicationMasterForDistributedScheduling: Final = Method(
