@@ -1,0 +1,16 @@
+"""Hadoop XML configuration: defaults, site files, variables, final, XInclude, typed getters."""
+
+from yaqd.config.configuration import Configuration, Origin
+from yaqd.config.errors import ConfigError
+from yaqd.config.shipped import shipped_dir
+from yaqd.config.xmlfile import Property, read_properties, write_properties
+
+__all__ = [
+    "ConfigError",
+    "Configuration",
+    "Origin",
+    "Property",
+    "read_properties",
+    "shipped_dir",
+    "write_properties",
+]

@@ -1,0 +1,283 @@
+"""What a daemon, a client or a task was told: defaults, site files and `-D` settings as one read-only view.
+
+Layers, later ones win: the shipped defaults, `<resource>-site.xml` of the configuration folder in the order asked for,
+extra files (a job's own), `-D` settings. A property that a file marks final keeps its value against later files, and
+refuses a `-D`.
+Every typed getter that meets a bad value raises a ConfigError which names key, value, file, line and the remedy.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from yaqd.config import values
+from yaqd.config.deprecated import current_name
+from yaqd.config.errors import ConfigError
+from yaqd.config.shipped import is_pattern, shipped_dir, shipped_properties
+from yaqd.config.variables import VariableLoop, substitute
+from yaqd.config.xmlfile import Property, read_properties, write_properties
+
+DEFAULT_RESOURCES = ("core", "yarn", "mapred", "hdfs")
+CAPACITY_SCHEDULER_FILE = "capacity-scheduler.xml"
+COMMAND_LINE = "-D"
+PROGRAM = "set by the program"
+
+_Value = TypeVar("_Value")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from: a file and line, or (file None) the command line or the program."""
+
+    source: str
+    file: Path | None = None
+    line: int | None = None
+    is_default: bool = False
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.source
+        return f"{self.file}:{self.line}" if self.line is not None else str(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    raw: str
+    origin: Origin
+    is_final: bool = False
+
+
+class Configuration:
+    """Immutable; `with_overrides` makes a changed copy. Values are read by Hadoop's key names."""
+
+    def __init__(self, entries: Mapping[str, _Entry], conf_dir: Path | None, environ: Mapping[str, str]) -> None:
+        self._entries = dict(entries)
+        self._environ = environ
+        self._replaced: dict[str, str] = {}
+        #: The folder that the site files came from, if any.
+        self.conf_dir = conf_dir
+
+    @classmethod
+    def load(
+        cls,
+        conf_dir: Path | None = None,
+        *,
+        overrides: Mapping[str, str] | None = None,
+        resources: Sequence[str] = DEFAULT_RESOURCES,
+        extra_files: Sequence[Path] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Reads the layers. `conf_dir` defaults to $HADOOP_CONF_DIR; without either, the shipped defaults alone."""
+        environ = os.environ if environ is None else environ
+        folder = _folder(conf_dir, environ)
+        entries: dict[str, _Entry] = {}
+        _add(entries, (found for found in shipped_properties() if not is_pattern(found.name)), is_default=True)
+        sites = [folder / f"{resource}-site.xml" for resource in resources] if folder is not None else []
+        for site in sites:
+            if site.exists():
+                _add(entries, read_properties(site))
+        for file in extra_files:
+            _add(entries, read_properties(file))
+        for key, value in (overrides or {}).items():
+            _override(entries, key, value)
+        return cls(entries, folder, environ)
+
+    def capacity_scheduler(self) -> "Configuration":
+        """This configuration with `capacity-scheduler.xml` on top, read afresh (a queue refresh calls it again).
+
+        The shipped queues count when the folder has no such file. `-D` settings stay on top.
+        """
+        own = self.conf_dir / CAPACITY_SCHEDULER_FILE if self.conf_dir is not None else None
+        is_shipped = own is None or not own.exists()
+        properties = read_properties(shipped_dir() / CAPACITY_SCHEDULER_FILE if own is None or is_shipped else own)
+        entries = dict(self._entries)
+        _add(entries, properties, is_default=is_shipped)
+        kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
+        return Configuration({**entries, **kept}, self.conf_dir, self._environ)
+
+    def with_overrides(self, overrides: Mapping[str, str]) -> "Configuration":
+        """A copy with these values on top, final ones included: the program's own settings, not a user's."""
+        added = {current_name(key): _Entry(value, Origin(PROGRAM)) for key, value in overrides.items()}
+        return Configuration({**self._entries, **added}, self.conf_dir, self._environ)
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The value with its variables replaced; `default` when nothing sets the key."""
+        key = current_name(key)
+        replaced = self._replaced.get(key)
+        if replaced is not None:
+            return replaced
+        entry = self._entries.get(key)
+        if entry is None:
+            return default
+        try:
+            text = substitute(entry.raw, self._raw, self._environ, (key,))
+        except VariableLoop as loop:
+            raise self._error(key, entry.raw, f"its variables go in a circle ({loop})", "break the circle") from None
+        except ValueError as error:
+            raise self._error(key, entry.raw, str(error), None) from None
+        self._replaced[key] = text
+        return text
+
+    def require(self, key: str) -> str:
+        """The value, trimmed; ConfigError when it is missing or empty."""
+        return self._typed(key, None, str)
+
+    def get_int(
+        self, key: str, default: int | None = None, *, minimum: int | None = None, maximum: int | None = None
+    ) -> int:
+        return self._within(key, self._typed(key, default, values.parse_int), minimum, maximum)
+
+    def get_float(
+        self, key: str, default: float | None = None, *, minimum: float | None = None, maximum: float | None = None
+    ) -> float:
+        return self._within(key, self._typed(key, default, values.parse_float), minimum, maximum)
+
+    def get_bool(self, key: str, default: bool | None = None) -> bool:
+        return self._typed(key, default, values.parse_bool)
+
+    def get_list(self, key: str, default: Sequence[str] | None = None) -> list[str]:
+        """Comma-separated words; an unset key without a default is the empty list."""
+        text = self.get(key)
+        if text is None:
+            return list(default or ())
+        return values.parse_list(text)
+
+    def get_duration_ms(
+        self, key: str, default: int | None = None, *, unit: str | None = None, minimum: int | None = None
+    ) -> int:
+        """Milliseconds. A bare number counts in `unit`, by default what the key's name says (`-secs`), else ms."""
+        bare = unit or values.bare_duration_unit(key)
+        found = self._typed(key, default, lambda text: values.parse_duration_ms(text, bare))
+        return self._within(key, found, minimum, None)
+
+    def get_size_bytes(self, key: str, default: int | None = None, *, minimum: int | None = None) -> int:
+        return self._within(key, self._typed(key, default, values.parse_size_bytes), minimum, None)
+
+    def get_address(self, key: str) -> tuple[str, int]:
+        """(host, port); port 0 means any free one."""
+        return self._typed(key, None, values.parse_address)
+
+    def get_choice(self, key: str, choices: Iterable[str], default: str | None = None) -> str:
+        """One of the words, whatever its case, in the spelling of `choices`."""
+        by_lower = {choice.lower(): choice for choice in choices}
+
+        def parse(text: str) -> str:
+            if text.lower() not in by_lower:
+                raise ValueError(f"not one of {', '.join(by_lower.values())}")
+            return by_lower[text.lower()]
+
+        return self._typed(key, default, parse)
+
+    def error(self, key: str, problem: str, remedy: str | None = None) -> ConfigError:
+        """A ConfigError about this key's present value, for checks that its reader makes itself."""
+        return self._error(current_name(key), self.get(key), problem, remedy)
+
+    # Looking at it ----------------------------------------------------------------------------------------------------
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """All keys in order with their replaced values."""
+        for key in sorted(self._entries):
+            value = self.get(key)
+            if value is not None:
+                yield key, value
+
+    def origin(self, key: str) -> Origin | None:
+        entry = self._entries.get(current_name(key))
+        return entry.origin if entry else None
+
+    def raw(self, key: str) -> str | None:
+        """The value as written, variables not replaced."""
+        return self._raw(current_name(key))
+
+    def changed_keys(self) -> list[str]:
+        """The keys that something above the shipped defaults sets, in order."""
+        return sorted(key for key, entry in self._entries.items() if not entry.origin.is_default)
+
+    def write_xml(self, path: Path, keys: Iterable[str] | None = None) -> None:
+        """Writes the named keys (by default the changed ones), as written, to a file that `load` and Hadoop read."""
+        chosen = self.changed_keys() if keys is None else [current_name(key) for key in keys]
+        write_properties(path, [(key, self._entries[key].raw, "") for key in chosen if key in self._entries])
+
+    def __contains__(self, key: str) -> bool:
+        return current_name(key) in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    # Inside -----------------------------------------------------------------------------------------------------------
+
+    def _raw(self, key: str) -> str | None:
+        entry = self._entries.get(key)
+        return entry.raw if entry else None
+
+    def _typed(self, key: str, default: _Value | None, parse: Callable[[str], _Value]) -> _Value:
+        text = (self.get(key) or "").strip()
+        if not text:
+            if default is None:
+                raise self._error(current_name(key), None, "is not set", "give it a value in a site file or with -D")
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self._error(current_name(key), text, str(error), None) from None
+
+    def _within(self, key: str, number: _Value, minimum: float | None, maximum: float | None) -> _Value:
+        if minimum is not None and number < minimum:  # type: ignore[operator]
+            raise self.error(key, f"less than {minimum}", f"give {minimum} or more")
+        if maximum is not None and number > maximum:  # type: ignore[operator]
+            raise self.error(key, f"more than {maximum}", f"give {maximum} or less")
+        return number
+
+    def _error(self, key: str, value: str | None, problem: str, remedy: str | None) -> ConfigError:
+        origin = self.origin(key)
+        if origin is None:
+            return ConfigError(problem, key=key, value=value, remedy=remedy)
+        source = None if origin.file is not None else origin.source
+        return ConfigError(
+            problem, key=key, value=value, file=origin.file, line=origin.line, source=source, remedy=remedy
+        )
+
+
+def _folder(conf_dir: Path | None, environ: Mapping[str, str]) -> Path | None:
+    named = str(conf_dir) if conf_dir is not None else environ.get("HADOOP_CONF_DIR", "")
+    if not named:
+        return None
+    folder = Path(named)
+    if not folder.is_dir():
+        source = None if conf_dir is not None else "HADOOP_CONF_DIR"
+        raise ConfigError(f"no configuration folder {folder}", source=source, remedy="create it or name another")
+    return folder
+
+
+def _add(entries: dict[str, _Entry], properties: Iterable[Property], is_default: bool = False) -> None:
+    for found in properties:
+        if found.value is None:
+            continue
+        name = current_name(found.name)
+        present = entries.get(name)
+        if present is not None and present.is_final:
+            if present.raw != found.value:
+                log.warning("%s:%s: %s is final in %s; ignored", found.file, found.line, name, present.origin)
+            continue
+        origin = Origin("file", found.file, found.line, is_default)
+        entries[name] = _Entry(found.value, origin, found.is_final)
+
+
+def _override(entries: dict[str, _Entry], key: str, value: str) -> None:
+    name = current_name(key)
+    present = entries.get(name)
+    if present is not None and present.is_final and present.raw != value:
+        raise ConfigError(
+            f"is final in {present.origin}", key=name, value=value, source=COMMAND_LINE, remedy="leave it out"
+        )
+    entries[name] = _Entry(value, Origin(COMMAND_LINE))
+
+
+def _is_above_files(entry: _Entry) -> bool:
+    return entry.origin.file is None
