@@ -1,0 +1,90 @@
+"""What a job is before it runs: vertices of equal tasks, edges that carry data between them.
+
+A MapReduce job is two vertices and one edge, a map-only job or a set of commands one vertex. Everything the
+machine needs to decide is here as values; what a task does (its script, its split) is not its business.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from yaqd.model import Resource
+
+
+class TaskId(NamedTuple):
+    vertex: int
+    index: int
+
+
+class AttemptId(NamedTuple):
+    vertex: int
+    index: int
+    #: 0, 1, 2, ... over all attempts of the task, whatever became of them
+    number: int
+
+    @property
+    def task(self) -> TaskId:
+        return TaskId(self.vertex, self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class VertexSpec:
+    name: str
+    tasks: int
+    #: of one container
+    resource: Resource
+    #: of its asks; unique within the job and smaller for vertices that others wait for (smaller is served first)
+    priority: int
+    #: failed attempts of one task that fail the job (killed ones do not count)
+    max_attempts: int = 4
+    #: an attempt without a sign of progress for so long is failed; 0 never
+    timeout_s: float = 600.0
+    #: its containers run a task process that asks for one task after another
+    reusable: bool = True
+    #: hosts that hold a task's input, by task index; empty when there are none to prefer
+    hosts: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSpec:
+    """Every task of `target` reads a part of what every task of `source` leaves on its node."""
+
+    source: int
+    target: int
+    #: share of finished source tasks from which target tasks may start, 0..1
+    slow_start: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that belong to the job as a whole."""
+
+    #: failed attempts on one node until nothing more is started there (mapreduce.job.maxtaskfailures.per.tracker)
+    node_failures: int = 3
+    #: share of the cluster's nodes that may be avoided at a time
+    blacklist_share: float = 0.33
+    #: an idle container with work only in sight is given back after so long, seconds
+    idle_release_s: float = 2.0
+    #: share of the containers held that early target tasks may take while source tasks wait
+    ramp_up: float = 0.5
+    #: source tasks waiting without any container for so long take one from a target task, seconds
+    preempt_after_s: float = 1.0
+    #: reports of failed fetches that make one map output lost, when fewer reducers than that are running: all of them
+    fetch_failures: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DagSpec:
+    vertices: tuple[VertexSpec, ...]
+    edges: tuple[EdgeSpec, ...] = ()
+    limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        priorities = [v.priority for v in self.vertices]
+        if len(set(priorities)) != len(priorities):
+            raise ValueError(f"vertices share a priority: {priorities}")
+        for edge in self.edges:
+            if not 0 <= edge.source < edge.target < len(self.vertices):
+                raise ValueError(f"edge {edge.source} -> {edge.target} does not point forward")
+        for vertex in self.vertices:
+            if vertex.hosts and len(vertex.hosts) != vertex.tasks:
+                raise ValueError(f"vertex {vertex.name}: {len(vertex.hosts)} lists of hosts for {vertex.tasks} tasks")

@@ -1,0 +1,191 @@
+"""What can happen to a job, and what may follow from it.
+
+Events come from the ResourceManager's answers, the task processes' calls and the clock; decisions are carried
+out by the application master, in order. Container ids and hosts are plain strings here: the core compares
+them and nothing else.
+"""
+
+from dataclasses import dataclass
+
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.states import JobState
+from yaqd.model import Resource
+
+# ---- events
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAllocated:
+    container: str
+    #: host and port of its node
+    node: str
+    host: str
+    resource: Resource
+    #: that of the ask it answers: tells the vertex
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCompleted:
+    container: str
+    #: YARN's: 0..255 the process's own, negative ones say who ended it
+    exit_status: int
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """The node refused the container or could not be reached."""
+
+    container: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequested:
+    """The process in a container asks what to do."""
+
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReported:
+    attempt: AttemptId
+    #: 0..1
+    progress: float
+    #: False: the process lives, but its task has not moved since the last report
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSucceeded:
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    attempt: AttemptId
+    #: for the user: the error, its traceback, its split
+    error: str
+    #: no other attempt could fare better (the script does not import)
+    fatal: bool = False
+    #: the process survived and asks for another task
+    process_lives: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequested:
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class FetchFailed:
+    """A target attempt could not get the output of source attempts."""
+
+    reporter: AttemptId
+    sources: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLost:
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """What an allocate answer says about the cluster."""
+
+    headroom: Resource
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillRequested:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+Event = (
+    ContainerAllocated
+    | ContainerCompleted
+    | LaunchFailed
+    | TaskRequested
+    | AttemptReported
+    | AttemptSucceeded
+    | AttemptFailed
+    | CommitRequested
+    | FetchFailed
+    | NodeLost
+    | ClusterSeen
+    | KillRequested
+    | Tick
+)
+
+# ---- decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start the container's process; its first attempt is this one."""
+
+    container: str
+    node: str
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class GiveTask:
+    """Answer the container's request with this attempt (again, if it was given before)."""
+
+    container: str
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class GiveExit:
+    """Answer the container's request with: end."""
+
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Give a container back that was never started."""
+
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the container's process on its node."""
+
+    container: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCommit:
+    attempt: AttemptId
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blacklist:
+    """The hosts to avoid changed."""
+
+    additions: tuple[str, ...]
+    removals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    state: JobState
+    diagnostics: str
+
+
+Decision = Launch | GiveTask | GiveExit | Release | Stop | AnswerCommit | Blacklist | Finish

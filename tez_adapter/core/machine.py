@@ -1,0 +1,511 @@
+"""The job's state machine: events in, decisions out.
+
+`handle` is the only entry. It knows no clock, no socket and no file: times come with each event (seconds on any
+steady clock), and what it returns is for the application master to carry out in order. What the job still
+wants from the ResourceManager is not a decision but a view, `asks()`: absolute counts, as the allocate
+protocol wants them.
+
+Containers outlive attempts: a task process asks for its next task when one is done, and a container that came
+for a map may go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices
+first, and what the ResourceManager hands out beyond the need is released.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId, DagSpec
+from tez_adapter.core.nodes import HostFailures
+from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
+from tez_adapter.core.states import (
+    ATTEMPT_TABLE,
+    CONTAINER_TABLE,
+    TASK_TABLE,
+    AttemptEvent,
+    AttemptState,
+    ContainerEvent,
+    ContainerState,
+    JobState,
+    TaskEvent,
+    TaskState,
+    advance,
+)
+from yaqd.model import ANY_HOST, DEFAULT_RACK, ExitStatus, Resource
+
+#: ends that were not the task's fault, as MapReduce reads them
+_NOT_AT_FAULT = frozenset({ExitStatus.ABORTED, ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER})
+#: illegal pairs remembered for the log
+_ANOMALIES_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """So many containers still wanted: one row of the allocate request."""
+
+    priority: int
+    name: str
+    count: int
+    resource: Resource
+
+
+class JobMachine:
+    def __init__(self, spec: DagSpec) -> None:
+        self.spec = spec
+        self.state = JobState.RUNNING
+        self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
+        self.containers: dict[str, Container] = {}
+        #: illegal pairs of state and event, for the log; drained by the owner
+        self.anomalies: list[str] = []
+        self._hosts = HostFailures(spec.limits)
+        self._headroom: Resource | None = None
+        self._sources = [[e for e in spec.edges if e.target == i] for i in range(len(spec.vertices))]
+        self._targets = [[e for e in spec.edges if e.source == i] for i in range(len(spec.vertices))]
+        self._by_priority = {v.spec.priority: v for v in self.vertices}
+        self._idle: dict[str, None] = {}
+        self._out: list[ev.Decision] = []
+        self._now = 0.0
+        self._handlers: dict[type, Callable[..., None]] = {
+            ev.ContainerAllocated: self._on_allocated,
+            ev.ContainerCompleted: self._on_completed,
+            ev.LaunchFailed: self._on_launch_failed,
+            ev.TaskRequested: self._on_task_requested,
+            ev.AttemptReported: self._on_reported,
+            ev.AttemptSucceeded: self._on_succeeded,
+            ev.AttemptFailed: self._on_failed,
+            ev.CommitRequested: self._on_commit,
+            ev.FetchFailed: self._on_fetch_failed,
+            ev.NodeLost: self._on_node_lost,
+            ev.ClusterSeen: self._on_cluster,
+            ev.KillRequested: self._on_kill,
+            ev.Tick: self._on_tick,
+        }
+        self._open_ready()
+
+    # ---- the entry and the views
+
+    def handle(self, event: ev.Event, now: float) -> list[ev.Decision]:
+        self._now = now
+        self._out = []
+        if self.state is JobState.RUNNING:
+            self._handlers[type(event)](event)
+            if self._idle and self.state is JobState.RUNNING:
+                self._feed_idle()
+            self._finish_if_complete()
+        else:
+            self._after_the_end(event)
+        return self._out
+
+    def asks(self) -> list[Ask]:
+        """What is wanted now, every row of it, ordered by priority and name."""
+        rows: list[Ask] = []
+        if self.state is not JobState.RUNNING:
+            return rows
+        for vertex in self.vertices:
+            wanted = min(len(vertex.pending), self._room_for(vertex))
+            if not wanted:
+                continue
+            spec = vertex.spec
+            local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
+            for host, count in local:
+                rows.append(Ask(spec.priority, host, count, spec.resource))
+            if local:
+                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource))
+            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource))
+        return rows
+
+    def progress(self) -> float:
+        """0..1, every vertex weighing the same."""
+        if not self.vertices:
+            return 1.0
+        return sum(v.progress() for v in self.vertices) / len(self.vertices)
+
+    def attempt(self, attempt_id: AttemptId) -> Attempt | None:
+        vertex, index, number = attempt_id
+        if not 0 <= vertex < len(self.vertices) or not 0 <= index < len(self.vertices[vertex].tasks):
+            return None
+        attempts = self.vertices[vertex].tasks[index].attempts
+        return attempts[number] if 0 <= number < len(attempts) else None
+
+    def inputs(self, vertex: int) -> int:
+        """How many source tasks feed one task of the vertex."""
+        return sum(self.vertices[e.source].spec.tasks for e in self._sources[vertex])
+
+    # ---- containers
+
+    def _on_allocated(self, event: ev.ContainerAllocated) -> None:
+        first = self._by_priority.get(event.priority)
+        if event.container in self.containers or self._hosts.is_avoided(event.host) or first is None:
+            self._out.append(ev.Release(event.container))
+            return
+        vertex = self._vertex_for(event.resource, lambda _: True)
+        if vertex is None:
+            self._out.append(ev.Release(event.container))
+            return
+        container = Container(event.container, event.node, event.host, event.resource, vertex.spec.reusable)
+        self.containers[container.id] = container
+        attempt = self._assign(vertex, container)
+        self._out.append(ev.Launch(container.id, container.node, attempt.id))
+
+    def _vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
+        for vertex in self.vertices:
+            if vertex.pending and accept(vertex) and vertex.spec.resource.fits_in(room) and self._room_for(vertex) > 0:
+                return vertex
+        return None
+
+    def _room_for(self, vertex: Vertex) -> int:
+        """How many more of its tasks may start: early targets must not starve their sources."""
+        if not any(self.vertices[e.source].pending for e in self._sources[vertex.index]):
+            return vertex.spec.tasks
+        share = min(self._finished_share(e.source) for e in self._sources[vertex.index])
+        allowed = int(share * self.spec.limits.ramp_up * len(self.containers))
+        return max(0, allowed - len(vertex.running))
+
+    def _finished_share(self, index: int) -> float:
+        vertex = self.vertices[index]
+        return vertex.done / vertex.spec.tasks if vertex.spec.tasks else 1.0
+
+    def _assign(self, vertex: Vertex, container: Container) -> Attempt:
+        index = vertex.pending.take(container.host, vertex.failed_on)
+        assert index is not None
+        task = vertex.tasks[index]
+        self._move_task(task, TaskEvent.ASSIGNED)
+        attempt_id = AttemptId(vertex.index, index, len(task.attempts))
+        attempt = Attempt(attempt_id, container.id, container.node, container.host, self._now, self._now)
+        task.attempts.append(attempt)
+        vertex.running[attempt_id] = attempt
+        container.attempt = attempt
+        return attempt
+
+    def _on_task_requested(self, event: ev.TaskRequested) -> None:
+        container = self.containers.get(event.container)
+        if container is None or container.state is ContainerState.STOPPING:
+            self._out.append(ev.GiveExit(event.container))
+            return
+        if container.state is ContainerState.STARTING:
+            self._move_container(container, ContainerEvent.HEARD)
+        attempt = container.attempt
+        if attempt is not None:
+            if attempt.state is AttemptState.ASSIGNED:
+                self._move_attempt(attempt, AttemptEvent.FETCHED)
+                attempt.moved = self._now
+            self._out.append(ev.GiveTask(container.id, attempt.id))
+            return
+        if container.state is ContainerState.BUSY:
+            self._rest(container)
+
+    def _rest(self, container: Container) -> None:
+        self._move_container(container, ContainerEvent.ATTEMPT_ENDED)
+        container.idle_since = self._now
+        self._idle[container.id] = None
+
+    def _feed_idle(self) -> None:
+        for container_id in list(self._idle):
+            container = self.containers[container_id]
+            avoided = self._hosts.is_avoided(container.host)
+            vertex = None if avoided else self._vertex_for(container.resource, lambda v: v.spec.reusable)
+            if vertex is not None:
+                del self._idle[container_id]
+                attempt = self._assign(vertex, container)
+                self._move_container(container, ContainerEvent.TASK_GIVEN)
+                self._move_attempt(attempt, AttemptEvent.FETCHED)
+                self._out.append(ev.GiveTask(container_id, attempt.id))
+            elif avoided or not self._work_in_sight(container):
+                self._dismiss(container)
+
+    def _work_in_sight(self, container: Container) -> bool:
+        return any(
+            (not v.ready or v.pending) and v.spec.reusable and v.spec.resource.fits_in(container.resource)
+            for v in self.vertices
+        )
+
+    def _dismiss(self, container: Container) -> None:
+        """Its process is told to end when it asks (or asks again)."""
+        self._idle.pop(container.id, None)
+        self._move_container(container, ContainerEvent.STOP)
+        self._out.append(ev.GiveExit(container.id))
+
+    def _stop(self, container: Container, reason: str) -> None:
+        if container.state is not ContainerState.STOPPING:
+            self._idle.pop(container.id, None)
+            self._move_container(container, ContainerEvent.STOP)
+            self._out.append(ev.Stop(container.id, container.node, reason))
+
+    def _on_completed(self, event: ev.ContainerCompleted) -> None:
+        container = self.containers.pop(event.container, None)
+        if container is None:
+            return
+        self._idle.pop(container.id, None)
+        attempt = container.attempt
+        if attempt is None:
+            return
+        attempt.exit_status = event.exit_status
+        if event.exit_status in _NOT_AT_FAULT:
+            self._end_attempt(attempt, event.diagnostics, at_fault=False)
+        elif event.exit_status == ExitStatus.SUCCESS and not container.reusable:
+            self._succeed(attempt)
+        else:
+            self._end_attempt(attempt, _exit_text(container, event), at_fault=True)
+
+    def _on_launch_failed(self, event: ev.LaunchFailed) -> None:
+        container = self.containers.pop(event.container, None)
+        if container is None:
+            return
+        self._out.append(ev.Release(container.id))
+        if container.attempt is not None:
+            error = f"node {container.node} did not start container {container.id}: {event.reason}"
+            self._end_attempt(container.attempt, error, at_fault=True)
+
+    # ---- attempts
+
+    def _on_reported(self, event: ev.AttemptReported) -> None:
+        attempt = self.attempt(event.attempt)
+        if attempt is not None and attempt.live:
+            attempt.progress = min(1.0, max(0.0, event.progress))
+            if event.moved:
+                attempt.moved = self._now
+
+    def _on_commit(self, event: ev.CommitRequested) -> None:
+        attempt = self.attempt(event.attempt)
+        granted = attempt is not None and attempt.live and self._move_attempt(attempt, AttemptEvent.COMMIT)
+        self._out.append(ev.AnswerCommit(event.attempt, granted))
+
+    def _on_succeeded(self, event: ev.AttemptSucceeded) -> None:
+        attempt = self.attempt(event.attempt)
+        if attempt is None or not attempt.live:
+            self._anomaly(event, "attempt", attempt.state if attempt else "unknown")
+            return
+        self._succeed(attempt)
+
+    def _succeed(self, attempt: Attempt) -> None:
+        vertex, task = self._close_attempt(attempt, AttemptEvent.DONE)
+        attempt.progress = 1.0
+        if not self._move_task(task, TaskEvent.DONE):
+            return
+        task.fetch_failures = 0
+        vertex.done += 1
+        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, True))
+        self._open_ready()
+
+    def _on_failed(self, event: ev.AttemptFailed) -> None:
+        attempt = self.attempt(event.attempt)
+        if attempt is None or not attempt.live:
+            self._anomaly(event, "attempt", attempt.state if attempt else "unknown")
+            return
+        container = self.containers.get(attempt.container)
+        self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
+        if container is not None and not event.process_lives:
+            self._stop(container, "its process reported that it cannot go on")
+
+    def _end_attempt(self, attempt: Attempt, error: str, *, at_fault: bool, fatal: bool = False) -> None:
+        """A live attempt ends without success: its task tries again, or the job has failed."""
+        event = AttemptEvent.FAIL if at_fault else AttemptEvent.KILL
+        vertex, task = self._close_attempt(attempt, event)
+        attempt.error = error
+        if at_fault:
+            task.failures += 1
+            vertex.failed_on.setdefault(task.id.index, set()).add(attempt.host)
+            change = self._hosts.failed(attempt.host)
+            if change is not None:
+                self._out.append(change)
+        self._retry(vertex, task, attempt, TaskEvent.TRY_AGAIN, fatal=fatal)
+
+    def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
+        if fatal or task.failures >= vertex.spec.max_attempts:
+            self._move_task(task, TaskEvent.GIVE_UP)
+            times = f"{task.failures} time{'s' if task.failures != 1 else ''}"
+            where = f"{vertex.spec.name} task {task.id.index} failed {times}, last on {attempt.node}"
+            self._finish(JobState.FAILED, f"{where}: {attempt.error}")
+        elif self._move_task(task, event):
+            vertex.pending.add(task.id.index)
+
+    def _close_attempt(self, attempt: Attempt, event: AttemptEvent) -> tuple[Vertex, Task]:
+        vertex = self.vertices[attempt.id.vertex]
+        self._move_attempt(attempt, event)
+        attempt.finished = self._now
+        vertex.running.pop(attempt.id, None)
+        container = self.containers.get(attempt.container)
+        if container is not None and container.attempt is attempt:
+            container.attempt = None
+            if container.state is ContainerState.BUSY:
+                self._rest(container)
+        return vertex, vertex.tasks[attempt.id.index]
+
+    # ---- lost outputs, lost nodes
+
+    def _on_fetch_failed(self, event: ev.FetchFailed) -> None:
+        reporter = self.attempt(event.reporter)
+        if reporter is None or not reporter.live:
+            return
+        readers = len(self.vertices[reporter.id.vertex].running)
+        enough = max(1, min(self.spec.limits.fetch_failures, readers))
+        for source in event.sources:
+            attempt = self.attempt(source)
+            if attempt is None or attempt.state is not AttemptState.SUCCEEDED:
+                continue
+            task = self.vertices[source.vertex].tasks[source.index]
+            task.fetch_failures += 1
+            if task.fetch_failures >= enough and self.state is JobState.RUNNING:
+                attempt.error = f"its output on {attempt.node} could not be fetched ({task.fetch_failures} reports)"
+                task.failures += 1
+                self._lose_output(attempt, AttemptEvent.FAIL)
+
+    def _lose_output(self, attempt: Attempt, event: AttemptEvent) -> None:
+        vertex = self.vertices[attempt.id.vertex]
+        task = vertex.tasks[attempt.id.index]
+        if task.state is not TaskState.SUCCEEDED or not self._move_attempt(attempt, event):
+            return
+        vertex.done -= 1
+        task.fetch_failures = 0
+        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, False))
+        if event is AttemptEvent.FAIL:
+            vertex.failed_on.setdefault(task.id.index, set()).add(attempt.host)
+        self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
+
+    def _on_node_lost(self, event: ev.NodeLost) -> None:
+        for container in [c for c in self.containers.values() if c.node == event.node]:
+            del self.containers[container.id]
+            self._idle.pop(container.id, None)
+            if container.attempt is not None:
+                self._end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
+        for vertex in self.vertices:
+            if not any(not self.vertices[e.target].complete for e in self._targets[vertex.index]):
+                continue
+            for task in vertex.tasks:
+                last = task.last
+                if last is not None and task.state is TaskState.SUCCEEDED and last.node == event.node:
+                    last.error = f"node {event.node} was lost with its output"
+                    self._lose_output(last, AttemptEvent.KILL)
+
+    def _on_cluster(self, event: ev.ClusterSeen) -> None:
+        self._headroom = event.headroom
+        change = self._hosts.cluster_size(event.nodes)
+        if change is not None:
+            self._out.append(change)
+
+    # ---- time
+
+    def _on_tick(self, _: ev.Tick) -> None:
+        for attempt in list(self._live_attempts()):
+            timeout_s = self.vertices[attempt.id.vertex].spec.timeout_s
+            if timeout_s and self._now - attempt.moved > timeout_s and self.state is JobState.RUNNING:
+                container = self.containers.get(attempt.container)
+                if container is not None:
+                    self._stop(container, "its task hangs")
+                error = f"no progress for {timeout_s:g} s (mapreduce.task.timeout); its process was ended"
+                self._end_attempt(attempt, error, at_fault=True)
+        for container_id in list(self._idle):
+            container = self.containers[container_id]
+            if self._now - container.idle_since > self.spec.limits.idle_release_s:
+                self._dismiss(container)
+        for vertex in self.vertices:
+            self._rescue(vertex)
+
+    def _live_attempts(self) -> Iterator[Attempt]:
+        for vertex in self.vertices:
+            yield from vertex.running.values()
+
+    def _rescue(self, vertex: Vertex) -> None:
+        """Sources that wait with no room anywhere take a container from the target task with least progress."""
+        starved = bool(vertex.pending) and not vertex.running and self._headroom is not None
+        if not starved or self._headroom is None or vertex.spec.resource.fits_in(self._headroom):
+            vertex.starved_since = None
+            return
+        if vertex.starved_since is None:
+            vertex.starved_since = self._now
+        if self._now - vertex.starved_since < self.spec.limits.preempt_after_s:
+            return
+        targets = [a for e in self._targets[vertex.index] for a in self.vertices[e.target].running.values()]
+        if not targets:
+            return
+        victim = min(targets, key=lambda a: (a.progress, a.id))
+        vertex.starved_since = None
+        container = self.containers.get(victim.container)
+        if container is not None:
+            self._stop(container, f"{vertex.spec.name} tasks need its room")
+        self._end_attempt(victim, f"made room for {vertex.spec.name} tasks", at_fault=False)
+
+    # ---- the job
+
+    def _open_ready(self) -> None:
+        for vertex in self.vertices:
+            if vertex.ready or not all(
+                self._finished_share(e.source) >= e.slow_start for e in self._sources[vertex.index]
+            ):
+                continue
+            vertex.ready = True
+            for task in vertex.tasks:
+                if self._move_task(task, TaskEvent.READY):
+                    vertex.pending.add(task.id.index)
+
+    def _finish_if_complete(self) -> None:
+        if self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
+            self._finish(JobState.SUCCEEDED, "")
+
+    def _on_kill(self, event: ev.KillRequested) -> None:
+        self._finish(JobState.KILLED, event.reason)
+
+    def _finish(self, state: JobState, diagnostics: str) -> None:
+        if self.state is not JobState.RUNNING:
+            return
+        self.state = state
+        for attempt in list(self._live_attempts()):
+            self._move_attempt(attempt, AttemptEvent.KILL)
+            attempt.finished = self._now
+        for vertex in self.vertices:
+            vertex.running.clear()
+        for container in list(self.containers.values()):
+            container.attempt = None
+            if container.state is ContainerState.IDLE:
+                self._dismiss(container)
+            else:
+                self._stop(container, f"the job has {state.lower()}")
+        self._out.append(ev.Finish(state, diagnostics))
+
+    def _after_the_end(self, event: ev.Event) -> None:
+        match event:
+            case ev.ContainerAllocated():
+                self._out.append(ev.Release(event.container))
+            case ev.ContainerCompleted():
+                self.containers.pop(event.container, None)
+            case ev.TaskRequested():
+                self._out.append(ev.GiveExit(event.container))
+            case ev.CommitRequested():
+                self._out.append(ev.AnswerCommit(event.attempt, False))
+            case _:
+                pass
+
+    # ---- the tables
+
+    def _move_task(self, task: Task, event: TaskEvent) -> bool:
+        after = advance(TASK_TABLE, task.state, event)
+        if after is None:
+            self._anomaly(event, f"task {task.id}", task.state)
+            return False
+        task.state = after
+        return True
+
+    def _move_attempt(self, attempt: Attempt, event: AttemptEvent) -> bool:
+        after = advance(ATTEMPT_TABLE, attempt.state, event)
+        if after is None:
+            self._anomaly(event, f"attempt {attempt.id}", attempt.state)
+            return False
+        attempt.state = after
+        return True
+
+    def _move_container(self, container: Container, event: ContainerEvent) -> bool:
+        after = advance(CONTAINER_TABLE, container.state, event)
+        if after is None:
+            self._anomaly(event, f"container {container.id}", container.state)
+            return False
+        container.state = after
+        return True
+
+    def _anomaly(self, event: object, subject: str, state: str) -> None:
+        if len(self.anomalies) < _ANOMALIES_MAX:
+            self.anomalies.append(f"{event} does not apply to {subject} in state {state}")
+
+
+def _exit_text(container: Container, event: ev.ContainerCompleted) -> str:
+    how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
+    more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
+    return f"container {container.id} ended {how}{more}"

@@ -1,0 +1,98 @@
+"""What the machine remembers of tasks, attempts, containers and vertices. Only the machine writes here."""
+
+from dataclasses import dataclass, field
+
+from tez_adapter.core.dag import AttemptId, TaskId, VertexSpec
+from tez_adapter.core.pending import PendingTasks
+from tez_adapter.core.states import AttemptState, ContainerState, TaskState
+from yaqd.model import Resource
+
+
+@dataclass(slots=True)
+class Attempt:
+    id: AttemptId
+    container: str
+    node: str
+    host: str
+    #: seconds on the caller's clock
+    started: float
+    #: when its task last moved; its time-out counts from here
+    moved: float
+    state: AttemptState = AttemptState.ASSIGNED
+    progress: float = 0.0
+    finished: float | None = None
+    #: for a finished command its exit status, else None
+    exit_status: int | None = None
+    error: str = ""
+
+    @property
+    def live(self) -> bool:
+        return self.state in (AttemptState.ASSIGNED, AttemptState.RUNNING, AttemptState.COMMITTING)
+
+
+@dataclass(slots=True)
+class Task:
+    id: TaskId
+    state: TaskState = TaskState.WAITING
+    attempts: list[Attempt] = field(default_factory=list)
+    #: attempts that count against the vertex's max_attempts
+    failures: int = 0
+    #: reports of failed fetches of the present output
+    fetch_failures: int = 0
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+
+@dataclass(slots=True)
+class Container:
+    id: str
+    node: str
+    host: str
+    resource: Resource
+    #: started for a vertex whose processes ask for more than one task
+    reusable: bool
+    state: ContainerState = ContainerState.STARTING
+    attempt: Attempt | None = None
+    idle_since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One entry of a vertex's list of outputs, in the order they came and went."""
+
+    attempt: AttemptId
+    node: str
+    host: str
+    #: False: an output announced before is gone
+    available: bool
+
+
+class Vertex:
+    def __init__(self, index: int, spec: VertexSpec) -> None:
+        self.index = index
+        self.spec = spec
+        self.tasks = [Task(TaskId(index, i)) for i in range(spec.tasks)]
+        self.pending = PendingTasks(spec.hosts)
+        #: tasks that are SUCCEEDED
+        self.done = 0
+        #: attempts alive now
+        self.running: dict[AttemptId, Attempt] = {}
+        #: its tasks left WAITING
+        self.ready = False
+        #: hosts where a task failed, by task index
+        self.failed_on: dict[int, set[str]] = {}
+        self.completions: list[Completion] = []
+        #: since when it has waited without any container; None while it need not
+        self.starved_since: float | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.done == self.spec.tasks
+
+    def progress(self) -> float:
+        """0..1 over all tasks."""
+        if not self.spec.tasks:
+            return 1.0
+        return (self.done + sum(a.progress for a in self.running.values())) / self.spec.tasks

@@ -1,0 +1,29 @@
+"""The two services of a job manager as method tables: one for its tasks, one for its client."""
+
+from typing import Final
+
+from yaqd.proto import job_pb2 as pb
+from yaqd.proto.protocols import Method
+
+
+class TaskUmbilicalProtocol:
+    """Task process to job manager, authenticated by the job token."""
+
+    NAME: Final = "yaqd.job.TaskUmbilicalProtocol"
+    getTask: Final = Method(NAME, "getTask", pb.GetTaskRequest, pb.GetTaskResponse)
+    statusUpdate: Final = Method(NAME, "statusUpdate", pb.StatusUpdateRequest, pb.StatusUpdateResponse)
+    taskDone: Final = Method(NAME, "taskDone", pb.TaskDoneRequest, pb.TaskDoneResponse)
+    taskFailed: Final = Method(NAME, "taskFailed", pb.TaskFailedRequest, pb.TaskFailedResponse)
+    canCommit: Final = Method(NAME, "canCommit", pb.CanCommitRequest, pb.CanCommitResponse)
+    getMapCompletionEvents: Final = Method(
+        NAME, "getMapCompletionEvents", pb.GetMapCompletionEventsRequest, pb.GetMapCompletionEventsResponse
+    )
+    fetchFailed: Final = Method(NAME, "fetchFailed", pb.FetchFailedRequest, pb.FetchFailedResponse)
+
+
+class JobClientProtocol:
+    """Whoever follows the job to its job manager."""
+
+    NAME: Final = "yaqd.job.JobClientProtocol"
+    getJobStatus: Final = Method(NAME, "getJobStatus", pb.GetJobStatusRequest, pb.GetJobStatusResponse)
+    killJob: Final = Method(NAME, "killJob", pb.KillJobRequest, pb.KillJobResponse)
