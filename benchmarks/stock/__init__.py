@@ -1,0 +1,1 @@
+"""Stock Hadoop on this machine: what tests compare with and benchmarks race against."""
