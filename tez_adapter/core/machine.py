@@ -458,7 +458,7 @@ class JobMachine:
             if container.state is ContainerState.IDLE:
                 self._dismiss(container)
             else:
-                self._stop(container, f"the job has {state.lower()}")
+                self._stop(container, f"the job is over: {state}")
         self._out.append(ev.Finish(state, diagnostics))
 
     def _after_the_end(self, event: ev.Event) -> None:

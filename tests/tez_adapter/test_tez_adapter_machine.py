@@ -1,0 +1,284 @@
+"""The job machine: scenarios, and random clusters that lie, lose and crash."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tez_invariants import validate
+from tez_random_cluster import RandomCluster
+
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
+from tez_adapter.core.machine import Ask, JobMachine
+from tez_adapter.core.states import AttemptState, JobState, TaskState
+from yaqd.model import Resource
+
+SMALL = Resource(1024, 1)
+
+
+def mapreduce(maps: int, reduces: int, *, slow_start: float = 0.05, **vertex: object) -> DagSpec:
+    return DagSpec(
+        (
+            VertexSpec("map", maps, SMALL, 10, **vertex),  # type: ignore[arg-type]
+            VertexSpec("reduce", reduces, SMALL, 20, **{k: v for k, v in vertex.items() if k != "hosts"}),  # type: ignore[arg-type]
+        ),
+        (EdgeSpec(0, 1, slow_start),),
+    )
+
+
+def commands(tasks: int) -> DagSpec:
+    return DagSpec((VertexSpec("command", tasks, SMALL, 10, max_attempts=1, timeout_s=0, reusable=False),))
+
+
+class Driver:
+    """Feeds events, checks the invariants after each."""
+
+    def __init__(self, spec: DagSpec) -> None:
+        self.machine = JobMachine(spec)
+        self.now = 0.0
+
+    def __call__(self, event: ev.Event) -> list[ev.Decision]:
+        out = self.machine.handle(event, self.now)
+        validate(self.machine)
+        return out
+
+    def allocate(self, name: str, host: str = "h1", priority: int = 10) -> list[ev.Decision]:
+        return self(ev.ContainerAllocated(name, f"{host}:1", host, SMALL, priority))
+
+
+def test_one_map_one_reduce_in_the_same_container() -> None:
+    drive = Driver(mapreduce(1, 1))
+    assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
+    m, r = AttemptId(0, 0, 0), AttemptId(1, 0, 0)
+    assert drive.allocate("c1") == [ev.Launch("c1", "h1:1", m)]
+    assert drive.machine.asks() == []
+    assert drive(ev.TaskRequested("c1")) == [ev.GiveTask("c1", m)]
+    # the same request again (the answer was lost) gets the same answer
+    assert drive(ev.TaskRequested("c1")) == [ev.GiveTask("c1", m)]
+    # the map's end makes the reduce ready, and the idle process gets it before any ask goes out
+    assert drive(ev.AttemptSucceeded(m)) == [ev.GiveTask("c1", r)]
+    assert drive(ev.TaskRequested("c1")) == [ev.GiveTask("c1", r)]
+    assert drive(ev.CommitRequested(r)) == [ev.AnswerCommit(r, True)]
+    assert drive(ev.AttemptSucceeded(r)) == [ev.GiveExit("c1"), ev.Finish(JobState.SUCCEEDED, "")]
+    assert drive.machine.anomalies == []
+
+
+def test_a_task_runs_where_its_input_is() -> None:
+    drive = Driver(mapreduce(3, 0, hosts=(("h1",), ("h2",), ("h2", "h3"))))
+    assert drive.machine.asks() == [
+        Ask(10, "h1", 1, SMALL),
+        Ask(10, "h2", 2, SMALL),
+        Ask(10, "h3", 1, SMALL),
+        Ask(10, "/default-rack", 3, SMALL),
+        Ask(10, "*", 3, SMALL),
+    ]
+    assert drive.allocate("c1", "h3") == [ev.Launch("c1", "h3:1", AttemptId(0, 2, 0))]
+    assert drive.allocate("c2", "h2") == [ev.Launch("c2", "h2:1", AttemptId(0, 1, 0))]
+    # nothing is left for h9's disks: the first in order, from afar
+    assert drive.allocate("c3", "h9") == [ev.Launch("c3", "h9:1", AttemptId(0, 0, 0))]
+    assert drive.allocate("c4", "h1") == [ev.Release("c4")]
+
+
+def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
+    drive = Driver(mapreduce(2, 1))
+    drive.allocate("c0")
+    for number in range(4):
+        attempt = AttemptId(0, 0, number)
+        name = f"c{number}"
+        if number:
+            drive.allocate(name)
+        drive(ev.TaskRequested(name))
+        if number == 0:
+            drive.allocate("other")
+        out = drive(ev.AttemptFailed(attempt, f"ValueError: {number}", process_lives=False))
+    assert out[-1] == ev.Finish(JobState.FAILED, "map task 0 failed 4 times, last on h1:1: ValueError: 3")
+    assert ev.Stop("other", "h1:1", "the job is over: FAILED") in out
+    assert drive.machine.asks() == []
+
+
+@pytest.mark.parametrize("status", [-100, -102, -108])
+def test_ends_that_are_not_the_tasks_fault_do_not_count(status: int) -> None:
+    drive = Driver(mapreduce(1, 0))
+    for number in range(10):
+        drive.allocate(f"c{number}")
+        drive(ev.ContainerCompleted(f"c{number}", status))
+    assert drive.machine.state is JobState.RUNNING
+    assert drive.machine.vertices[0].tasks[0].failures == 0
+    assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
+
+
+@pytest.mark.parametrize("status", [0, 1, 137, -103, -104, -1000])
+def test_a_container_that_ends_without_done_is_a_failure(status: int) -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c1"))
+    drive(ev.ContainerCompleted("c1", status, "tail of stderr"))
+    task = drive.machine.vertices[0].tasks[0]
+    assert (task.failures, task.state) == (1, TaskState.PENDING)
+    assert "tail of stderr" in task.attempts[0].error
+
+
+def test_commands_end_with_their_containers_and_are_not_tried_again() -> None:
+    drive = Driver(commands(2))
+    drive.allocate("c1")
+    drive.allocate("c2")
+    assert drive(ev.ContainerCompleted("c1", 0)) == []
+    out = drive(ev.ContainerCompleted("c2", 3, "no such file"))
+    assert isinstance(out[-1], ev.Finish) and out[-1].state is JobState.FAILED
+    assert [t.attempts[0].exit_status for t in drive.machine.vertices[0].tasks] == [0, 3]
+
+
+def test_reduces_start_slowly() -> None:
+    drive = Driver(mapreduce(4, 2, slow_start=0.5))
+    for i in range(4):
+        drive.allocate(f"c{i}")
+        drive(ev.TaskRequested(f"c{i}"))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0))) == []
+    assert drive.machine.asks() == []
+    # half of the maps are done: both idle processes get a reduce
+    out = drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
+    assert out == [ev.GiveTask("c0", AttemptId(1, 0, 0)), ev.GiveTask("c1", AttemptId(1, 1, 0))]
+
+
+def test_reduces_do_not_starve_maps_that_wait() -> None:
+    drive = Driver(mapreduce(100, 10, slow_start=0.0))
+    # no map is done: however many wait, none of the containers asked for is for a reduce
+    assert drive.machine.asks() == [Ask(10, "*", 100, SMALL)]
+    for i in range(8):
+        drive.allocate(f"c{i}")
+        drive(ev.TaskRequested(f"c{i}"))
+    for i in range(50):
+        attempt = drive.machine.containers[f"c{i % 8}"].attempt
+        assert attempt is not None and attempt.id.vertex == 0
+        drive(ev.AttemptSucceeded(attempt.id))
+    # half the maps are done: of 8 containers at most a quarter (ramp-up 0.5) may be asked for reduces
+    assert [a.count for a in drive.machine.asks() if a.priority == 20] == [2]
+
+
+def test_a_lost_map_output_is_made_again_and_announced() -> None:
+    drive = Driver(mapreduce(2, 1))
+    for i in range(2):
+        drive.allocate(f"c{i}", f"h{i}")
+        drive(ev.TaskRequested(f"c{i}"))
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
+    reduce_attempt = next(iter(drive.machine.vertices[1].running))
+    out = drive(ev.FetchFailed(reduce_attempt, (AttemptId(0, 0, 0),)))
+    # the one reducer there is cannot get it: that is enough, and the idle process makes it again
+    assert out == [] or isinstance(out[0], ev.GiveTask)
+    assert drive.machine.attempt(AttemptId(0, 0, 0)).state is AttemptState.FAILED  # type: ignore[union-attr]
+    assert [(c.attempt.index, c.available) for c in drive.machine.vertices[0].completions] == [
+        (0, True),
+        (1, True),
+        (0, False),
+    ]
+
+
+def test_a_lost_node_takes_its_outputs_along_while_somebody_needs_them() -> None:
+    drive = Driver(mapreduce(2, 1, slow_start=1.0))
+    for i in range(2):
+        drive.allocate(f"c{i}", f"h{i}")
+        drive(ev.TaskRequested(f"c{i}"))
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    drive(ev.NodeLost("h0:1"))
+    assert drive.machine.vertices[0].tasks[0].state is TaskState.PENDING
+    assert drive.machine.vertices[0].tasks[0].failures == 0
+    assert drive.machine.attempt(AttemptId(0, 0, 0)).state is AttemptState.KILLED  # type: ignore[union-attr]
+
+
+def test_a_hanging_task_is_failed_and_its_process_stopped() -> None:
+    drive = Driver(mapreduce(1, 0, timeout_s=10.0))
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c1"))
+    drive.now = 9.0
+    drive(ev.AttemptReported(AttemptId(0, 0, 0), 0.5, True))
+    drive.now = 18.0
+    # alive but not moving does not help
+    drive(ev.AttemptReported(AttemptId(0, 0, 0), 0.5, False))
+    assert drive(ev.Tick()) == []
+    drive.now = 19.1
+    assert drive(ev.Tick()) == [ev.Stop("c1", "h1:1", "its task hangs")]
+    assert drive.machine.vertices[0].tasks[0].failures == 1
+    # what it says later changes nothing
+    assert drive(ev.CommitRequested(AttemptId(0, 0, 0))) == [ev.AnswerCommit(AttemptId(0, 0, 0), False)]
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    assert drive.machine.vertices[0].done == 0
+
+
+def test_waiting_maps_take_the_room_of_a_reduce() -> None:
+    drive = Driver(mapreduce(1, 1))
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c1"))
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    drive(ev.TaskRequested("c1"))
+    drive(ev.ClusterSeen(Resource(0, 0), 1))
+    drive(ev.FetchFailed(AttemptId(1, 0, 0), (AttemptId(0, 0, 0),)))
+    assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
+    drive(ev.Tick())
+    drive.now = 1.5
+    assert drive(ev.Tick()) == [ev.Stop("c1", "h1:1", "map tasks need its room")]
+    assert drive.machine.vertices[1].tasks[0].failures == 0
+
+
+def test_a_bad_host_is_avoided_while_others_are_left() -> None:
+    drive = Driver(mapreduce(5, 0))
+    drive(ev.ClusterSeen(Resource(9000, 9), 4))
+    changes = []
+    for i in range(3):
+        drive.allocate(f"c{i}", "bad")
+        changes += drive(ev.ContainerCompleted(f"c{i}", 1))
+    assert changes == [ev.Blacklist(("bad",), ())]
+    assert drive.allocate("c9", "bad") == [ev.Release("c9")]
+    # the cluster shrinks to one node: there is no choice any more
+    assert drive(ev.ClusterSeen(Resource(9000, 9), 1)) == [ev.Blacklist((), ("bad",))]
+
+
+def test_kill_stops_everything() -> None:
+    drive = Driver(mapreduce(2, 1))
+    drive.allocate("c1")
+    assert drive(ev.KillRequested("by alice")) == [
+        ev.Stop("c1", "h1:1", "the job is over: KILLED"),
+        ev.Finish(JobState.KILLED, "by alice"),
+    ]
+    assert drive.allocate("late") == [ev.Release("late")]
+    assert drive(ev.TaskRequested("c1")) == [ev.GiveExit("c1")]
+
+
+def test_a_job_without_tasks_succeeds_at_the_first_event() -> None:
+    assert Driver(mapreduce(0, 0))(ev.Tick()) == [ev.Finish(JobState.SUCCEEDED, "")]
+
+
+def test_reduces_of_a_job_without_maps_still_write_their_empty_parts() -> None:
+    drive = Driver(mapreduce(0, 2))
+    assert drive.machine.asks() == [Ask(20, "*", 2, SMALL)]
+
+
+@given(seed=st.integers(0, 2**32), maps=st.integers(0, 12), reduces=st.integers(0, 5), slots=st.integers(1, 6))
+@settings(max_examples=150, deadline=None)
+def test_any_order_of_faults_keeps_the_invariants_and_ends(seed: int, maps: int, reduces: int, slots: int) -> None:
+    rng = random.Random(seed)
+    slow_start = rng.choice([0.0, 0.05, 0.5, 1.0])
+    hosts = tuple(tuple(rng.sample(["h0", "h1", "h2"], rng.randint(0, 2))) for _ in range(maps))
+    spec = mapreduce(maps, reduces, slow_start=slow_start, hosts=hosts, timeout_s=30.0)
+    cluster = RandomCluster(JobMachine(spec), rng, slots=slots, faults=200)
+    cluster.run_to_the_end()
+    machine = cluster.machine
+    assert machine.state in (JobState.SUCCEEDED, JobState.FAILED)
+    if machine.state is JobState.SUCCEEDED:
+        assert all(t.state is TaskState.SUCCEEDED for v in machine.vertices for t in v.tasks)
+    else:
+        assert any(t.failures == 4 for v in machine.vertices for t in v.tasks)
+    # each commit was granted to the attempt of its moment, and no process is left behind
+    assert not cluster.committed_twice
+    assert not cluster.processes
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_without_faults_every_task_runs_once(seed: int) -> None:
+    rng = random.Random(seed)
+    cluster = RandomCluster(JobMachine(mapreduce(7, 3)), rng, slots=3, faults=0)
+    cluster.run_to_the_end()
+    assert [len(t.attempts) for v in cluster.machine.vertices for t in v.tasks] == [1] * 10
+    assert cluster.machine.anomalies == []

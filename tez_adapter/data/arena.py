@@ -1,0 +1,96 @@
+"""A bounded buffer of pairs in columns: where a map task's output waits for its sort.
+
+The arrays are reserved at full size but their pages are only taken when first written, so a small task stays small; they
+are reused after each spill. Sorted output is gathered block by block, so that no second copy of the data is ever made.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from riffle_merger.format.columns import Columns, I64, common_width
+from riffle_merger.format.segment import BLOCK_BYTES, block_bounds
+
+#: What a pair costs beyond its bytes: two offsets here, then a sort word, an order entry and a partition number.
+RECORD_OVERHEAD_BYTES = 40
+
+
+class Arena:
+    """Pairs appended in batches until `memory_bytes` are used up."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self.memory_bytes = memory_bytes
+        capacity = memory_bytes // RECORD_OVERHEAD_BYTES + 1
+        self._keys = np.empty(memory_bytes, dtype=np.uint8)
+        self._values = np.empty(memory_bytes, dtype=np.uint8)
+        self._key_offsets = np.zeros(capacity + 1, dtype=np.int64)
+        self._value_offsets = np.zeros(capacity + 1, dtype=np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def used_bytes(self) -> int:
+        data = int(self._key_offsets[self._count] + self._value_offsets[self._count])
+        return data + self._count * RECORD_OVERHEAD_BYTES
+
+    def append(self, batch: Columns, start: int) -> int:
+        """Copy pairs from `start` on, as many as fit; the position of the first that did not."""
+        free = self.memory_bytes - self.used_bytes
+        stop = _fitting(batch, start, free)
+        if stop == start:
+            return start
+        self._copy(batch.keys, batch.key_offsets[start : stop + 1], self._keys, self._key_offsets)
+        self._copy(batch.values, batch.value_offsets[start : stop + 1], self._values, self._value_offsets)
+        self._count += stop - start
+        return stop
+
+    def columns(self) -> Columns:
+        """All pairs in order of arrival, as views that the next `clear` invalidates."""
+        key_offsets = self._key_offsets[: self._count + 1]
+        value_offsets = self._value_offsets[: self._count + 1]
+        return Columns(
+            self._keys[: int(key_offsets[-1])], key_offsets, self._values[: int(value_offsets[-1])], value_offsets
+        )
+
+    def clear(self) -> None:
+        self._count = 0
+
+    def _copy(self, data: np.ndarray, offsets: I64, into: np.ndarray, into_offsets: I64) -> None:
+        first, last = int(offsets[0]), int(offsets[-1])
+        base = int(into_offsets[self._count])
+        into[base : base + last - first] = data[first:last]
+        np.add(offsets[1:], base - first, out=into_offsets[self._count + 1 : self._count + len(offsets)])
+
+
+def gather_blocks(columns: Columns, order: I64, block_bytes: int = BLOCK_BYTES) -> Iterator[Columns]:
+    """The pairs in the given order, in blocks ready to be written."""
+    key_width, value_width = common_width(columns.key_offsets), common_width(columns.value_offsets)
+    if key_width is not None and value_width is not None:
+        sizes = np.broadcast_to(np.int64(key_width + value_width), len(order))
+    else:
+        sizes = (np.diff(columns.key_offsets) + np.diff(columns.value_offsets))[order]
+    for start, stop in block_bounds(sizes, block_bytes):
+        yield columns.take(order[start:stop])
+
+
+def _fitting(batch: Columns, start: int, free: int) -> int:
+    """The largest `stop` such that pairs `start` to `stop` cost at most `free` bytes."""
+
+    def cost(stop: int) -> int:
+        data = (batch.key_offsets[stop] - batch.key_offsets[start]) + (
+            batch.value_offsets[stop] - batch.value_offsets[start]
+        )
+        return int(data) + (stop - start) * RECORD_OVERHEAD_BYTES
+
+    low, high = start, len(batch)
+    if cost(high) <= free:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cost(middle) <= free:
+            low = middle
+        else:
+            high = middle - 1
+    return low

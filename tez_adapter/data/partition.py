@@ -1,0 +1,100 @@
+"""Which reducer gets a key. Fixed functions of the key's bytes, so that every process agrees (`hash()` would not)."""
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from riffle_merger.format.columns import I64, U8, common_width, item_list
+from tez_adapter.data.order import prefixes
+
+Partitions = npt.NDArray[np.int64]
+
+#: Keys of one width up to this are hashed a byte column at a time; longer or mixed ones key by key.
+_COLUMN_WIDTH_MAX = 16
+
+
+class Partitioner(Protocol):
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        """The partition, 0 to `partitions` - 1, of each key."""
+        ...
+
+
+class HashPartitioner:
+    """CRC-32 of the key, modulo the number of partitions."""
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        if partitions == 1:
+            return np.zeros(len(offsets) - 1, dtype=np.int64)
+        return (_crc32(data, offsets) % np.uint32(partitions)).astype(np.int64)
+
+
+class RangePartitioner:
+    """Total order: partition i holds the keys below boundary i that are not below boundary i - 1."""
+
+    def __init__(self, boundaries: Sequence[bytes]) -> None:
+        self.boundaries = list(boundaries)
+        if any(low > high for low, high in zip(self.boundaries, self.boundaries[1:], strict=False)):
+            raise ValueError("range boundaries must ascend")
+        words = [int.from_bytes(key[:8].ljust(8, b"\0"), "big") for key in self.boundaries]
+        self._words = np.array(words, dtype=np.uint64)
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        if len(self.boundaries) >= partitions:
+            raise ValueError(f"{len(self.boundaries)} boundaries make more than {partitions} partitions")
+        words = prefixes(data, offsets)
+        low = np.searchsorted(self._words, words, side="left").astype(np.int64)
+        high = np.searchsorted(self._words, words, side="right")
+        for i in np.flatnonzero(low != high).tolist():
+            low[i] = bisect_right(self.boundaries, data[offsets[i] : offsets[i + 1]].tobytes())
+        return low
+
+
+class KeyPartitioner:
+    """A user's function of one encoded key; `partition(key, partitions) -> int`."""
+
+    def __init__(self, function: Callable[[bytes, int], int]) -> None:
+        self._function = function
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        chosen = [self._function(key, partitions) for key in item_list(data, offsets)]
+        result = np.array(chosen, dtype=np.int64) if chosen else np.empty(0, dtype=np.int64)
+        if len(result) and (int(result.min()) < 0 or int(result.max()) >= partitions):
+            wrong = int(result.min()) if int(result.min()) < 0 else int(result.max())
+            raise ValueError(f"partition() returned {wrong}; with {partitions} reduces it must return 0 to {partitions - 1}")
+        return result
+
+
+def boundaries_from_sample(keys: Sequence[bytes], partitions: int) -> list[bytes]:
+    """`partitions` - 1 ascending boundaries that cut the sampled keys into equal parts; fewer where keys are few."""
+    ordered = sorted(keys)
+    if not ordered:
+        return []
+    cuts = [ordered[len(ordered) * i // partitions] for i in range(1, partitions)]
+    return list(dict.fromkeys(cuts))
+
+
+def _crc32(data: U8, offsets: I64) -> npt.NDArray[np.uint32]:
+    width = common_width(offsets)
+    if width is None or width > _COLUMN_WIDTH_MAX:
+        keys = item_list(data, offsets)
+        return np.fromiter(map(zlib.crc32, keys), dtype=np.uint32, count=len(keys))
+    count = len(offsets) - 1
+    rows = data[int(offsets[0]) : int(offsets[-1])].reshape(count, width)
+    crc = np.full(count, 0xFFFFFFFF, dtype=np.uint32)
+    for column in range(width):
+        crc = _CRC_TABLE[(crc & np.uint32(0xFF)) ^ rows[:, column]] ^ (crc >> np.uint32(8))
+    return crc ^ np.uint32(0xFFFFFFFF)
+
+
+def _crc_table() -> npt.NDArray[np.uint32]:
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, (table >> np.uint32(1)) ^ np.uint32(0xEDB88320), table >> np.uint32(1))
+    return table.astype(np.uint32)
+
+
+_CRC_TABLE = _crc_table()
