@@ -1,0 +1,110 @@
+"""A MapReduce job as a class: override `map`, and `combine`, `reduce`, `partition` where the job needs them.
+
+    class WordCount(Job):
+        def map(self, key, value):
+            for word in value.split():
+                yield word, 1
+
+        def reduce(self, key, values):
+            yield key, sum(values)
+
+        combine = reduce
+
+One object of the class lives in each task. The framework asks the class, not the object, what it overrides, and moves
+records untouched past what is not.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+from zlib import crc32
+
+from yaqd.mapreduce.counters import Counters
+from yaqd.mapreduce.serde import encode_key
+
+Pair = tuple[Any, Any]
+
+MAP: Final = "map"
+REDUCE: Final = "reduce"
+
+
+@dataclass(slots=True)
+class TaskContext:
+    """What a job may ask about the task it runs in: `self.task`."""
+
+    #: "map" or "reduce"
+    phase: str = MAP
+    #: number of the task within its phase
+    index: int = 0
+    #: try of this task, from 0
+    attempt: int = 0
+    #: partitions that map output is divided into; 0 for a job without reduce
+    partitions: int = 1
+    #: map: the file being read, as URI
+    input_path: str = ""
+    #: map: first byte of the split
+    input_start: int = 0
+    #: map: bytes of the split
+    input_length: int = 0
+    #: one line shown as the task's status; the job may set it
+    status: str = ""
+
+
+class Job:
+    """Base of all jobs. What is not overridden is the identity."""
+
+    #: shown by `yaq app list`; "" = the class's name
+    name: ClassVar[str] = ""
+    #: see `yaqd.mapreduce.formats`
+    input_format: ClassVar[str] = "text"
+    output_format: ClassVar[str] = "text"
+    #: reduce tasks unless the submission says another number; 0 = map output is the job's output
+    reduces: ClassVar[int] = 1
+    #: "hash", or "range" for a total order over all partitions, found by sampling the input
+    partitioner: ClassVar[str] = "hash"
+
+    overrides_map: ClassVar[bool] = False
+    overrides_combine: ClassVar[bool] = False
+    overrides_reduce: ClassVar[bool] = False
+    overrides_partition: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.overrides_map = cls.map is not Job.map
+        cls.overrides_combine = cls.combine is not Job.combine
+        cls.overrides_reduce = cls.reduce is not Job.reduce
+        cls.overrides_partition = cls.partition is not Job.partition
+
+    def __init__(
+        self,
+        params: Mapping[str, Any] | None = None,
+        counters: Counters | None = None,
+        task: TaskContext | None = None,
+    ) -> None:
+        """`params` holds values by attribute name, as `yaqd.mapreduce.parse_params` gives them."""
+        self.counters = counters if counters is not None else Counters()
+        self.task = task if task is not None else TaskContext()
+        self.__dict__.update(params or {})
+
+    def setup(self) -> None:
+        """Called once in each task before its first record; `self.task.phase` tells map from reduce."""
+
+    def map(self, key: Any, value: Any) -> Iterable[Pair]:
+        """Yield pairs for one input record."""
+        return ((key, value),)
+
+    def combine(self, key: Any, values: Iterator[Any]) -> Iterable[Pair]:
+        """Yield pairs that stand for these values of one key; may run any number of times, also never."""
+        return ((key, value) for value in values)
+
+    def reduce(self, key: Any, values: Iterator[Any]) -> Iterable[Pair]:
+        """Yield output pairs for one key and all its values; keys arrive sorted (see `yaqd.mapreduce.serde`)."""
+        return ((key, value) for value in values)
+
+    def partition(self, key: Any, partitions: int) -> int:
+        """The partition (0 to partitions - 1) that a key belongs to: CRC-32 of its encoding by default."""
+        return crc32(encode_key(key)) % partitions
+
+    def cleanup(self) -> Iterable[Pair] | None:
+        """Called once in each task after its last record; may yield the last pairs, as a map that sums in memory does."""
+        return None

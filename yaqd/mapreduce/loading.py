@@ -1,0 +1,112 @@
+"""From a script file to its one job class, with one clear line for each mistake on the way."""
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.formats import InputFormat, OutputKind
+from yaqd.mapreduce.job import Job
+
+#: packages whose frames a job's author need not see
+_OWN_PACKAGES: Final = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
+_OWN_ROOT: Final = Path(__file__).resolve().parents[2]
+_OWN_FOLDERS: Final = tuple(str(_OWN_ROOT / package) + "/" for package in _OWN_PACKAGES)
+_TRACEBACK_CHARS_MAX: Final = 8000
+
+#: methods with the arguments they are called with, after self
+_ARGUMENTS: Final = {"map": 2, "combine": 2, "reduce": 2, "partition": 2, "setup": 0, "cleanup": 0}
+
+
+def split_script(text: str) -> tuple[str, str | None]:
+    """`script.py:ClassName` as path and class name; the name is None where it is left out."""
+    path, colon, name = text.rpartition(":")
+    return (path, name) if colon and name.isidentifier() and path.endswith(".py") else (text, None)
+
+
+def load_job(script: str | Path, class_name: str | None = None) -> type[Job]:
+    """The job class that a script defines. JobError says what is wrong with the script."""
+    path, named = split_script(str(script))
+    class_name = class_name or named
+    module = _import(Path(path))
+    jobs = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Job) and value.__module__ == module.__name__
+    }
+    if class_name is not None:
+        if class_name not in jobs:
+            known = f"it has {', '.join(jobs)}" if jobs else "it has no subclass of yaqd.mapreduce.Job"
+            raise JobError(f"{path} has no job class {class_name}: {known}")
+        return check_job(jobs[class_name], path)
+    public = [job for name, job in jobs.items() if not name.startswith("_")]
+    if not public:
+        raise JobError(f"{path} has no job class: define a subclass of yaqd.mapreduce.Job in it")
+    if len(public) > 1:
+        names = ", ".join(job.__name__ for job in public)
+        raise JobError(f"{path} has {len(public)} job classes ({names}): name one, as in {path}:{public[-1].__name__}")
+    return check_job(public[0], path)
+
+
+def check_job(job: type[Job], path: str) -> type[Job]:
+    """The class itself, once its formats exist and its methods take the arguments they will get."""
+    InputFormat.parse(job.input_format)
+    OutputKind.of(job.output_format)
+    if job.partitioner not in ("hash", "range"):
+        raise JobError(f"{path}: {job.__name__}.partitioner is {job.partitioner!r}: use 'hash' or 'range'")
+    if type(job.reduces) is not int or job.reduces < 0:
+        raise JobError(f"{path}: {job.__name__}.reduces is {job.reduces!r}: give a number from 0")
+    for name, count in _ARGUMENTS.items():
+        method = getattr(job, name)
+        if not callable(method):
+            raise JobError(f"{path}: {job.__name__}.{name} is no method")
+        try:
+            inspect.signature(method).bind(*range(count + 1))
+        except TypeError:
+            expected = ", ".join(inspect.signature(getattr(Job, name)).parameters)
+            raise JobError(
+                f"{path}: {job.__name__}.{name}{inspect.signature(method)} cannot be called: "
+                f"define it as {name}({expected})"
+            ) from None
+    return job
+
+
+def _import(path: Path) -> Any:
+    if not path.is_file():
+        raise JobError(f"no job script at {path}: give the path of a Python file")
+    name = f"yaq_job_{path.stem}"  # never the name of a module that something else imports
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise JobError(f"{path} is no Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        summary = traceback.format_exception_only(error)[-1].strip()
+        raise JobError(f"{path} does not import: {summary}", detail=user_traceback(error)) from None
+    return module
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback of an exception without the frames of this project and of the import machinery."""
+    trace = traceback.TracebackException.from_exception(error, limit=-100)
+    seen: set[int] = set()
+    part: traceback.TracebackException | None = trace
+    while part is not None and id(part) not in seen:
+        seen.add(id(part))
+        part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if _is_users(frame.filename)])
+        part = part.__cause__ or part.__context__
+    text = "".join(trace.format()).rstrip()
+    return text if len(text) <= _TRACEBACK_CHARS_MAX else "...\n" + text[-_TRACEBACK_CHARS_MAX:]
+
+
+def _is_users(filename: str) -> bool:
+    return not filename.startswith((*_OWN_FOLDERS, "<frozen importlib"))

@@ -1,0 +1,92 @@
+"""Options that a job declares: a type, a default, a line of help; set by `-D name=value`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Self, TypeVar, overload
+
+from yaqd.mapreduce.errors import JobError
+
+_T = TypeVar("_T")
+
+_MISSING: Final[Any] = object()
+_TRUE_WORDS: Final = frozenset(("true", "yes", "on", "1"))
+_FALSE_WORDS: Final = frozenset(("false", "no", "off", "0"))
+
+
+def _parse_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE_WORDS | _FALSE_WORDS:
+        raise ValueError("true or false expected")
+    return word in _TRUE_WORDS
+
+
+class Param(Generic[_T]):
+    """One option: `top = Param(int, default=10, help="words to keep")`, read as `self.top`.
+
+    The type is any callable that turns text into a value and raises ValueError, such as int, float, str, Path.
+    Without a default the option is required.
+    """
+
+    def __init__(
+        self, kind: Callable[[str], _T], *, default: _T = _MISSING, help: str = "", name: str | None = None
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.help = help
+        self.name = name or ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
+        self.name = self.name or attribute
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is _MISSING
+
+    def parse(self, text: str) -> _T:
+        convert: Callable[[str], Any] = _parse_bool if self.kind is bool else self.kind
+        try:
+            value: _T = convert(text)
+        except (ValueError, TypeError) as error:
+            kind = getattr(self.kind, "__name__", str(self.kind))
+            raise JobError(
+                f"option {self.name}={text!r} is no {kind}: {error}; set it with -D {self.name}=VALUE"
+            ) from None
+        return value
+
+    @overload
+    def __get__(self, job: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, job: Any, owner: type) -> _T: ...
+    def __get__(self, job: Any, owner: type) -> "Self | _T":
+        if job is None:
+            return self
+        if self.is_required:
+            raise JobError(f"option {self.name} of {owner.__name__} is not set: give it with -D {self.name}=VALUE")
+        return self.default
+
+
+def declared_params(job_class: type) -> dict[str, Param[Any]]:
+    """Options of a job class by name, in the order of their declaration, base classes first."""
+    found: dict[str, Param[Any]] = {}
+    for base in reversed(job_class.__mro__):
+        for attribute, value in vars(base).items():
+            if isinstance(value, Param):
+                found[value.name] = value
+            elif attribute in {param.attribute for param in found.values()}:
+                found = {name: param for name, param in found.items() if param.attribute != attribute}
+    return found
+
+
+def parse_params(job_class: type, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Values by attribute name of the options that `texts` sets; other entries of `texts` are not looked at.
+
+    JobError for a value that does not parse and for a required option that is missing.
+    """
+    values: dict[str, Any] = {}
+    for name, param in declared_params(job_class).items():
+        if name in texts:
+            values[param.attribute] = param.parse(texts[name])
+        elif param.is_required:
+            hint = f" ({param.help})" if param.help else ""
+            raise JobError(f"{job_class.__name__} needs the option {name}{hint}: give it with -D {name}=VALUE")
+    return values

@@ -1,0 +1,328 @@
+"""Keys and values as bytes that sort as the values do.
+
+One encoding serves both: a tag byte, then the value. Comparing two encodings as unsigned bytes gives the order of the
+values, so sort and merge never decode. It is the order-preserving tuple encoding known from FoundationDB's tuple layer,
+with the lengths left out where the end of the record says them. pickle was rejected (runs code, has no order),
+JSON too (no bytes, no order of numbers).
+
+Order between types: None < False < True < int < float < bytes < str < tuple < list < dict.
+- int: numeric, any size. An int and a float never compare equal: 1 and 1.0 are two keys.
+- float: -inf < ... < -0.0 < 0.0 < ... < inf < nan; all nans are one key, -0.0 and 0.0 are two.
+- str: order of the UTF-8 bytes, which is that of the code points; bytes carried by surrogateescape sort as those bytes.
+- tuple, list: element by element, the shorter first.
+- dict: by its items sorted by encoded key; insertion order is not kept.
+Subclasses travel as their base type (a namedtuple as a tuple), bytearray and memoryview as bytes, NumPy's numbers as
+Python's.
+"""
+
+import reprlib
+import struct
+from collections.abc import Callable, Iterable
+from operator import index
+from typing import Any, Final
+
+from yaqd.mapreduce.errors import CorruptDataError, UnserializableError
+
+#: what may be a key or a value: None | bool | int | float | bytes | str | tuple | list | dict of these
+Value = Any
+
+_END: Final = 0x00
+_NONE: Final = 0x01
+_FALSE: Final = 0x02
+_TRUE: Final = 0x03
+#: int 0; a tag n above or below is a number of n bytes, up to 8
+_ZERO: Final = 0x20
+_BIG_NEGATIVE: Final = 0x17
+_BIG_POSITIVE: Final = 0x29
+_ONE_BYTE: Final = _ZERO + 1
+_FLOAT: Final = 0x40
+_BYTES: Final = ord("b")
+_STR: Final = ord("s")
+_TUPLE: Final = ord("t")
+_LIST: Final = ord("u")
+_DICT: Final = ord("v")
+
+#: nesting that a key or value may have; a list that contains itself ends here too
+DEPTH_MAX: Final = 64
+#: bytes of the largest integer accepted from a stream
+_INT_BYTES_MAX: Final = 1 << 24
+
+_SIGN_BIT: Final = 1 << 63
+_ALL_BITS: Final = (1 << 64) - 1
+_NAN: Final = bytes([_FLOAT]) + b"\xff" * 8
+_pack_double = struct.Struct(">d").pack
+_unpack_double = struct.Struct(">d").unpack
+_pack_uint64 = struct.Struct(">Q").pack
+
+_short_repr = reprlib.Repr()
+_short_repr.maxstring = _short_repr.maxother = 80
+
+
+def _encode_int(value: int) -> bytes:
+    if value > 0:
+        size = (value.bit_length() + 7) >> 3
+        if size <= 8:
+            return bytes((_ZERO + size,)) + value.to_bytes(size, "big")
+        return bytes((_BIG_POSITIVE,)) + size.to_bytes(4, "big") + value.to_bytes(size, "big")
+    if value == 0:
+        return bytes((_ZERO,))
+    size = ((-value).bit_length() + 7) >> 3
+    body = (value + (1 << (8 * size)) - 1).to_bytes(size, "big")
+    if size <= 8:
+        return bytes((_ZERO - size,)) + body
+    return bytes((_BIG_NEGATIVE,)) + (0xFFFFFFFF - size).to_bytes(4, "big") + body
+
+
+_SMALL_INTS: Final = {number: _encode_int(number) for number in range(-256, 4096)}
+_SMALL_INTS_BACK: Final = {code: number for number, code in _SMALL_INTS.items()}
+
+
+def encode_key(value: Value) -> bytes:
+    """The encoding of one key. UnserializableError names the type and the value of one that cannot travel."""
+    kind = type(value)
+    if kind is str:
+        try:
+            return b"s" + value.encode()  # type: ignore[no-any-return]
+        except UnicodeEncodeError:
+            return _encode_escaped(value)
+    if kind is int:
+        return _SMALL_INTS.get(value) or _encode_int(value)
+    if kind is bytes:
+        return b"b" + value  # type: ignore[no-any-return]
+    return _encode_other(value, 0)
+
+
+#: values travel in the encoding of keys; the second name is for the reader
+encode_value = encode_key
+
+
+def encode_many(values: Iterable[Value]) -> list[bytes]:
+    """`encode_key` of each value; a third faster per value than calling it."""
+    batch = values if isinstance(values, list) else list(values)
+    kinds = set(map(type, batch))
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        if kind is str:
+            try:
+                return [b"s" + value.encode() for value in batch]
+            except UnicodeEncodeError:
+                return list(map(encode_key, batch))
+        if kind is int:
+            small = _SMALL_INTS.get
+            return [small(value) or _encode_int(value) for value in batch]
+        if kind is bytes:
+            return [b"b" + value for value in batch]
+    return list(map(encode_key, batch))
+
+
+def _encode_escaped(value: str) -> bytes:
+    try:
+        return b"s" + value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise UnserializableError(
+            f"cannot serialize str {_short_repr.repr(value)}: it holds a lone surrogate, which UTF-8 cannot carry"
+        ) from None
+
+
+def _encode_float(value: float) -> bytes:
+    if value != value:
+        return _NAN
+    bits = int.from_bytes(_pack_double(value), "big")
+    return b"\x40" + _pack_uint64(bits ^ _ALL_BITS if bits & _SIGN_BIT else bits | _SIGN_BIT)
+
+
+def _encode_other(value: Value, depth: int) -> bytes:
+    """Any value at the top level, where the end of the record ends it."""
+    kind = type(value)
+    if value is None:
+        return b"\x01"
+    if kind is bool:
+        return b"\x03" if value else b"\x02"
+    if kind is float:
+        return _encode_float(value)
+    if kind is tuple:
+        return b"t" + _encode_elements(value, depth)
+    if kind is list:
+        return b"u" + _encode_elements(value, depth)
+    if kind is dict:
+        return b"v" + _encode_items(value, depth)
+    return encode_key(_base_value(value))
+
+
+def _encode_elements(values: Iterable[Value], depth: int) -> bytes:
+    if depth >= DEPTH_MAX:
+        raise UnserializableError(
+            f"cannot serialize a value nested more than {DEPTH_MAX} deep (does a list or dict contain itself?)"
+        )
+    parts = []
+    for value in values:
+        kind = type(value)
+        if kind is int:
+            parts.append(_SMALL_INTS.get(value) or _encode_int(value))
+        elif kind is str or kind is bytes:
+            parts.append(encode_key(value).replace(b"\x00", b"\x00\xff"))
+            parts.append(b"\x00")
+        elif kind is tuple or kind is list or kind is dict:
+            parts.append(_encode_other(value, depth + 1))
+            parts.append(b"\x00")
+        elif value is None or kind is bool or kind is float:
+            parts.append(_encode_other(value, depth))
+        else:
+            parts.append(_encode_elements((_base_value(value),), depth))
+    return b"".join(parts)
+
+
+def _encode_items(value: dict[Value, Value], depth: int) -> bytes:
+    items = sorted((_encode_elements((key,), depth), _encode_elements((item,), depth)) for key, item in value.items())
+    return b"".join(code for item in items for code in item)
+
+
+#: constructors that make a plain value of a subclass's
+_BASES: Final[tuple[Any, ...]] = (float, tuple, list, dict, int, bytes)
+
+
+def _base_value(value: Value) -> Value:
+    """A subclass as its base type; anything else is the job's mistake."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    for base in _BASES:
+        if isinstance(value, base):
+            return base(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    kind = type(value)
+    if kind.__module__ == "numpy" and kind.__name__ == "bool":
+        return bool(value)
+    try:
+        return index(value)
+    except TypeError:
+        raise UnserializableError(
+            f"cannot serialize {kind.__module__}.{kind.__qualname__} {_short_repr.repr(value)}: "
+            "keys and values are None, bool, int, float, bytes, str, or tuples, lists and dicts of these"
+        ) from None
+
+
+def decode_key(code: bytes) -> Value:
+    """The value that `encode_key` encoded. CorruptDataError if `code` is nothing it can have made."""
+    tag = code[:1]
+    if tag == b"s":
+        try:
+            return code[1:].decode()
+        except UnicodeDecodeError:
+            return code[1:].decode("utf-8", "surrogateescape")
+    if tag == b"b":
+        return code[1:]
+    number = _SMALL_INTS_BACK.get(code)
+    if number is not None:
+        return number
+    return _decode_other(code)
+
+
+decode_value = decode_key
+
+
+def decode_many(codes: Iterable[bytes]) -> list[Value]:
+    """`decode_key` of each code; faster per value where all are str, or all small integers."""
+    batch = codes if isinstance(codes, list) else list(codes)
+    if {code[:1] for code in batch} == {b"s"}:
+        try:
+            return [code[1:].decode() for code in batch]
+        except UnicodeDecodeError:
+            return list(map(decode_key, batch))
+    numbers = list(map(_SMALL_INTS_BACK.get, batch))
+    return list(map(decode_key, batch)) if None in numbers else numbers
+
+
+def _decode_other(code: bytes) -> Value:
+    if not code:
+        raise CorruptDataError("corrupt key or value: no bytes where an encoded value should be")
+    try:
+        tag = code[0]
+        if tag in _CONTAINERS:
+            elements, end = _decode_elements(code, 1, 0)
+            value = _CONTAINERS[tag](elements)
+        else:
+            value, end = _decode_element(code, 0, 0)
+    except (IndexError, struct.error, TypeError, ValueError):
+        end = -1
+    if end != len(code):
+        raise CorruptDataError(f"corrupt key or value: {_short_repr.repr(bytes(code[:64]))} is no encoded value")
+    return value
+
+
+def _decode_elements(code: bytes, at: int, depth: int) -> tuple[list[Value], int]:
+    """Elements up to the end mark, or to the end of the code at the top level; and where they end."""
+    if depth > DEPTH_MAX:
+        raise ValueError("nested too deep")
+    values: list[Value] = []
+    while at < len(code):
+        if code[at] == _END:
+            if depth == 0:
+                raise ValueError("end mark at the top level")
+            return values, at + 1
+        if code[at] == _ONE_BYTE and at + 1 < len(code):
+            values.append(code[at + 1])
+            at += 2
+            continue
+        value, at = _decode_element(code, at, depth)
+        values.append(value)
+    if depth:
+        raise ValueError("no end mark")
+    return values, at
+
+
+def _decode_element(code: bytes, at: int, depth: int) -> tuple[Value, int]:
+    tag = code[at]
+    at += 1
+    if tag in _SINGLETONS:
+        return _SINGLETONS[tag], at
+    if _BIG_NEGATIVE <= tag <= _BIG_POSITIVE:
+        return _decode_int(code, tag, at)
+    if tag == _FLOAT:
+        bits = int.from_bytes(code[at : at + 8], "big")
+        bits = bits ^ _SIGN_BIT if bits & _SIGN_BIT else bits ^ _ALL_BITS
+        if at + 8 > len(code):
+            raise ValueError("short float")
+        return _unpack_double(_pack_uint64(bits))[0], at + 8
+    if tag in (_STR, _BYTES):
+        raw, at = _unescape(code, at)
+        return raw if tag == _BYTES else raw.decode("utf-8", "surrogateescape"), at
+    elements, at = _decode_elements(code, at, depth + 1)
+    return _CONTAINERS[tag](elements), at
+
+
+def _decode_int(code: bytes, tag: int, at: int) -> tuple[int, int]:
+    negative = tag < _ZERO
+    size = abs(tag - _ZERO)
+    if size > 8:
+        size = int.from_bytes(code[at : at + 4], "big")
+        size = 0xFFFFFFFF - size if negative else size
+        at += 4
+    if size > _INT_BYTES_MAX or at + size > len(code):
+        raise ValueError("short integer")
+    number = int.from_bytes(code[at : at + size], "big")
+    return (number - (1 << (8 * size)) + 1 if negative else number), at + size
+
+
+def _unescape(code: bytes, at: int) -> tuple[bytes, int]:
+    """Bytes up to an end mark that no 0xff follows."""
+    start = at
+    while True:
+        at = code.index(b"\x00", at)
+        if code[at + 1 : at + 2] != b"\xff":
+            return code[start:at].replace(b"\x00\xff", b"\x00"), at + 1
+        at += 2
+
+
+def _dict_of(elements: list[Value]) -> dict[Value, Value]:
+    if len(elements) % 2:
+        raise ValueError("a key without a value")
+    return dict(zip(elements[::2], elements[1::2], strict=True))
+
+
+_SINGLETONS: Final[dict[int, Value]] = {_NONE: None, _FALSE: False, _TRUE: True}
+_CONTAINERS: Final[dict[int, Callable[[list[Value]], Value]]] = {
+    _TUPLE: tuple,
+    _LIST: lambda elements: elements,
+    _DICT: _dict_of,
+}

@@ -1,0 +1,68 @@
+"""Keys and values as text output shows them.
+
+As Hadoop's TextOutputFormat writes what toString gives: str and bytes as they are (surrogate escapes become their bytes
+again), int in decimal, bool as true and false, float as Python's shortest repr (Java's would be 1.0E10 for 1e+10),
+tuple, list and dict as compact JSON with bytes shown as str. None is Hadoop's NullWritable: left out, and its TAB too.
+"""
+
+import json
+from typing import Any
+
+from yaqd.mapreduce.errors import JobError
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lambda item: _json_form(item)).encode
+
+
+def text_of(value: Any) -> bytes:
+    """The bytes that stand for `value` in text output; b"" for None."""
+    kind = type(value)
+    if kind is str:
+        return _utf8(value)
+    if kind is bytes:
+        return value  # type: ignore[no-any-return]
+    if kind is int or kind is float:
+        return repr(value).encode()
+    if value is None:
+        return b""
+    if kind is bool:
+        return b"true" if value else b"false"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, str):
+        return _utf8(str.__str__(value))
+    if isinstance(value, (tuple, list, dict)):
+        return _utf8(_compact(_json_form(value)))
+    return _utf8(str(value))
+
+
+def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
+    """One line of text output."""
+    if key is None:
+        return text_of(value) + b"\n"
+    if value is None:
+        return text_of(key) + b"\n"
+    return text_of(key) + separator + text_of(value) + b"\n"
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        try:
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise JobError(f"cannot write {text[:80]!r}: it holds a lone surrogate, which UTF-8 cannot carry") from None
+
+
+def _json_form(value: Any) -> Any:
+    """What the JSON encoder can take: text for bytes and for the keys of dicts."""
+    if isinstance(value, dict):
+        return {
+            key if isinstance(key, str) else text_of(key).decode("utf-8", "surrogateescape"): _json_form(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, (tuple, list)):
+        return [_json_form(item) for item in value]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "surrogateescape")
+    return value
