@@ -16,12 +16,11 @@ from typing import Self, TypeVar
 from yaqd.config import values
 from yaqd.config.deprecated import current_name
 from yaqd.config.errors import ConfigError
-from yaqd.config.shipped import is_pattern, shipped_dir, shipped_properties
+from yaqd.config.shipped import QUEUES_FILE, shipped_dir, shipped_properties
 from yaqd.config.variables import VariableLoop, substitute
 from yaqd.config.xmlfile import Property, read_properties, write_properties
 
 DEFAULT_RESOURCES = ("core", "yarn", "mapred", "hdfs")
-CAPACITY_SCHEDULER_FILE = "capacity-scheduler.xml"
 COMMAND_LINE = "-D"
 PROGRAM = "set by the program"
 
@@ -75,7 +74,7 @@ class Configuration:
         environ = os.environ if environ is None else environ
         folder = _folder(conf_dir, environ)
         entries: dict[str, _Entry] = {}
-        _add(entries, (found for found in shipped_properties() if not is_pattern(found.name)), is_default=True)
+        _add(entries, shipped_properties(), is_default=True)
         sites = [folder / f"{resource}-site.xml" for resource in resources] if folder is not None else []
         for site in sites:
             if site.exists():
@@ -91,9 +90,9 @@ class Configuration:
 
         The shipped queues count when the folder has no such file. `-D` settings stay on top.
         """
-        own = self.conf_dir / CAPACITY_SCHEDULER_FILE if self.conf_dir is not None else None
+        own = self.conf_dir / QUEUES_FILE if self.conf_dir is not None else None
         is_shipped = own is None or not own.exists()
-        properties = read_properties(shipped_dir() / CAPACITY_SCHEDULER_FILE if own is None or is_shipped else own)
+        properties = read_properties(shipped_dir() / QUEUES_FILE if own is None or is_shipped else own)
         entries = dict(self._entries)
         _add(entries, properties, is_default=is_shipped)
         kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}

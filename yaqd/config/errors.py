@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class ConfigError(Exception):
-    """A setting that cannot be used. `file` and `line` (1-based) are None when it came from no file; then see `source`."""
+    """A setting that cannot be used. `file` and `line` (1-based) are None when it came from no file: see `source`."""
 
     def __init__(
         self,

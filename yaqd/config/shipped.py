@@ -7,6 +7,7 @@ from yaqd.config.errors import ConfigError
 from yaqd.config.xmlfile import Property, read_properties
 
 DEFAULTS_FILE = "yaq-default.xml"
+QUEUES_FILE = "capacity-scheduler.xml"
 ROOMS_DIR = "default.d"
 
 
@@ -24,8 +25,3 @@ def shipped_properties() -> tuple[Property, ...]:
     """The common defaults, then each room's own file in name order; read once per process."""
     files = [shipped_dir() / DEFAULTS_FILE, *sorted((shipped_dir() / ROOMS_DIR).glob("*.xml"))]
     return tuple(found for file in files for found in read_properties(file))
-
-
-def is_pattern(name: str) -> bool:
-    """A documented family of keys such as `yarn.scheduler.capacity.*.capacity`: explains, sets nothing."""
-    return "*" in name

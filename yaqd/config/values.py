@@ -1,7 +1,7 @@
 """Text of a setting to a typed value, by Hadoop's rules.
 
-Units are those of Hadoop's `Configuration.getTimeDuration` (ns us ms s m h d) and `getLongBytes` (k m g t p e, powers of
-1024).
+Units are those of Hadoop's `Configuration.getTimeDuration` (ns us ms s m h d) and `getLongBytes` (k m g t p e, powers
+of 1024).
 Each parser raises ValueError with what was expected; the caller adds key, file and line.
 """
 

@@ -2,7 +2,8 @@
 
 `${env.X}`, `${env.X-default}` (unset) and `${env.X:-default}` (unset or empty) read the environment. `${user.name}`,
 `${user.home}`, `${user.dir}` and `${java.io.tmpdir}` stand for what a JVM would have. A name that nothing defines stays
-as it is written. Names may be nested (`${a.${b}}`); a circle is an error here, where Hadoop gives up after twenty rounds.
+as it is written. Names may be nested (`${a.${b}}`); a circle is an error here, where Hadoop gives up after twenty
+rounds.
 """
 
 import os

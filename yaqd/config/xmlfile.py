@@ -1,9 +1,9 @@
 """Hadoop's XML configuration files: reading with places, and writing.
 
-The standard library's expat is used directly, because it alone says on which line an element began. XInclude is resolved
-here: `xml.etree.ElementInclude` ignores `xi:fallback` and fails on a missing file. Nested `<configuration>` elements are
-flattened and `<property name="..." value="..."/>` is read, as Hadoop's own parser does. External entities are never
-fetched.
+The standard library's expat is used directly, because it alone says on which line an element began. XInclude is
+resolved here: `xml.etree.ElementInclude` ignores `xi:fallback` and fails on a missing file. Nested `<configuration>`
+elements are flattened and `<property name="..." value="..."/>` is read, as Hadoop's own parser does. External entities
+are never fetched.
 """
 
 import os
@@ -34,6 +34,8 @@ class Property:
     file: Path | None = None
     #: 1-based line on which the `<property>` begins.
     line: int | None = None
+    #: The last comment before it on the top level of its file: the shipped defaults group their keys so.
+    section: str = ""
 
 
 def read_properties(path: Path) -> list[Property]:
@@ -102,6 +104,8 @@ class _Reader:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
+        self._parser.CommentHandler = self._comment
+        self._section = ""
         self._parser.buffer_text = True
 
     def read(self) -> list[Property]:
@@ -171,6 +175,10 @@ class _Reader:
         if self._text is not None:
             self._text.append(text)
 
+    def _comment(self, text: str) -> None:
+        if len(self._open) == 1:
+            self._section = " ".join(text.split())
+
     def _finished(self, pending: _Pending) -> Property:
         name = pending.fields.get("name", "").strip()
         if not name:
@@ -183,6 +191,7 @@ class _Reader:
             description=" ".join(pending.fields.get("description", "").split()),
             file=self._path,
             line=pending.line,
+            section=self._section,
         )
 
     def _start_include(self, attributes: dict[str, str]) -> None:
