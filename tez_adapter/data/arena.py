@@ -1,18 +1,19 @@
 """A bounded buffer of pairs in columns: where a map task's output waits for its sort.
 
-The arrays are reserved at full size but their pages are only taken when first written, so a small task stays small; they
-are reused after each spill. Sorted output is gathered block by block, so that no second copy of the data is ever made.
+The arrays are reserved at full size but their pages are only taken when first written, so a small task stays small;
+they are reused after each spill. Sorted output is gathered block by block, so that no second copy of the data is ever
+made.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from riffle_merger.format.columns import Columns, I64, common_width
+from riffle_merger.format.columns import I64, U8, Columns, ItemTaker
 from riffle_merger.format.segment import BLOCK_BYTES, block_bounds
 
-#: What a pair costs beyond its bytes: two offsets here, then a sort word, an order entry and a partition number.
-RECORD_OVERHEAD_BYTES = 40
+#: What a pair costs beyond its bytes: two offsets here; while sorting, two words, two orders and two partition numbers.
+RECORD_OVERHEAD_BYTES = 64
 
 
 class Arena:
@@ -57,7 +58,7 @@ class Arena:
     def clear(self) -> None:
         self._count = 0
 
-    def _copy(self, data: np.ndarray, offsets: I64, into: np.ndarray, into_offsets: I64) -> None:
+    def _copy(self, data: U8, offsets: I64, into: U8, into_offsets: I64) -> None:
         first, last = int(offsets[0]), int(offsets[-1])
         base = int(into_offsets[self._count])
         into[base : base + last - first] = data[first:last]
@@ -66,13 +67,14 @@ class Arena:
 
 def gather_blocks(columns: Columns, order: I64, block_bytes: int = BLOCK_BYTES) -> Iterator[Columns]:
     """The pairs in the given order, in blocks ready to be written."""
-    key_width, value_width = common_width(columns.key_offsets), common_width(columns.value_offsets)
-    if key_width is not None and value_width is not None:
-        sizes = np.broadcast_to(np.int64(key_width + value_width), len(order))
+    keys, values = ItemTaker(columns.keys, columns.key_offsets), ItemTaker(columns.values, columns.value_offsets)
+    if keys.width is not None and values.width is not None:
+        sizes = np.full(len(order), keys.width + values.width, dtype=np.int64)
     else:
         sizes = (np.diff(columns.key_offsets) + np.diff(columns.value_offsets))[order]
     for start, stop in block_bounds(sizes, block_bytes):
-        yield columns.take(order[start:stop])
+        part = order[start:stop]
+        yield Columns(*keys.take(part), *values.take(part))
 
 
 def _fitting(batch: Columns, start: int, free: int) -> int:

@@ -1,12 +1,12 @@
 """Sorting keys in columns.
 
-Keys compare as bytes. Their first eight bytes, read as one big-endian number, decide nearly all comparisons; numpy sorts
-the numbers, and only ties look further, eight bytes at a time. Where few distinct keys repeat, Arrow's dictionary finds them,
-they alone are sorted, and their ranks are radix-sorted. All orders here are stable.
+Keys compare as bytes. Their first eight bytes, read as one big-endian number, decide nearly all comparisons; numpy
+sorts the numbers, and only ties look further, eight bytes at a time. Where few distinct keys repeat, Arrow's
+dictionary finds them, they alone are sorted, and their ranks are radix-sorted. All orders here are stable.
 """
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
 from riffle_merger.format.columns import (
     I64,
@@ -14,10 +14,7 @@ from riffle_merger.format.columns import (
     array_items,
     binary_array,
     common_width,
-    item_list,
-    trimmed,
 )
-import numpy.typing as npt
 
 U64 = npt.NDArray[np.uint64]
 
@@ -31,7 +28,9 @@ _DISTINCT_SHARE_MAX = 0.6
 
 
 def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) -> U64:
-    """Bytes `8 * depth` to `8 * depth + 8` of each key as a number, zero-padded; of the keys in `subset` where given."""
+    """Bytes `8 * depth` to `8 * depth + 8` of each key as a number, zero-padded; of the keys in `subset` where
+    given.
+    """
     starts = offsets[:-1] if subset is None else offsets[:-1][subset]
     stops = offsets[1:] if subset is None else offsets[1:][subset]
     starts = np.minimum(starts + 8 * depth, stops)
@@ -61,15 +60,11 @@ def sort_order(data: U8, offsets: I64) -> I64:
     width = common_width(offsets)
     if width == 0:
         return np.arange(count, dtype=np.int64)
-    if width is None or width > 8:
-        if count >= _DICTIONARY_KEYS_MIN and _few_distinct(data, offsets):
-            return _dictionary_order(data, offsets)
-    words = prefixes(data, offsets)
-    order = np.argsort(words, kind="stable")
     if width is not None and width <= 8:
-        return order
-    _sort_ties(data, offsets, order, words[order])
-    return order
+        return np.argsort(prefixes(data, offsets), kind="stable")
+    if count >= _DICTIONARY_KEYS_MIN and _few_distinct(data, offsets):
+        return _dictionary_order(data, offsets)
+    return _direct_order(data, offsets)
 
 
 def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.NDArray[np.bool_]:
@@ -77,7 +72,7 @@ def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.ND
     if words is None:
         words = prefixes(data, offsets)
     lengths = np.diff(offsets)
-    same = (words[1:] == words[:-1]) & (lengths[1:] == lengths[:-1])
+    same: npt.NDArray[np.bool_] = (words[1:] == words[:-1]) & (lengths[1:] == lengths[:-1])
     unsure = np.flatnonzero(same & (lengths[1:] > 8))
     depth = 1
     while len(unsure) and depth < _ROUNDS_MAX:
@@ -136,10 +131,11 @@ def _direct_order(data: U8, offsets: I64) -> I64:
 def _sort_ties(data: U8, offsets: I64, order: I64, words: U64) -> None:
     """Refine `order`, sorted by its first word (`words`, in that order), in place."""
     lengths = np.diff(offsets)
-    tied = _tied_positions(words[1:] == words[:-1])
+    same = words[1:] == words[:-1]
+    tied = _tied_positions(same)
+    groups = np.cumsum(np.concatenate([[True], ~same])[tied])
     depth = 1
     while len(tied):
-        groups = np.cumsum(np.concatenate([[True], words[tied][1:] != words[tied][:-1]])) if depth == 1 else groups
         # A group whose keys all ended before this depth differs in nothing but length.
         members = order[tied]
         if depth >= _ROUNDS_MAX or not bool((lengths[members] > 8 * depth).any()):

@@ -64,7 +64,9 @@ class KeyPartitioner:
         result = np.array(chosen, dtype=np.int64) if chosen else np.empty(0, dtype=np.int64)
         if len(result) and (int(result.min()) < 0 or int(result.max()) >= partitions):
             wrong = int(result.min()) if int(result.min()) < 0 else int(result.max())
-            raise ValueError(f"partition() returned {wrong}; with {partitions} reduces it must return 0 to {partitions - 1}")
+            raise ValueError(
+                f"partition() returned {wrong}; with {partitions} reduces it must return 0 to {partitions - 1}"
+            )
         return result
 
 

@@ -1,4 +1,6 @@
-"""Segments that stay on disk until the merge reads them: fetched ones that did not fit memory, map outputs of this node, spills."""
+"""Segments that stay on disk until the merge reads them: fetched ones that did not fit memory, map outputs of this
+node, spills.
+"""
 
 import os
 from pathlib import Path
@@ -7,7 +9,9 @@ from riffle_merger.format.errors import CorruptSegment
 
 
 class FileSource:
-    """A range of a file, read with pread. The file is opened at the first read; `close` (or the end of this object) closes it."""
+    """A range of a file, read with pread. The file is opened at the first read; `close` (or the end of this object)
+    closes it.
+    """
 
     __slots__ = ("_fd", "_path", "_start", "length", "name")
 

@@ -1,0 +1,105 @@
+"""Compression of one block whose raw length is known to both sides.
+
+Blocks carry their own header and length, so the bare LZ4 and Snappy block formats are used, not their framed streams:
+frames would add a second header per block, and concatenated LZ4 frames silently decode to the first one only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import lz4.block
+
+from riffle_merger.format.errors import CorruptSegment
+
+#: No codec here can turn one stored byte into more (LZ4's bound; Snappy's is 22).
+MAX_EXPANSION = 255
+
+NONE, LZ4, SNAPPY = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """A named block codec. `number` is what the block header carries."""
+
+    name: str
+    number: int
+    _compress: Callable[[bytes], bytes]
+    _decompress: Callable[[bytes | memoryview, int], bytes | memoryview]
+
+    def compress(self, raw: bytes) -> tuple[int, bytes]:
+        """The number of the codec that was used, and the stored bytes: incompressible blocks are stored as they are."""
+        stored = self._compress(raw)
+        return (self.number, stored) if len(stored) < len(raw) else (NONE, raw)
+
+    def decompress(self, stored: bytes | memoryview, raw_length: int, name: str) -> bytes | memoryview:
+        """Exactly `raw_length` bytes, or CorruptSegment."""
+        try:
+            raw = self._decompress(stored, raw_length)
+        except (lz4.block.LZ4BlockError, ValueError, RuntimeError, OverflowError) as error:
+            raise CorruptSegment(
+                f"{name}: {self.name} block of {len(stored)} bytes does not decode: {error}"
+            ) from error
+        if len(raw) != raw_length:
+            raise CorruptSegment(f"{name}: {self.name} block decodes to {len(raw)} bytes instead of {raw_length}")
+        return raw
+
+
+def _lz4_compress(raw: bytes) -> bytes:
+    return bytes(lz4.block.compress(raw, store_size=False))
+
+
+def _lz4_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
+    return bytes(lz4.block.decompress(stored, uncompressed_size=raw_length))
+
+
+def _snappy_compress(raw: bytes) -> bytes:
+    import snappy
+
+    return bytes(snappy.compress(raw))
+
+
+def _snappy_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
+    import snappy
+
+    # The block's own preamble says how much will be allocated: a varint that must not exceed what the header allows.
+    claimed, shift = 0, 0
+    for byte in bytes(stored[:5]):
+        claimed |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if claimed != raw_length:
+        raise ValueError(f"preamble says {claimed} bytes")
+    try:
+        return bytes(snappy.uncompress(bytes(stored)))
+    except snappy.UncompressError as error:
+        raise ValueError(str(error) or "not snappy") from error
+
+
+_CODECS = (
+    Codec("none", NONE, lambda raw: raw, lambda stored, _: stored),
+    Codec("lz4", LZ4, _lz4_compress, _lz4_decompress),
+    Codec("snappy", SNAPPY, _snappy_compress, _snappy_decompress),
+)
+
+
+def codec_by_number(number: int, name: str) -> Codec:
+    if number >= len(_CODECS):
+        raise CorruptSegment(f"{name}: unknown codec number {number}")
+    return _CODECS[number]
+
+
+def codec_by_name(name: str) -> Codec:
+    """The codec of that name; ValueError lists the known ones. Snappy needs the `snappy` extra."""
+    for codec in _CODECS:
+        if codec.name == name:
+            if name == "snappy":
+                try:
+                    import snappy  # noqa: F401
+                except ImportError as error:
+                    raise ValueError(
+                        "codec snappy needs the package python-snappy: pip install 'yaqd[snappy]'"
+                    ) from error
+            return codec
+    known = ", ".join(codec.name for codec in _CODECS)
+    raise ValueError(f"unknown map output codec {name!r}; known: {known}")

@@ -1,0 +1,122 @@
+"""Writing an output file: segments one after the other, then the index, both appearing whole or not at all."""
+
+import errno
+import os
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from riffle_merger.format.codec import Codec
+from riffle_merger.format.columns import Columns
+from riffle_merger.format.index import IndexEntry, SpillIndex
+from riffle_merger.format.segment import CHECKSUM_BYTES, RUN_END, RUN_MAGIC, Run, encode_block
+
+OUTPUT_NAME = "file.out"
+INDEX_NAME = "file.out.index"
+
+_COPY_BYTES = 1024 * 1024
+_BUFFER_BYTES = 1024 * 1024
+
+
+class WriteFailed(OSError):
+    """The disk refused map output; the message says which file, why, and what to do."""
+
+
+class SegmentFileWriter:
+    """Writes partition after partition to one file. Not thread-safe.
+
+    Use: `begin_run`, `write_block`*, `end_run` any number of times, then `end_partition`; `finish` at the end.
+    """
+
+    def __init__(self, path: Path, codec: Codec) -> None:
+        self.path = path
+        self._codec = codec
+        self._entries: list[IndexEntry] = []
+        self._position = self._start = 0
+        self._raw = self._crc = 0
+        try:
+            self._file: BinaryIO = open(path, "wb", buffering=_BUFFER_BYTES)  # noqa: SIM115
+        except OSError as error:
+            raise write_failed(path, error) from error
+
+    @property
+    def bytes_written(self) -> int:
+        return self._position
+
+    def write_run(self, blocks: Iterable[Columns]) -> None:
+        """One sorted run; nothing at all is written for a run without blocks."""
+        empty = True
+        for block in blocks:
+            if empty:
+                self._write(RUN_MAGIC)
+                empty = False
+            header, stored, raw_length = encode_block(block, self._codec)
+            self._write(header)
+            self._write(stored)
+            self._raw += raw_length
+        if not empty:
+            self._write(RUN_END)
+
+    def copy_run(self, run: Run) -> None:
+        """Copy a run as it is stored."""
+        self._write(RUN_MAGIC)
+        for offset in range(run.start, run.stop, _COPY_BYTES):
+            self._write(run.source.read(offset, min(_COPY_BYTES, run.stop - offset)))
+        self._write(RUN_END)
+        self._raw += run.raw_length
+
+    def end_partition(self) -> IndexEntry:
+        """Close the partition's segment with its checksum. A partition without records is four bytes long."""
+        self._write(self._crc.to_bytes(CHECKSUM_BYTES, "big"))
+        entry = IndexEntry(self._start, self._raw, self._position - self._start)
+        self._entries.append(entry)
+        self._start, self._raw, self._crc = self._position, 0, 0
+        return entry
+
+    def finish(self) -> SpillIndex:
+        """Flush and close; the file is complete under its path."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self.abandon()
+            raise write_failed(self.path, error) from error
+        return SpillIndex(self._entries)
+
+    def abandon(self) -> None:
+        """Close and remove what was written; for every way out that is not `finish`."""
+        try:
+            self._file.close()
+        except OSError:
+            pass  # a full disk refuses the flush again; the file goes anyway
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self.abandon()
+            raise write_failed(self.path, error) from error
+        self._crc = zlib.crc32(data, self._crc)
+        self._position += len(data)
+
+
+def publish(directory: Path, temporary: Path, index: SpillIndex) -> None:
+    """Give a finished output its final name, then its index: a server that sees the index sees the whole file."""
+    index_temporary = directory / f"{INDEX_NAME}.{os.getpid()}.tmp"
+    try:
+        index_temporary.write_bytes(index.to_bytes())
+        temporary.rename(directory / OUTPUT_NAME)
+        index_temporary.rename(directory / INDEX_NAME)
+    except OSError as error:
+        for path in (index_temporary, temporary):
+            path.unlink(missing_ok=True)
+        raise write_failed(directory / INDEX_NAME, error) from error
+
+
+def write_failed(path: Path, error: OSError) -> WriteFailed:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = (
+        "free space there or name other folders in yarn.nodemanager.local-dirs" if full else "check the local folder"
+    )
+    return WriteFailed(error.errno, f"cannot write map output: {error.strerror}; {remedy}", str(path))

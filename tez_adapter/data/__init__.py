@@ -1,0 +1,32 @@
+"""The data path of a job: columns, map output, shuffle fetch, reduce input."""
+
+from riffle_merger.format.columns import Columns
+from riffle_merger.format.errors import CorruptIndex, CorruptSegment, FormatError
+from riffle_merger.format.output import WriteFailed
+from tez_adapter.data.groups import Groups
+from tez_adapter.data.mapoutput import MapOutput, MapOutputFiles
+from tez_adapter.data.partition import (
+    HashPartitioner,
+    KeyPartitioner,
+    Partitioner,
+    RangePartitioner,
+    boundaries_from_sample,
+)
+from tez_adapter.data.reduceinput import ReduceInput
+
+__all__ = [
+    "Columns",
+    "CorruptIndex",
+    "CorruptSegment",
+    "FormatError",
+    "Groups",
+    "HashPartitioner",
+    "KeyPartitioner",
+    "MapOutput",
+    "MapOutputFiles",
+    "Partitioner",
+    "RangePartitioner",
+    "ReduceInput",
+    "WriteFailed",
+    "boundaries_from_sample",
+]
