@@ -1,97 +1,85 @@
-"""One row per measurement, one table per benchmark: what every benchmark of the project prints."""
+"""Rows that every benchmark prints: what ours does, what theirs does, and how sure we are of it."""
 
 import json
-import os
-import platform
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison. `ratio` is how many times better ours is, whatever the unit; None where theirs did not run."""
+    """One measured quantity."""
 
     id: str
-    #: Median of our runs, in `unit`.
-    ours: float | None
-    #: Median of the other side's runs, in `unit`; None where it could not run or there is none.
+    ours: float
+    #: None where there is nothing to compare with, or it could not run here
     theirs: float | None
+    #: of both values, e.g. "s" or "calls/s"
     unit: str
+    #: how many times better ours is, whichever direction better is; None without theirs
     ratio: float | None
-    #: (largest - smallest) / median of our runs.
-    spread: float | None
+    #: (max - min) / median of our runs, in [0, ...)
+    spread: float
+    #: runs of ours behind the median
     runs: int
-    #: The ratio that the project promises; None where it promises an absolute figure or nothing.
-    at_least: float | None = None
-    #: What was measured beside it, e.g. memory in MB by process, or a plain tool's time.
-    beside: dict[str, Any] = field(default_factory=dict)
 
 
-def compare(
+def spread(values: Sequence[float]) -> float:
+    """Return (max - min) / median."""
+    middle = statistics.median(values)
+    return (max(values) - min(values)) / middle if middle else 0.0
+
+
+def make_row(
     row_id: str,
     ours: Sequence[float],
-    theirs: Sequence[float],
+    theirs: Sequence[float] | None,
     unit: str,
     *,
-    smaller_is_better: bool,
-    at_least: float | None = None,
-    beside: dict[str, Any] | None = None,
+    higher_is_better: bool,
 ) -> Row:
-    """A row from the runs of both sides."""
-    mine = statistics.median(ours) if ours else None
-    other = statistics.median(theirs) if theirs else None
-    ratio = None
-    if mine and other:
-        ratio = other / mine if smaller_is_better else mine / other
-    spread = (max(ours) - min(ours)) / mine if mine else None
-    return Row(row_id, mine, other, unit, ratio, spread, max(len(ours), len(theirs)), at_least, beside or {})
+    """Build a row from the runs of both sides: medians, ratio and spread."""
+    our_median = statistics.median(ours)
+    if not theirs:
+        return Row(row_id, our_median, None, unit, None, spread(ours), len(ours))
+    their_median = statistics.median(theirs)
+    ratio = our_median / their_median if higher_is_better else their_median / our_median
+    return Row(row_id, our_median, their_median, unit, ratio, spread(ours), len(ours))
 
 
-def to_json(rows: Iterable[Row]) -> str:
-    """All rows as one JSON object, with the machine they were measured on."""
-    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    return json.dumps({"rows": [asdict(row) for row in rows], "machine": machine}, indent=1)
+def to_json(rows: Sequence[Row], **extra: Any) -> str:
+    """Return one object: `rows`, and whatever else the benchmark wants to record (memory, parameters)."""
+    return json.dumps({"rows": [asdict(row) for row in rows], **extra})
 
 
-def print_table(rows: Iterable[Row]) -> None:
-    """The same for people."""
-    table = [("row", "ours", "theirs", "unit", "ratio", "at least", "spread", "runs")]
-    rows = list(rows)
-    table += [
+def print_table(rows: Sequence[Row], *, file: TextIO | None = None) -> None:
+    """Print the rows as an aligned table (to standard output by default)."""
+    heading = ("id", "ours", "theirs", "unit", "ratio", "spread", "runs")
+    lines = [heading] + [
         (
-            *(row.id, _number(row.ours), _number(row.theirs), row.unit, _number(row.ratio, "x")),
-            *(_number(row.at_least, "x"), "-" if row.spread is None else f"{row.spread:.0%}", str(row.runs)),
+            row.id,
+            _number(row.ours),
+            _number(row.theirs),
+            row.unit,
+            "-" if row.ratio is None else f"{row.ratio:.2f}x",
+            f"{row.spread:.0%}",
+            str(row.runs),
         )
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    for line in table:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
+    out = sys.stdout if file is None else file
+    for line in lines:
         cells = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            text.ljust(width) if at in (0, 3) else text.rjust(width)
+            for at, (text, width) in enumerate(zip(line, widths, strict=True))
         )
-        print("  ".join(cells))
-    for row in rows:
-        for name, value in row.beside.items():
-            print(f"  {row.id}: {name}: {_beside(value)}")
+        print("  ".join(cells).rstrip(), file=out)
 
 
-def progress(text: str) -> None:
-    """A line for whoever waits; never among the results."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def _number(value: float | None, suffix: str = "") -> str:
+def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2
-    return f"{value:,.{digits}f}{suffix}"
-
-
-def _beside(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_beside(part)}" for key, part in value.items())
-    return _number(value) if isinstance(value, float) else str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

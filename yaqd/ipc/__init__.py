@@ -1,0 +1,50 @@
+"""Hadoop RPC version 9: state machines without I/O, an asyncio server and client and a blocking client on top.
+
+The asyncio ends are imported when first asked for, so that a task process or the command line does not pay for them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from yaqd.ipc.blocking import BlockingRpcClient
+from yaqd.ipc.caller import Caller
+from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.limits import ServerLimits
+from yaqd.ipc.retry import NO_RETRY, RetryPolicy
+from yaqd.ipc.wire import TokenSecrets
+
+if TYPE_CHECKING:
+    from yaqd.ipc.client import ClientLimits, RpcClient
+    from yaqd.ipc.server import RpcServer, ServerStatistics
+
+__all__ = [
+    "NO_RETRY",
+    "BlockingRpcClient",
+    "Caller",
+    "ClientLimits",
+    "ProtocolViolation",
+    "RemoteException",
+    "RetryPolicy",
+    "RpcClient",
+    "RpcConnectionError",
+    "RpcError",
+    "RpcServer",
+    "RpcTimeout",
+    "ServerLimits",
+    "ServerStatistics",
+    "TokenSecrets",
+]
+
+_LAZY = {
+    "ClientLimits": "yaqd.ipc.client",
+    "RpcClient": "yaqd.ipc.client",
+    "RpcServer": "yaqd.ipc.server",
+    "ServerStatistics": "yaqd.ipc.server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)

@@ -1,0 +1,354 @@
+"""The asynchronous client: one pipelined connection, made on the first call and again after it is lost."""
+
+import asyncio
+import os
+import random as random_module
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, cast
+
+from google.protobuf.message import DecodeError, Message
+
+from yaqd.ipc.client_connection import ClientConnection
+from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.retry import RetryPolicy
+from yaqd.ipc.wire import CLIENT_ID_BYTES, RandomBytes, TokenCredential
+from yaqd.proto.protocols import Method
+
+Req = TypeVar("Req", bound=Message)
+Resp = TypeVar("Resp", bound=Message)
+
+_READ_BYTES: Final = 64 << 10
+_UNSENT_BYTES_MAX: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    #: one attempt to connect and authenticate
+    connect_timeout_s: float = 20.0
+    #: unanswered calls of one client; further ones wait for room
+    outstanding_calls_max: int = 1_000
+    #: silence while calls are under way before a ping is sent (ipc.ping.interval)
+    ping_interval_s: float = 60.0
+    #: an unused connection is closed, well before the server would
+    idle_timeout_s: float = 120.0
+
+
+class RpcClient:
+    """Calls methods of one server as one user, or as the one that `token` names.
+
+    A call raises RemoteException (the server's answer), RpcTimeout, or RpcConnectionError. Connecting is retried;
+    a request that may have been sent is sent again only when the caller says that it is idempotent.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        user: str,
+        token: TokenCredential | None = None,
+        timeout_s: float = 120.0,
+        connect_retries: RetryPolicy = RetryPolicy(),
+        limits: ClientLimits = ClientLimits(),
+        random: RandomBytes = os.urandom,
+        jitter: Callable[[], float] = random_module.random,
+    ) -> None:
+        self.host, self.port = host, port
+        self._user, self._token = user, token
+        self._timeout_s = timeout_s
+        self._retries = connect_retries
+        self._limits = limits
+        self._random, self._jitter = random, jitter
+        self._client_id = random(CLIENT_ID_BYTES)
+        self._protocol: _ClientProtocol | None = None
+        self._connecting: asyncio.Task[_ClientProtocol] | None = None
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"RpcClient({self.host}:{self.port})"
+
+    async def call(
+        self,
+        method: Method[Req, Resp],
+        request: Req,
+        *,
+        timeout_s: float | None = None,
+        idempotent: bool = False,
+    ) -> Resp:
+        """Call and return the response; `timeout_s` covers connecting and waiting together."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
+        while True:
+            protocol = self._protocol
+            is_fresh = protocol is None or not protocol.is_usable
+            if protocol is None or is_fresh:
+                protocol = await self._connect(method, deadline)
+            while not protocol.has_room:
+                await self._within(protocol.room(), method, deadline)
+            if protocol.lost is not None:
+                if is_fresh:  # turned away at the door: trying again at once would not end
+                    raise protocol.lost
+                continue
+            try:
+                return cast(Resp, await protocol.send(method, request, deadline))
+            except RpcConnectionError:
+                if not idempotent or loop.time() >= deadline:
+                    raise
+
+    async def close(self) -> None:
+        """Close the connection; calls under way fail with RpcConnectionError."""
+        self._is_closed = True
+        connecting, self._connecting = self._connecting, None
+        if connecting is not None:
+            connecting.cancel()
+            await asyncio.gather(connecting, return_exceptions=True)
+        if self._protocol is not None:
+            self._protocol.shut("the client was closed")
+            self._protocol = None
+
+    # -- connecting ---------------------------------------------------------------------------------------------
+
+    async def _within(self, awaitable: Any, method: Method[Any, Any], deadline: float) -> Any:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await awaitable
+        except TimeoutError:
+            raise RpcTimeout(f"{method.name}: no connection to {self.host}:{self.port} in time") from None
+
+    async def _connect(self, method: Method[Any, Any], deadline: float) -> "_ClientProtocol":
+        """Return a usable connection; concurrent callers share one attempt."""
+        if self._is_closed:
+            raise RpcConnectionError(f"the client of {self.host}:{self.port} is closed")
+        if self._connecting is None:
+            self._connecting = asyncio.create_task(self._connect_with_retries(method.protocol))
+            self._connecting.add_done_callback(self._connected)
+        protocol: _ClientProtocol = await self._within(asyncio.shield(self._connecting), method, deadline)
+        return protocol
+
+    def _connected(self, task: "asyncio.Task[_ClientProtocol]") -> None:
+        if self._connecting is task:
+            self._connecting = None
+        if not task.cancelled() and task.exception() is None:
+            self._protocol = task.result()
+
+    async def _connect_with_retries(self, protocol_name: str) -> "_ClientProtocol":
+        delays = self._retries.delays(self._jitter)
+        while True:
+            try:
+                return await self._connect_once(protocol_name)
+            except (RpcConnectionError, OSError, TimeoutError) as error:
+                delay = next(delays, None)
+                if delay is None:
+                    reason = str(error) or "no answer in time"
+                    raise RpcConnectionError(f"cannot connect to {self.host}:{self.port}: {reason}") from error
+                await asyncio.sleep(delay)
+
+    async def _connect_once(self, protocol_name: str) -> "_ClientProtocol":
+        loop = asyncio.get_running_loop()
+        connection = ClientConnection(
+            user=self._user,
+            protocol=protocol_name,
+            client_id=self._client_id,
+            random=self._random,
+            token=self._token,
+        )
+        async with asyncio.timeout(self._limits.connect_timeout_s):
+            _, protocol = await loop.create_connection(
+                lambda: _ClientProtocol(connection, loop, self._limits, f"{self.host}:{self.port}"),
+                self.host,
+                self.port,
+            )
+            try:
+                await protocol.ready
+            except BaseException:
+                protocol.shut("connecting was given up")
+                raise
+        return protocol
+
+
+class _ClientProtocol(asyncio.BufferedProtocol):
+    """Joins one transport to one ClientConnection and the futures of its calls."""
+
+    def __init__(
+        self,
+        connection: ClientConnection,
+        loop: asyncio.AbstractEventLoop,
+        limits: ClientLimits,
+        peer: str,
+    ) -> None:
+        self._connection = connection
+        self._loop = loop
+        self._limits = limits
+        self._peer = peer
+        self._transport: asyncio.Transport | None = None
+        self._buffer = memoryview(bytearray(_READ_BYTES))
+        #: call id -> (future, response class, deadline, method name)
+        self._pending: dict[int, tuple[asyncio.Future[Message], type[Message], float, str]] = {}
+        self._output: list[bytes] = []
+        self._flush_scheduled = False
+        self._room_waiter: asyncio.Future[None] | None = None
+        self._is_write_paused = False
+        #: why the connection is of no use any more; None while it is
+        self.lost: Exception | None = None
+        self._last_read_at = self._last_used_at = self._pinged_at = loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        #: done when calls may be sent; carries the reason when that will never be
+        self.ready: asyncio.Future[None] = loop.create_future()
+
+    @property
+    def is_usable(self) -> bool:
+        return self.lost is None and self._connection.is_ready
+
+    @property
+    def has_room(self) -> bool:
+        return self.lost is not None or (
+            len(self._pending) < self._limits.outstanding_calls_max and not self._is_write_paused
+        )
+
+    async def room(self) -> None:
+        """Wait until another call may be sent, or the connection is lost."""
+        if self._room_waiter is None:
+            self._room_waiter = self._loop.create_future()
+        await asyncio.shield(self._room_waiter)
+
+    def _make_room(self) -> None:
+        waiter, self._room_waiter = self._room_waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def send(self, method: Method[Any, Any], request: Message, deadline: float) -> "asyncio.Future[Message]":
+        """Queue a call and return the future of its response."""
+        call_id, encoded = self._connection.request(method, request)
+        future: asyncio.Future[Message] = self._loop.create_future()
+        self._pending[call_id] = (future, method.response, deadline, method.name)
+        self._output.append(encoded)
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
+        if self._timer is None or deadline < self._timer.when():
+            self._set_timer()
+        return future
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        output, self._output = self._output, []
+        if output and self.lost is None and self._transport is not None:
+            self._last_used_at = self._loop.time()
+            self._transport.write(output[0] if len(output) == 1 else b"".join(output))
+
+    # -- transport callbacks ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_UNSENT_BYTES_MAX)
+        self._transport.write(self._connection.start())
+        if self._connection.is_ready:
+            self.ready.set_result(None)
+        self._set_timer()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._last_read_at = self._loop.time()
+        try:
+            replies, output = self._connection.receive(self._buffer[:nbytes])
+        except RemoteException as error:
+            self._lose(error)
+            return
+        except ProtocolViolation as violation:
+            self._lose(RpcConnectionError(f"{self._peer} does not speak Hadoop RPC: {violation}", sent=True))
+            return
+        if output and self._transport is not None:
+            self._transport.write(output)
+        if self._connection.is_ready and not self.ready.done():
+            self.ready.set_result(None)
+        for reply in replies:
+            entry = self._pending.pop(reply.call_id, None)
+            if entry is None or entry[0].done():
+                continue
+            future, response_class, _, name = entry
+            if reply.error is not None:
+                future.set_exception(reply.error)
+                continue
+            try:
+                future.set_result(response_class.FromString(reply.body))
+            except DecodeError as error:
+                future.set_exception(RpcError(f"{name}: {self._peer} sent no {response_class.__name__}: {error}"))
+        if self._room_waiter is not None and self.has_room:
+            self._make_room()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        reason = f": {error}" if error is not None else " by the peer"
+        self._lose(RpcConnectionError(f"connection to {self._peer} closed{reason}", sent=True))
+
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._make_room()
+
+    # -- time ---------------------------------------------------------------------------------------------------
+
+    def _set_timer(self) -> None:
+        """Arm one timer for whatever comes first: a call's deadline, a ping, the end of an idle connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.lost is not None:
+            return
+        limits = self._limits
+        if self._pending:
+            first = min(entry[2] for entry in self._pending.values())
+            when = min(first, max(self._last_read_at, self._pinged_at) + limits.ping_interval_s)
+        else:
+            when = max(self._last_read_at, self._last_used_at) + limits.idle_timeout_s
+        self._timer = self._loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for call_id, (future, _, deadline, name) in list(self._pending.items()):
+            if deadline <= now:
+                del self._pending[call_id]
+                if not future.done():
+                    future.set_exception(RpcTimeout(f"{name}: no answer from {self._peer} in time"))
+        limits = self._limits
+        if self._pending:
+            if now - max(self._last_read_at, self._pinged_at) >= limits.ping_interval_s and self._transport:
+                self._pinged_at = now
+                self._transport.write(self._connection.ping())
+        elif now - max(self._last_read_at, self._last_used_at) >= limits.idle_timeout_s and self.ready.done():
+            self.shut("idle")
+        if self._room_waiter is not None and self.has_room:
+            self._make_room()
+        self._set_timer()
+
+    # -- ending -------------------------------------------------------------------------------------------------
+
+    def shut(self, why: str) -> None:
+        self._lose(RpcConnectionError(f"connection to {self._peer} closed: {why}", sent=True))
+
+    def _lose(self, error: Exception) -> None:
+        """Fail every call under way, once, and let go of the transport."""
+        if self.lost is not None:
+            return
+        self.lost = error
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.close()
+        pending, self._pending = self._pending, {}
+        for future, *_ in pending.values():
+            if not future.done():
+                future.set_exception(error)
+        if not self.ready.done():
+            self.ready.set_exception(error)
+            self.ready.exception()  # may have no waiter; not worth a line in the log
+        self._make_room()

@@ -1,0 +1,52 @@
+"""Bounds that keep one peer, or all of them together, from hurting a server; and one log line per peer and minute."""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from yaqd.ipc.frames import FRAME_BYTES_MAX
+
+_PEERS_REMEMBERED_MAX: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """Every bound of a server. Reaching one slows a peer down or disconnects it, never anyone else."""
+
+    #: beyond it new connections are closed at once
+    connections_max: int = 10_000
+    #: unanswered calls of one connection; beyond it nothing more is read from it
+    outstanding_calls_max: int = 1_000
+    #: ipc.maximum.data.length
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    #: bytes of incomplete frames over all connections; the connection that crosses it is closed
+    buffered_bytes_max: int = 512 << 20
+    #: unsent answers of one connection; beyond it nothing more is read from it
+    unsent_bytes_max: int = 1 << 20
+    #: from connect to the connection context
+    handshake_timeout_s: float = 20.0
+    #: from the first to the last byte of a frame, and for a peer to take its answers
+    progress_timeout_s: float = 60.0
+    #: without any byte and without a call under way; clients reconnect by themselves
+    idle_timeout_s: float = 600.0
+
+
+class PeerLog:
+    """Logs what strangers do wrong, once per address and minute, so that they cannot fill the disk."""
+
+    def __init__(self, log: logging.Logger, interval_s: float = 60.0) -> None:
+        self._log = log
+        self._interval_s = interval_s
+        #: address -> (when it was last logged, how many lines were held back since)
+        self._peers: dict[str, tuple[float, int]] = {}
+
+    def warn(self, peer: str, now: float, message: str, *arguments: object) -> None:
+        last, held_back = self._peers.get(peer, (float("-inf"), 0))
+        if now - last < self._interval_s:
+            self._peers[peer] = (last, held_back + 1)
+            return
+        if peer not in self._peers and len(self._peers) >= _PEERS_REMEMBERED_MAX:
+            self._peers.clear()
+        self._peers[peer] = (now, 0)
+        suffix = f" ({held_back} more from this peer since)" if held_back else ""
+        self._log.warning(message + "%s", *arguments, suffix)
