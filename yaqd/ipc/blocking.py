@@ -169,7 +169,7 @@ class BlockingRpcClient:
                 raise
 
     def _is_closed_by_peer(self) -> bool:
-        """Whether an end of file is waiting; nothing else can be while no call is under way."""
+        """Whether an end of file is waiting: a server that was stopped or tired of an idle connection."""
         assert self._socket is not None
         self._socket.setblocking(False)
         try:

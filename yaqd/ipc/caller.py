@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: user names end up in paths, logs and command lines; Hadoop's have the form name, name@REALM or name/host@REALM
+#: user names end up in paths, logs and command lines
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$+ -]{0,254}\Z", re.ASCII)
 
 

@@ -303,11 +303,14 @@ class _ClientProtocol(asyncio.BufferedProtocol):
         if self.lost is not None:
             return
         limits = self._limits
+        silent_since = max(self._last_read_at, self._pinged_at)
         if self._pending:
             first = min(entry[2] for entry in self._pending.values())
-            when = min(first, max(self._last_read_at, self._pinged_at) + limits.ping_interval_s)
+            when = min(first, silent_since + limits.ping_interval_s)
         else:
-            when = max(self._last_read_at, self._last_used_at) + limits.idle_timeout_s
+            idle_since = max(self._last_read_at, self._last_used_at)
+            # looks in at least once per ping interval: a call made meanwhile does not arm the timer for its pings
+            when = min(idle_since + limits.idle_timeout_s, self._loop.time() + limits.ping_interval_s)
         self._timer = self._loop.call_at(when, self._on_timer)
 
     def _on_timer(self) -> None:
