@@ -168,7 +168,7 @@ def test_a_lost_map_output_is_made_again_and_announced() -> None:
     # the one reducer there is cannot get it: that is enough, and the idle process makes it again
     assert out == [] or isinstance(out[0], ev.GiveTask)
     assert drive.machine.attempt(AttemptId(0, 0, 0)).state is AttemptState.FAILED  # type: ignore[union-attr]
-    assert [(c.attempt.index, c.available) for c in drive.machine.vertices[0].completions] == [
+    assert [(c.attempt.task, c.available) for c in drive.machine.vertices[0].completions] == [
         (0, True),
         (1, True),
         (0, False),

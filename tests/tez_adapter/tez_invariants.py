@@ -11,7 +11,7 @@ def validate(machine: JobMachine) -> None:
         if machine.state is not JobState.RUNNING:
             continue
         for task in vertex.tasks:
-            assert (task.id.index in vertex.pending) == (task.state is TaskState.PENDING)
+            assert (task.id.task in vertex.pending) == (task.state is TaskState.PENDING)
             live = [a for a in task.attempts if a.live]
             assert len(live) == (1 if task.state is TaskState.RUNNING else 0), (
                 "at most one attempt, and only of a running task"
@@ -22,9 +22,9 @@ def validate(machine: JobMachine) -> None:
                 assert task.last is not None and task.last.state is AttemptState.SUCCEEDED
         announced = {}
         for entry in vertex.completions:
-            announced[entry.attempt.index] = entry.attempt if entry.available else None
+            announced[entry.attempt.task] = entry.attempt if entry.available else None
         assert {i for i, a in announced.items() if a} == {
-            t.id.index for t in vertex.tasks if t.state is TaskState.SUCCEEDED
+            t.id.task for t in vertex.tasks if t.state is TaskState.SUCCEEDED
         }
     for container in machine.containers.values():
         if container.attempt is not None:

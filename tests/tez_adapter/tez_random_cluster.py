@@ -50,9 +50,9 @@ class RandomCluster:
                 if c in self.processes:
                     self.processes[c].ending = True
             case ev.AnswerCommit(attempt=attempt, granted=True):
-                live = self.machine.attempt(self.granted.get(attempt.task, attempt))
+                live = self.machine.attempt(self.granted.get(attempt.task_id, attempt))
                 self.committed_twice |= live is not None and live.id != attempt and live.live
-                self.granted[attempt.task] = attempt
+                self.granted[attempt.task_id] = attempt
 
     def run_to_the_end(self) -> None:
         for _ in range(20_000):

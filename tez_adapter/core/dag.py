@@ -12,18 +12,18 @@ from yaqd.model import Resource
 
 class TaskId(NamedTuple):
     vertex: int
-    index: int
+    task: int
 
 
 class AttemptId(NamedTuple):
     vertex: int
-    index: int
+    task: int
     #: 0, 1, 2, ... over all attempts of the task, whatever became of them
     number: int
 
     @property
-    def task(self) -> TaskId:
-        return TaskId(self.vertex, self.index)
+    def task_id(self) -> TaskId:
+        return TaskId(self.vertex, self.task)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,13 @@ class KillRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class AbortRequested:
+    """The job manager itself cannot go on (no output folder can be made): the job has failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
@@ -122,6 +129,7 @@ Event = (
     | NodeLost
     | ClusterSeen
     | KillRequested
+    | AbortRequested
     | Tick
 )
 

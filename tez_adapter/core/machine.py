@@ -77,6 +77,7 @@ class JobMachine:
             ev.NodeLost: self._on_node_lost,
             ev.ClusterSeen: self._on_cluster,
             ev.KillRequested: self._on_kill,
+            ev.AbortRequested: self._on_abort,
             ev.Tick: self._on_tick,
         }
         self._open_ready()
@@ -113,6 +114,10 @@ class JobMachine:
             rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource))
         return rows
 
+    def wanted(self) -> tuple[int, ...]:
+        """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
+        return tuple(min(len(v.pending), self._room_for(v)) for v in self.vertices)
+
     def progress(self) -> float:
         """0..1, every vertex weighing the same."""
         if not self.vertices:
@@ -120,15 +125,20 @@ class JobMachine:
         return sum(v.progress() for v in self.vertices) / len(self.vertices)
 
     def attempt(self, attempt_id: AttemptId) -> Attempt | None:
-        vertex, index, number = attempt_id
-        if not 0 <= vertex < len(self.vertices) or not 0 <= index < len(self.vertices[vertex].tasks):
+        vertex, task, number = attempt_id
+        if not 0 <= vertex < len(self.vertices) or not 0 <= task < len(self.vertices[vertex].tasks):
             return None
-        attempts = self.vertices[vertex].tasks[index].attempts
+        attempts = self.vertices[vertex].tasks[task].attempts
         return attempts[number] if 0 <= number < len(attempts) else None
 
     def inputs(self, vertex: int) -> int:
         """How many source tasks feed one task of the vertex."""
         return sum(self.vertices[e.source].spec.tasks for e in self._sources[vertex])
+
+    def outputs_for(self, vertex: int) -> list[Completion]:
+        """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
+        edges = self._sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        return self.vertices[edges[0].source].completions if edges else []
 
     # ---- containers
 
@@ -303,7 +313,7 @@ class JobMachine:
         attempt.error = error
         if at_fault:
             task.failures += 1
-            vertex.failed_on.setdefault(task.id.index, set()).add(attempt.host)
+            vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
             change = self._hosts.failed(attempt.host)
             if change is not None:
                 self._out.append(change)
@@ -313,10 +323,10 @@ class JobMachine:
         if fatal or task.failures >= vertex.spec.max_attempts:
             self._move_task(task, TaskEvent.GIVE_UP)
             times = f"{task.failures} time{'s' if task.failures != 1 else ''}"
-            where = f"{vertex.spec.name} task {task.id.index} failed {times}, last on {attempt.node}"
+            where = f"{vertex.spec.name} task {task.id.task} failed {times}, last on {attempt.node}"
             self._finish(JobState.FAILED, f"{where}: {attempt.error}")
         elif self._move_task(task, event):
-            vertex.pending.add(task.id.index)
+            vertex.pending.add(task.id.task)
 
     def _close_attempt(self, attempt: Attempt, event: AttemptEvent) -> tuple[Vertex, Task]:
         vertex = self.vertices[attempt.id.vertex]
@@ -328,7 +338,7 @@ class JobMachine:
             container.attempt = None
             if container.state is ContainerState.BUSY:
                 self._rest(container)
-        return vertex, vertex.tasks[attempt.id.index]
+        return vertex, vertex.tasks[attempt.id.task]
 
     # ---- lost outputs, lost nodes
 
@@ -342,7 +352,7 @@ class JobMachine:
             attempt = self.attempt(source)
             if attempt is None or attempt.state is not AttemptState.SUCCEEDED:
                 continue
-            task = self.vertices[source.vertex].tasks[source.index]
+            task = self.vertices[source.vertex].tasks[source.task]
             task.fetch_failures += 1
             if task.fetch_failures >= enough and self.state is JobState.RUNNING:
                 attempt.error = f"its output on {attempt.node} could not be fetched ({task.fetch_failures} reports)"
@@ -351,14 +361,14 @@ class JobMachine:
 
     def _lose_output(self, attempt: Attempt, event: AttemptEvent) -> None:
         vertex = self.vertices[attempt.id.vertex]
-        task = vertex.tasks[attempt.id.index]
+        task = vertex.tasks[attempt.id.task]
         if task.state is not TaskState.SUCCEEDED or not self._move_attempt(attempt, event):
             return
         vertex.done -= 1
         task.fetch_failures = 0
         vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, False))
         if event is AttemptEvent.FAIL:
-            vertex.failed_on.setdefault(task.id.index, set()).add(attempt.host)
+            vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
@@ -435,7 +445,7 @@ class JobMachine:
             vertex.ready = True
             for task in vertex.tasks:
                 if self._move_task(task, TaskEvent.READY):
-                    vertex.pending.add(task.id.index)
+                    vertex.pending.add(task.id.task)
 
     def _finish_if_complete(self) -> None:
         if self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
@@ -443,6 +453,9 @@ class JobMachine:
 
     def _on_kill(self, event: ev.KillRequested) -> None:
         self._finish(JobState.KILLED, event.reason)
+
+    def _on_abort(self, event: ev.AbortRequested) -> None:
+        self._finish(JobState.FAILED, event.reason)
 
     def _finish(self, state: JobState, diagnostics: str) -> None:
         if self.state is not JobState.RUNNING:
@@ -489,7 +502,12 @@ class JobMachine:
         if after is None:
             self._anomaly(event, f"attempt {attempt.id}", attempt.state)
             return False
+        ended = self.vertices[attempt.id.vertex].ended
+        if not attempt.live:
+            ended[attempt.state] -= 1
         attempt.state = after
+        if not attempt.live:
+            ended[after] += 1
         return True
 
     def _move_container(self, container: Container, event: ContainerEvent) -> bool:

@@ -84,6 +84,8 @@ class Vertex:
         #: hosts where a task failed, by task index
         self.failed_on: dict[int, set[str]] = {}
         self.completions: list[Completion] = []
+        #: attempts by how they ended
+        self.ended = dict.fromkeys((AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.KILLED), 0)
         #: since when it has waited without any container; None while it need not
         self.starved_since: float | None = None
 

@@ -1,0 +1,332 @@
+"""The job manager: one asyncio process per job that keeps the machine fed and carries its decisions out.
+
+Three sources of events: the ResourceManager's answers (`rm_link`), the tasks' calls (`umbilical`) and a clock.
+`dispatch` is the one way in and `_perform` the one way out. Files (committing output, history, staging) are
+touched in a thread, never on the event loop.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.states import JobState
+from tez_adapter.history import write_history
+from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobSpec, read_splits
+from tez_adapter.nm_links import NodeLinks
+from tez_adapter.output import JobOutput
+from tez_adapter.plan import plan
+from tez_adapter.record import CounterList, JobRecord
+from tez_adapter.rm_link import ResourceManagerLink
+from tez_adapter.task_launch import TaskLaunch
+from tez_adapter.umbilical import Umbilical
+from yaqd.config import Configuration
+from yaqd.ipc import RpcServer
+from yaqd.ipc.errors import RemoteException, RpcError
+from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
+from yaqd.proto import convert
+from yaqd.proto import job_pb2 as job
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.security import Credentials, JobTokenSecrets, Token
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.25
+_DRAIN_S = 2.0
+_DIAGNOSTICS_CHARS_MAX = 20_000
+_UNUSABLE = (NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST)
+_FINAL = {
+    JobState.SUCCEEDED: FinalApplicationStatus.SUCCEEDED,
+    JobState.FAILED: FinalApplicationStatus.FAILED,
+    JobState.KILLED: FinalApplicationStatus.KILLED,
+}
+
+
+class CannotStart(Exception):
+    """The container's surroundings are not those of an application master."""
+
+
+class ApplicationMaster:
+    def __init__(self, spec: JobSpec, splits: list[dict[str, Any]], environ: Mapping[str, str]) -> None:
+        self.spec = spec
+        self.user = spec.user
+        self.conf: Configuration = spec.configuration()
+        self._splits = splits
+        self._environ = environ
+        try:
+            self._container = ContainerId.parse(environ["CONTAINER_ID"])
+            self._credentials = Credentials.load(environ["HADOOP_TOKEN_FILE_LOCATION"])
+        except KeyError as missing:
+            raise CannotStart(f"{missing} is not set: this is not a YARN container") from None
+        self.machine = JobMachine(plan(spec, self.conf, splits))
+        self._output = JobOutput(spec, self.conf)
+        #: containers allocated and not yet started
+        self._allocated: dict[str, common.Container] = {}
+        #: the machine's, unless committing failed after it
+        self.state = JobState.RUNNING
+        self._diagnostics = ""
+        self._started_ms = int(time.time() * 1000)
+
+    # ---- the course of things
+
+    async def run(self) -> JobState:
+        loop = asyncio.get_running_loop()
+        offset_s = time.time() - loop.time()
+        self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
+        self._finished: asyncio.Future[None] = loop.create_future()
+        self._server = self._make_server()
+        self._umbilical = Umbilical(self._server, self)
+        await self._server.start()
+        self._nodes = NodeLinks(
+            str(self._container.attempt_id), on_failure=self._launch_failed, on_started=self._launched
+        )
+        self._rm = self._make_rm_link()
+        self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address, self._environ)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.dispatch, ev.KillRequested("the job manager was told to end"))
+        try:
+            await self._converse()
+            return self.state
+        finally:
+            await self._nodes.close()
+            await self._rm.close()
+            await self._server.stop()
+
+    async def _converse(self) -> None:
+        host, port = self._server.address
+        setup = asyncio.create_task(asyncio.to_thread(self._output.setup))
+        await self._rm.register(host, port, "")
+        log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
+        heartbeats = asyncio.create_task(self._heartbeats())
+        ticks = asyncio.create_task(self._ticks())
+        try:
+            await self._note_failure(setup, "cannot prepare the output")
+            self.dispatch(ev.Tick())
+            await self._finished
+            await self._conclude()
+        finally:
+            for task in (heartbeats, ticks):
+                task.cancel()
+            await asyncio.gather(heartbeats, ticks, return_exceptions=True)
+
+    async def _heartbeats(self) -> None:
+        try:
+            await self._rm.run()
+        except (RemoteException, RpcError) as error:
+            # without the ResourceManager there is no job; the next attempt begins anew
+            log.error("the ResourceManager ends this attempt: %s", error)
+            self.dispatch(ev.KillRequested(f"lost the ResourceManager: {error}"))
+
+    async def _ticks(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            self.dispatch(ev.Tick())
+
+    async def _note_failure(self, work: Awaitable[None], what: str) -> None:
+        try:
+            await work
+        except Exception as error:
+            log.exception("%s", what)
+            self._fail(f"{what}: {error}")
+
+    def _fail(self, diagnostics: str) -> None:
+        if self.machine.state is JobState.RUNNING:
+            self.dispatch(ev.AbortRequested(diagnostics))
+        else:
+            # every task is done, and yet there is no output
+            self.state, self._diagnostics = JobState.FAILED, diagnostics
+
+    async def _conclude(self) -> None:
+        """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it."""
+        if self.state is JobState.SUCCEEDED:
+            await self._note_failure(asyncio.to_thread(self._output.commit), "cannot commit the output")
+        else:
+            await self._note_failure(asyncio.to_thread(self._output.abort), "cannot remove the output")
+        await self._nodes.drain(_DRAIN_S)
+        lines = list(
+            self._record.history(
+                self.state,
+                started_ms=self._started_ms,
+                finished_ms=int(time.time() * 1000),
+                diagnostics=self._diagnostics,
+            )
+        )
+        await asyncio.to_thread(self._leave_records, lines)
+        try:
+            await self._rm.finish(_FINAL[self.state], self._diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
+        except (RemoteException, RpcError, TimeoutError) as error:
+            log.error("could not unregister: %s", error)
+        log.info("%s %s", self.spec.job_id, self.state)
+
+    def _leave_records(self, lines: list[dict[str, Any]]) -> None:
+        try:
+            write_history(self.conf, self.spec.application_id, lines)
+        except Exception:
+            log.exception("no history was written")
+        self._output.remove_staging()
+
+    # ---- one way in, one way out
+
+    def dispatch(self, event: ev.Event) -> list[ev.Decision]:
+        decisions = self.machine.handle(event, asyncio.get_running_loop().time())
+        for decision in decisions:
+            self._perform(decision)
+        if self.machine.anomalies:
+            for line in self.machine.anomalies:
+                log.warning("%s", line)
+            self.machine.anomalies.clear()
+        self._umbilical.outputs_may_have_changed()
+        self._rm.wake_if_changed(self.machine.wanted())
+        return decisions
+
+    def _perform(self, decision: ev.Decision) -> None:
+        match decision:
+            case ev.Launch():
+                self._start(decision)
+            case ev.GiveTask():
+                self._umbilical.give_task(decision.container, decision.attempt)
+            case ev.GiveExit():
+                self._umbilical.give_exit(decision.container)
+            case ev.Release():
+                self._allocated.pop(decision.container, None)
+                self._rm.release(ContainerId.parse(decision.container))
+            case ev.Stop():
+                log.info("stopping %s: %s", decision.container, decision.reason)
+                self._nodes.stop(NodeId.parse(decision.node), ContainerId.parse(decision.container))
+            case ev.Blacklist():
+                log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
+                self._rm.blacklist(decision.additions, decision.removals)
+            case ev.Finish():
+                self.state, self._diagnostics = decision.state, decision.diagnostics
+                self._finished.set_result(None)
+            case ev.AnswerCommit():
+                pass  # the caller of dispatch answers
+
+    def _start(self, decision: ev.Launch) -> None:
+        container = self._allocated.pop(decision.container)
+        log.info("starting %s on %s for %s", decision.container, decision.node, decision.attempt)
+        context = self._launch.context(decision.attempt)
+        node = convert.node_id(container.nodeId)
+        self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
+
+    def _launch_failed(self, container: ContainerId, reason: str) -> None:
+        self.dispatch(ev.LaunchFailed(str(container), reason))
+
+    def _launched(self, _: ContainerId) -> None:
+        self._rm.expect_news()
+
+    # ---- the ResourceManager's answers
+
+    def _on_response(self, response: pb.AllocateResponse) -> None:
+        for token in response.nm_tokens:
+            self._nodes.token(convert.node_id(token.nodeId), Token.from_pb(token.token))
+        if response.HasField("limit"):
+            self.dispatch(ev.ClusterSeen(convert.resource(response.limit), response.num_cluster_nodes))
+        for status in response.completed_container_statuses:
+            container = str(convert.container_id(status.container_id))
+            log.info("%s completed with %d", container, status.exit_status)
+            self.dispatch(ev.ContainerCompleted(container, status.exit_status, status.diagnostics))
+        for node in response.updated_nodes:
+            if NodeState(node.node_state) in _UNUSABLE:
+                self.dispatch(ev.NodeLost(str(convert.node_id(node.nodeId))))
+        for allocated in response.allocated_containers:
+            name = str(convert.container_id(allocated.id))
+            self._allocated[name] = allocated
+            node_id = convert.node_id(allocated.nodeId)
+            resource = convert.resource(allocated.resource)
+            self.dispatch(
+                ev.ContainerAllocated(name, str(node_id), node_id.host, resource, allocated.priority.priority)
+            )
+
+    # ---- what the umbilical asks (JobView)
+
+    def describe(self, attempt: AttemptId) -> job.TaskDescription:
+        is_map = attempt.vertex == 0
+        description = job.TaskDescription(
+            attempt=job.AttemptRef(vertex=attempt.vertex, index=attempt.task, number=attempt.number),
+            attempt_id=self._record.attempt_name(attempt),
+            kind=job.TaskDescription.MAP if is_map else job.TaskDescription.REDUCE,
+        )
+        if is_map:
+            description.split = json.dumps(self._splits[attempt.task])
+        else:
+            description.inputs = self.machine.inputs(attempt.vertex)
+        return description
+
+    def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]:
+        """Name of the output and where its shuffle service listens."""
+        port = self._nodes.shuffle_ports.get(NodeId.parse(node), 0)
+        return self._record.attempt_name(attempt), host, port
+
+    def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
+        self._record.note_counters(attempt, counters)
+
+    def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
+        self._record.note_phases(attempt, phases)
+
+    def counters(self) -> CounterList:
+        return self._record.counters()
+
+    def exit_code(self) -> int:
+        return self._record.exit_code(self.state)
+
+    def diagnostics(self) -> str:
+        return self._diagnostics
+
+    # ---- parts
+
+    def _make_server(self) -> RpcServer:
+        tokens = JobTokenSecrets(secrets.token_bytes)
+        token = self._credentials.token_of_kind(JobTokenSecrets.kind)
+        if token is None:
+            raise CannotStart("the credentials hold no job token")
+        tokens.add(token)
+        host = self._environ.get("NM_HOST", "127.0.0.1")
+        return RpcServer(name="job manager", host=host, token_secrets=tokens)
+
+    def _make_rm_link(self) -> ResourceManagerLink:
+        token = self._credentials.token_of_kind("YARN_AM_RM_TOKEN")
+        if token is None:
+            raise CannotStart("the credentials hold no AMRMToken")
+        return ResourceManagerLink(
+            self.conf.get_address("yarn.resourcemanager.scheduler.address"),
+            str(self._container.attempt_id),
+            token,
+            asks=self.machine.asks,
+            progress=self.machine.progress,
+            on_response=self._on_response,
+            heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
+            / 1000,
+        )
+
+
+def main(argv: list[str]) -> int:
+    """Run the job whose files lie in the working folder. 0: the ResourceManager knows how the job ended."""
+    parser = argparse.ArgumentParser(prog="tez_adapter.appmaster", description="The job manager, in its container.")
+    parser.add_argument("--folder", type=Path, default=Path(), help="where job.json and job.splits.json are")
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    spec = JobSpec.read(arguments.folder / JOB_FILE)
+    splits = [] if spec.kind is JobKind.COMMAND else read_splits(arguments.folder / SPLITS_FILE)
+    try:
+        asyncio.run(ApplicationMaster(spec, splits, os.environ).run())
+    except (CannotStart, RpcError, RemoteException) as error:
+        log.error("%s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""One file per job: what it was, every attempt with its times, place and counters, and how it ended.
+
+JSON lines: a `job` line, an `attempt` line for each attempt, an `end` line. The job manager writes the file once,
+under its final name, before it unregisters; whatever looks at a finished job (status, estimates of the next run,
+replay in the simulator) reads it. Times are epoch milliseconds.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId
+from yaqd.storage import FileSystem, get_filesystem, qualify
+
+HISTORY_DIR_KEY = "yaq.job.history-dir"
+_BYTES_MAX = 1 << 30
+
+
+class NoHistory(Exception):
+    """The job wrote none, or it was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobHistory:
+    #: job_id, name, user, kind, submitted_ms, started_ms, output
+    job: dict[str, Any]
+    #: vertex, task, number, name, state, container, node, started_ms, finished_ms, error, counters, phases
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    #: state, diagnostics, exit_code, finished_ms, counters
+    end: dict[str, Any] = field(default_factory=dict)
+
+
+def history_path(conf: Configuration, application_id: ApplicationId) -> str:
+    folder = qualify(conf.require(HISTORY_DIR_KEY), conf)
+    return f"{folder}/job_{application_id.cluster_timestamp}_{application_id.id:04d}.jsonl"
+
+
+def write_history(conf: Configuration, application_id: ApplicationId, lines: Iterable[dict[str, Any]]) -> None:
+    """Blocking. The file appears whole or not at all."""
+    path = history_path(conf, application_id)
+    files = get_filesystem(path, conf)
+    folder, _, name = path.rpartition("/")
+    files.mkdirs(folder, 0o1777)
+    unfinished = f"{folder}/.{name}.unfinished"
+    writer = files.create(unfinished, overwrite=True)
+    try:
+        writer.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+    finally:
+        writer.close()
+    if files.exists(path):
+        # a former attempt of this job's manager wrote one; the last word counts
+        files.delete(path)
+    files.rename(unfinished, path)
+
+
+def read_history(conf: Configuration, application_id: ApplicationId) -> JobHistory:
+    """Blocking. Raises NoHistory."""
+    path = history_path(conf, application_id)
+    files = get_filesystem(path, conf)
+    try:
+        text = _read(files, path).decode()
+    except (FileNotFoundError, ValueError) as error:
+        raise NoHistory(f"no history of {application_id} at {path} ({error})") from None
+    history = JobHistory({})
+    for line in _lines(text, path):
+        kind = line.pop("type", None)
+        if kind == "job":
+            history.job.update(line)
+        elif kind == "attempt":
+            history.attempts.append(line)
+        elif kind == "end":
+            history.end.update(line)
+    return history
+
+
+def _read(files: FileSystem, path: str) -> bytes:
+    length = files.status(path).length
+    if length > _BYTES_MAX:
+        raise ValueError(f"{length} bytes is more than is read")
+    return b"".join(files.open_range(path, 0, length))
+
+
+def _lines(text: str, path: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            raise NoHistory(f"{path}:{number} is not JSON: the history is damaged") from None
+        if isinstance(value, dict):
+            yield value

@@ -1,0 +1,154 @@
+"""A job as its client wrote it down: one JSON file that the job manager and every task read.
+
+It lies in the job's staging folder and reaches each container as the local resource `job.json`. The splits have a
+file of their own (`job.splits.json`) that only the job manager gets: a task is told its split. Configuration values
+are stored with their variables replaced, so that a container needs no site files.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId, LocalResourceType, LocalResourceVisibility
+
+VERSION: Final = 1
+JOB_FILE: Final = "job.json"
+SPLITS_FILE: Final = "job.splits.json"
+#: a larger one is refused before it is parsed
+_BYTES_MAX: Final = 256 << 20
+
+
+class BadJobSpec(Exception):
+    """The file is not what a client of this version writes."""
+
+
+class JobKind(StrEnum):
+    #: a Job class in a Python script
+    MAPREDUCE = "mapreduce"
+    #: executables as mapper, combiner, reducer
+    STREAMING = "streaming"
+    #: any command in any number of containers
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class JobResource:
+    """A file that containers find under `name` in their working folder."""
+
+    name: str
+    uri: str
+    bytes: int
+    #: modification time at its source, epoch ms; a node refuses a file that changed since
+    timestamp_ms: int
+    type: int = LocalResourceType.FILE
+    visibility: int = LocalResourceVisibility.APPLICATION
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Command lines; "" = identity, reducer "NONE" = map output is the job's output."""
+
+    mapper: str
+    reducer: str
+    combiner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    job_id: str
+    name: str
+    user: str
+    kind: JobKind
+    #: changed keys with their values
+    conf: Mapping[str, str]
+    staging: str
+    resources: tuple[JobResource, ...] = ()
+    #: MAPREDUCE: local name of the script and the class in it
+    script: str = ""
+    class_name: str = ""
+    #: MAPREDUCE, STREAMING: where the output goes, qualified
+    output: str = ""
+    reduces: int = 0
+    input_format: str = "text"
+    output_format: str = "text"
+    #: encoded keys in hex that divide the key space of a total order; one fewer than reduces
+    boundaries: tuple[str, ...] = ()
+    streaming: Streaming | None = None
+    #: COMMAND: the command line for /bin/sh and how many containers run it
+    command: str = ""
+    tasks: int = 0
+    #: further environment of the tasks
+    environment: Mapping[str, str] = field(default_factory=dict)
+    version: int = VERSION
+
+    @property
+    def application_id(self) -> ApplicationId:
+        return ApplicationId.parse(self.job_id.replace("job_", "application_", 1))
+
+    def configuration(self) -> Configuration:
+        """Shipped defaults under the job's own values; the container's environment is not looked at."""
+        return Configuration.load(None, overrides=dict(self.conf), environ={})
+
+    def dump(self) -> bytes:
+        return json.dumps(asdict(self), ensure_ascii=True).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        fields = _object(data)
+        if fields.get("version") != VERSION:
+            raise BadJobSpec(f"{JOB_FILE} has version {fields.get('version')!r}, this job manager reads {VERSION}")
+        try:
+            fields["kind"] = JobKind(fields["kind"])
+            fields["resources"] = tuple(JobResource(**r) for r in fields["resources"])
+            fields["boundaries"] = tuple(fields["boundaries"])
+            if fields["streaming"] is not None:
+                fields["streaming"] = Streaming(**fields["streaming"])
+            spec = cls(**fields)
+            _ = spec.application_id
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadJobSpec(f"{JOB_FILE} is damaged: {error}") from None
+        return spec
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        return cls.parse(_read(path))
+
+
+def dump_splits(splits: list[dict[str, Any]]) -> bytes:
+    return json.dumps({"version": VERSION, "splits": splits}).encode()
+
+
+def read_splits(path: Path) -> list[dict[str, Any]]:
+    splits = _object(_read(path)).get("splits")
+    if not isinstance(splits, list):
+        raise BadJobSpec(f"{SPLITS_FILE} is damaged: it has no list of splits")
+    return splits
+
+
+def job_id_of(application_id: ApplicationId) -> str:
+    return f"job_{application_id.cluster_timestamp}_{application_id.id:04d}"
+
+
+def attempt_name(job_id: str, letter: str, index: int, number: int) -> str:
+    """MapReduce's name of an attempt; the shuffle service takes it as the name of the output's folder."""
+    return f"attempt_{job_id.removeprefix('job_')}_{letter}_{index:06d}_{number}"
+
+
+def _read(path: Path) -> bytes:
+    if path.stat().st_size > _BYTES_MAX:
+        raise BadJobSpec(f"{path} is larger than {_BYTES_MAX} bytes")
+    return path.read_bytes()
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise BadJobSpec(f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadJobSpec("not a JSON object")
+    return value

@@ -1,0 +1,83 @@
+"""Launch contexts: what a node needs to start our processes, warm on our NodeManagers, cold on any.
+
+The command is the cold one. Two environment variables ask a NodeManager of ours to fork its prepared process
+instead (`YAQ_WARM_ENTRY`, `YAQ_WARM_ARGS`). The import path travels as YAQ_PYTHONPATH: a PYTHONPATH in the
+environment would force a cold start.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaqd
+from tez_adapter.jobspec import JobResource
+from yaqd.proto import yarn_common_pb2 as pb
+
+_OUTPUT = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
+
+
+def python_environment(python: str | None = None) -> dict[str, str]:
+    """Where the interpreter and this project are found on a node that has no prepared process."""
+    return {"YAQ_PYTHON": python or sys.executable, "YAQ_PYTHONPATH": str(Path(yaqd.__file__).resolve().parents[1])}
+
+
+def python_context(
+    entry: str, arguments: Iterable[str], resources: Iterable[JobResource], environment: Mapping[str, str]
+) -> pb.ContainerLaunchContext:
+    """Run `module:function` of ours with the arguments."""
+    context = _context(resources, environment)
+    module = entry.partition(":")[0]
+    line = shlex.join(arguments)
+    context.command.append(f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {{{{YAQ_PYTHON}}}} -m {module} {line} {_OUTPUT}")
+    _set(context, "YAQ_WARM_ENTRY", entry)
+    _set(context, "YAQ_WARM_ARGS", line)
+    return context
+
+
+def command_context(
+    command: str, resources: Iterable[JobResource], environment: Mapping[str, str]
+) -> pb.ContainerLaunchContext:
+    """Run a command line of the user's, with nothing of ours in its process."""
+    context = _context(resources, environment)
+    # The node writes the command inside double quotes of a bash script: what would end them or expand there
+    # is escaped once, so that the inner shell sees the user's words.
+    quoted = "".join(f"\\{c}" if c in '\\"$`' else c for c in command)
+    context.command.append(f"{quoted} {_OUTPUT}")
+    return context
+
+
+def shell_command(words: Iterable[str]) -> str:
+    """One command line that runs exactly these words."""
+    return f"exec {shlex.join(words)}"
+
+
+def _context(resources: Iterable[JobResource], environment: Mapping[str, str]) -> pb.ContainerLaunchContext:
+    context = pb.ContainerLaunchContext()
+    for resource in resources:
+        entry = context.localResources.add(key=resource.name)
+        value = entry.value
+        value.resource.CopyFrom(url(resource.uri))
+        value.size = resource.bytes
+        value.timestamp = resource.timestamp_ms
+        value.type = resource.type  # type: ignore[assignment]
+        value.visibility = resource.visibility  # type: ignore[assignment]
+    for name, text in environment.items():
+        _set(context, name, text)
+    return context
+
+
+def _set(context: pb.ContainerLaunchContext, name: str, value: str) -> None:
+    context.environment.add(key=name, value=value)
+
+
+def url(uri: str) -> pb.URL:
+    """A URI in the parts that YARN sends; the port is -1 where there is none."""
+    parts = urlsplit(uri)
+    message = pb.URL(scheme=parts.scheme or "file", file=parts.path, port=parts.port or -1)
+    if parts.hostname:
+        message.host = parts.hostname
+    if parts.username:
+        message.userInfo = parts.username
+    return message

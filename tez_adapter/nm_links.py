@@ -1,0 +1,154 @@
+"""The job manager's calls to NodeManagers: one connection per node, starts and stops collected per node.
+
+What was decided in one turn of the event loop goes out in one startContainers call per node. Each connection
+authenticates with the NMToken that the ResourceManager sent for that node. A node that refuses or cannot be
+reached is reported per container through `on_failure`; stops are best effort, as the ResourceManager also
+cleans up.
+"""
+
+import asyncio
+import logging
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from yaqd.ipc import RpcClient
+from yaqd.ipc.errors import RemoteException, RpcError
+from yaqd.model import ContainerId, NodeId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ContainerManagementProtocol as Protocol
+from yaqd.security import Token
+
+log = logging.getLogger(__name__)
+
+SHUFFLE_SERVICE = "mapreduce_shuffle"
+_TIMEOUT_S = 30.0
+
+
+@dataclass(slots=True)
+class _Node:
+    id: NodeId
+    client: RpcClient | None = None
+    starts: list[tuple[ContainerId, pb.StartContainerRequest]] = field(default_factory=list)
+    stops: list[ContainerId] = field(default_factory=list)
+
+
+class NodeLinks:
+    def __init__(
+        self,
+        user: str,
+        *,
+        on_failure: Callable[[ContainerId, str], None],
+        on_started: Callable[[ContainerId], None],
+    ) -> None:
+        self._user = user
+        self._on_failure = on_failure
+        self._on_started = on_started
+        self._tokens: dict[NodeId, Token] = {}
+        self._nodes: dict[NodeId, _Node] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_flush_due = False
+        #: port of each node's shuffle service, as its answers to starts tell it
+        self.shuffle_ports: dict[NodeId, int] = {}
+
+    def token(self, node: NodeId, token: Token) -> None:
+        known = self._tokens.get(node)
+        self._tokens[node] = token
+        record = self._nodes.get(node)
+        if record is not None and record.client is not None and known != token:
+            # the next call connects with the new one
+            self._spawn(record.client.close())
+            record.client = None
+
+    def start(
+        self, node: NodeId, container: ContainerId, token: common.Token, context: common.ContainerLaunchContext
+    ) -> None:
+        request = pb.StartContainerRequest(container_launch_context=context, container_token=token)
+        self._node(node).starts.append((container, request))
+        self._schedule_flush()
+
+    def stop(self, node: NodeId, container: ContainerId) -> None:
+        self._node(node).stops.append(container)
+        self._schedule_flush()
+
+    def _node(self, node: NodeId) -> _Node:
+        return self._nodes.setdefault(node, _Node(node))
+
+    def _schedule_flush(self) -> None:
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        for record in self._nodes.values():
+            if record.starts:
+                starts, record.starts = record.starts, []
+                self._spawn(self._start(record, starts))
+            if record.stops:
+                stops, record.stops = record.stops, []
+                self._spawn(self._stop(record, stops))
+
+    def _spawn(self, work: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _client(self, record: _Node) -> RpcClient:
+        if record.client is None:
+            token = self._tokens.get(record.id)
+            if token is None:
+                raise RpcError(f"no NMToken came for {record.id}")
+            record.client = RpcClient(
+                record.id.host, record.id.port, user=self._user, token=token, timeout_s=_TIMEOUT_S
+            )
+        return record.client
+
+    async def _start(self, record: _Node, starts: list[tuple[ContainerId, pb.StartContainerRequest]]) -> None:
+        request = pb.StartContainersRequest()
+        request.start_container_request.extend(r for _, r in starts)
+        try:
+            response = await self._client(record).call(Protocol.startContainers, request)
+        except (RpcError, RemoteException, OSError) as error:
+            log.warning("node %s did not start %d containers: %s", record.id, len(starts), error)
+            for container, _ in starts:
+                self._on_failure(container, str(error))
+            return
+        self._note_shuffle(record.id, response)
+        failed = {
+            convert.container_id(f.container_id): f.exception.message or f.exception.class_name
+            for f in response.failed_requests
+        }
+        for container, _ in starts:
+            if container in failed:
+                log.warning("node %s refused container %s: %s", record.id, container, failed[container])
+                self._on_failure(container, failed[container])
+            else:
+                self._on_started(container)
+
+    def _note_shuffle(self, node: NodeId, response: pb.StartContainersResponse) -> None:
+        for entry in response.services_meta_data:
+            if entry.key == SHUFFLE_SERVICE and len(entry.value) >= 4:
+                self.shuffle_ports[node] = struct.unpack_from(">i", entry.value)[0]
+
+    async def _stop(self, record: _Node, stops: list[ContainerId]) -> None:
+        request = pb.StopContainersRequest(container_id=[convert.container_id_pb(c) for c in stops])
+        try:
+            await self._client(record).call(Protocol.stopContainers, request)
+        except (RpcError, RemoteException, OSError) as error:
+            log.warning("node %s did not stop %d containers: %s", record.id, len(stops), error)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait for calls under way."""
+        self._flush()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+
+    async def close(self) -> None:
+        for task in set(self._tasks):
+            task.cancel()
+        for record in self._nodes.values():
+            if record.client is not None:
+                await record.client.close()

@@ -1,0 +1,48 @@
+"""The job's own files: its output folder before the first task and after the last, and its staging folder.
+
+Everything here blocks and runs in a thread of the job manager.
+"""
+
+import logging
+
+from tez_adapter.jobspec import JobKind, JobSpec
+from yaqd.config import Configuration
+from yaqd.storage import OutputCommitter, get_filesystem
+
+log = logging.getLogger(__name__)
+
+
+def committer(spec: JobSpec, conf: Configuration) -> OutputCommitter:
+    return OutputCommitter(get_filesystem(spec.output, conf), spec.output, spec.job_id)
+
+
+class JobOutput:
+    def __init__(self, spec: JobSpec, conf: Configuration) -> None:
+        self._spec = spec
+        self._conf = conf
+
+    @property
+    def _has_output(self) -> bool:
+        return self._spec.kind is not JobKind.COMMAND
+
+    def setup(self) -> None:
+        """What a former attempt of the job manager left half done is removed."""
+        if self._has_output:
+            found = committer(self._spec, self._conf)
+            found.abort_job()
+            found.setup_job()
+
+    def commit(self) -> None:
+        """_SUCCESS comes last."""
+        if self._has_output:
+            committer(self._spec, self._conf).commit_job()
+
+    def abort(self) -> None:
+        if self._has_output:
+            committer(self._spec, self._conf).abort_job()
+
+    def remove_staging(self) -> None:
+        try:
+            get_filesystem(self._spec.staging, self._conf).delete(self._spec.staging, recursive=True)
+        except Exception as error:
+            log.warning("staging folder %s is left behind: %s", self._spec.staging, error)

@@ -1,0 +1,68 @@
+"""From a job specification to the DAG that its machine runs."""
+
+from typing import Any
+
+from tez_adapter.core.dag import DagSpec, EdgeSpec, Limits, VertexSpec
+from tez_adapter.jobspec import JobKind, JobSpec
+from yaqd.config import Configuration
+from yaqd.model import Resource
+
+#: of the asks; smaller is served first, so that sources never wait for their targets
+_FIRST_PRIORITY = 10
+_NEXT_PRIORITY = 20
+
+
+def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> DagSpec:
+    if spec.kind is JobKind.COMMAND:
+        return DagSpec((_command(spec, conf),), limits=_limits(conf))
+    hosts = tuple(tuple(str(h) for h in split.get("hosts", ())) for split in splits)
+    maps = VertexSpec(
+        "map",
+        len(splits),
+        _resource(conf, "map"),
+        _FIRST_PRIORITY,
+        max_attempts=conf.get_int("mapreduce.map.maxattempts", 4, minimum=1),
+        timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
+        hosts=hosts if any(hosts) else (),
+    )
+    if not spec.reduces:
+        return DagSpec((maps,), limits=_limits(conf))
+    reduces = VertexSpec(
+        "reduce",
+        spec.reduces,
+        _resource(conf, "reduce"),
+        _NEXT_PRIORITY,
+        max_attempts=conf.get_int("mapreduce.reduce.maxattempts", 4, minimum=1),
+        timeout_s=maps.timeout_s,
+    )
+    slow_start = conf.get_float("mapreduce.job.reduce.slowstart.completedmaps", 0.05, minimum=0, maximum=1)
+    return DagSpec((maps, reduces), (EdgeSpec(0, 1, slow_start),), _limits(conf))
+
+
+def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:
+    resource = Resource(
+        conf.get_int("yaq.job.command.memory-mb", 256, minimum=1), conf.get_int("yaq.job.command.vcores", 1, minimum=1)
+    )
+    # a command's exit status is the user's answer: it is not asked twice, and nothing reports its progress
+    return VertexSpec("command", spec.tasks, resource, _FIRST_PRIORITY, max_attempts=1, timeout_s=0.0, reusable=False)
+
+
+def _resource(conf: Configuration, kind: str) -> Resource:
+    return Resource(
+        conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1),
+        conf.get_int(f"mapreduce.{kind}.cpu.vcores", 1, minimum=1),
+    )
+
+
+def _limits(conf: Configuration) -> Limits:
+    return Limits(
+        node_failures=conf.get_int("mapreduce.job.maxtaskfailures.per.tracker", 3, minimum=1),
+        blacklist_share=conf.get_int(
+            "yarn.app.mapreduce.am.job.node-blacklisting.ignore-threshold-node-percent", 33, minimum=0, maximum=100
+        )
+        / 100,
+        idle_release_s=conf.get_duration_ms("yaq.job.container.idle-release-ms", 2000, minimum=0) / 1000,
+        ramp_up=conf.get_float("yarn.app.mapreduce.am.job.reduce.rampup.limit", 0.5, minimum=0, maximum=1),
+        preempt_after_s=conf.get_duration_ms("yaq.job.reduce.preempt-delay-ms", 1000, minimum=0) / 1000,
+        fetch_failures=conf.get_int("mapreduce.reduce.shuffle.maxfetchfailures", 3, minimum=1),
+    )

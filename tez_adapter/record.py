@@ -1,0 +1,141 @@
+"""What the job manager keeps beside the machine: counters and phases of attempts, and the story at the end.
+
+Counters of an attempt count once it has succeeded, and no longer once its output is lost; the job's own counters
+are Hadoop's (JobCounter), taken from the machine.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.records import Attempt, Vertex
+from tez_adapter.core.states import AttemptState, JobState
+from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
+from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
+
+CounterList = list[tuple[str, str, int]]
+
+_KINDS = {
+    "map": (
+        JobCounter.TOTAL_LAUNCHED_MAPS,
+        JobCounter.NUM_FAILED_MAPS,
+        JobCounter.NUM_KILLED_MAPS,
+        JobCounter.MILLIS_MAPS,
+    ),
+    "reduce": (
+        JobCounter.TOTAL_LAUNCHED_REDUCES,
+        JobCounter.NUM_FAILED_REDUCES,
+        JobCounter.NUM_KILLED_REDUCES,
+        JobCounter.MILLIS_REDUCES,
+    ),
+}
+
+
+class JobRecord:
+    def __init__(self, spec: JobSpec, machine: JobMachine, epoch_ms: Callable[[float], int]) -> None:
+        self._spec = spec
+        self._machine = machine
+        #: from the machine's clock to epoch ms
+        self._epoch_ms = epoch_ms
+        self._counters: dict[AttemptId, CounterList] = {}
+        self._phases: dict[AttemptId, dict[str, int]] = {}
+
+    def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
+        self._counters[attempt] = counters
+
+    def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
+        self._phases[attempt] = phases
+
+    def attempt_name(self, attempt: AttemptId) -> str:
+        letter = self._machine.spec.vertices[attempt.vertex].name[0]
+        return attempt_name(self._spec.job_id, letter, attempt.task, attempt.number)
+
+    def exit_code(self, state: JobState) -> int:
+        """Of the commands: the first that was not 0; else 0 for success, 1 for failure."""
+        if self._spec.kind is JobKind.COMMAND:
+            for attempt in self._attempts():
+                if attempt.state is AttemptState.FAILED and attempt.exit_status:
+                    return attempt.exit_status if 0 < attempt.exit_status < 256 else 1
+        return 0 if state in (JobState.RUNNING, JobState.SUCCEEDED) else 1
+
+    def counters(self) -> CounterList:
+        sums: dict[tuple[str, str], int] = {}
+        for attempt in self._attempts():
+            if attempt.state is AttemptState.SUCCEEDED or attempt.live:
+                for group, name, value in self._counters.get(attempt.id, ()):
+                    sums[(group, name)] = sums.get((group, name), 0) + value
+        for vertex in self._machine.vertices:
+            self._job_counters(vertex, sums)
+        return [(group, name, value) for (group, name), value in sorted(sums.items())]
+
+    def _job_counters(self, vertex: Vertex, sums: dict[tuple[str, str], int]) -> None:
+        names = _KINDS.get(vertex.spec.name)
+        if names is None:
+            return
+        launched, failed, killed, millis = (name.value for name in names)
+        attempts = [a for t in vertex.tasks for a in t.attempts]
+        sums[(JOB_GROUP, launched)] = len(attempts)
+        sums[(JOB_GROUP, millis)] = sum(
+            int(1000 * (a.finished - a.started)) for a in attempts if a.finished is not None
+        )
+        if vertex.ended[AttemptState.FAILED]:
+            sums[(JOB_GROUP, failed)] = vertex.ended[AttemptState.FAILED]
+        if vertex.ended[AttemptState.KILLED]:
+            sums[(JOB_GROUP, killed)] = vertex.ended[AttemptState.KILLED]
+        if vertex.spec.hosts:
+            local = sum(a.host in vertex.spec.hosts[a.id.task] for a in attempts)
+            sums[(JOB_GROUP, JobCounter.DATA_LOCAL_MAPS.value)] = local
+
+    def _attempts(self) -> Iterator[Attempt]:
+        for vertex in self._machine.vertices:
+            for task in vertex.tasks:
+                yield from task.attempts
+
+    def history(
+        self, state: JobState, *, started_ms: int, finished_ms: int, diagnostics: str
+    ) -> Iterator[dict[str, Any]]:
+        """The lines of the history file."""
+        spec = self._spec
+        yield {
+            "type": "job",
+            "job_id": spec.job_id,
+            "name": spec.name,
+            "user": spec.user,
+            "kind": spec.kind.value,
+            "output": spec.output,
+            "started_ms": started_ms,
+            "vertices": {v.name: v.tasks for v in self._machine.spec.vertices},
+        }
+        for attempt in self._attempts():
+            yield self._attempt_line(attempt)
+        nested: dict[str, dict[str, int]] = {}
+        for group, name, value in self.counters():
+            nested.setdefault(group, {})[name] = value
+        yield {
+            "type": "end",
+            "state": state.value,
+            "diagnostics": diagnostics,
+            "exit_code": self.exit_code(state),
+            "finished_ms": finished_ms,
+            "counters": nested,
+        }
+
+    def _attempt_line(self, attempt: Attempt) -> dict[str, Any]:
+        vertex = self._machine.spec.vertices[attempt.id.vertex]
+        return {
+            "type": "attempt",
+            "name": self.attempt_name(attempt.id),
+            "vertex": vertex.name,
+            "task": attempt.id.task,
+            "number": attempt.id.number,
+            "state": attempt.state.value,
+            "container": attempt.container,
+            "node": attempt.node,
+            "started_ms": self._epoch_ms(attempt.started),
+            "finished_ms": self._epoch_ms(attempt.finished) if attempt.finished is not None else None,
+            "exit_status": attempt.exit_status,
+            "error": attempt.error,
+            "phases_ms": self._phases.get(attempt.id, {}),
+            "counters": {f"{g}:{n}": v for g, n, v in self._counters.get(attempt.id, ())},
+        }

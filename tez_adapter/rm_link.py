@@ -1,0 +1,202 @@
+"""The job manager's conversation with the ResourceManager: registration, the allocate heartbeat, the end.
+
+Heartbeats follow events: one goes out at once when the asks change, and while nothing happens the pause grows
+with the quiet time (a twentieth of it), so that a job never waits for the heartbeat by more than some per cent of
+its own length, and a quiet job costs the ResourceManager one call a second.
+
+Asks are absolute counts that both sides lower on an allocation. Rather than guess how the scheduler lowered its
+rows, all rows of a priority are sent again after a container of that priority came.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tez_adapter.core.machine import Ask
+from yaqd.ipc import RpcClient
+from yaqd.ipc.errors import ApplicationMasterNotRegistered
+from yaqd.model import ContainerId, FinalApplicationStatus, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationMasterProtocol as Protocol
+from yaqd.security import Token
+
+log = logging.getLogger(__name__)
+
+_QUIET_SHARE = 0.05
+_PAUSE_MIN_S = 0.005
+#: while something is asked for, its arrival is worth more calls
+_PAUSE_ASKING_MAX_S = 0.25
+
+Row = tuple[int, str]
+
+
+@dataclass(slots=True)
+class AskTable:
+    """What the ResourceManager was last told, and what it must be told now."""
+
+    sent: dict[Row, tuple[int, Resource]] = field(default_factory=dict)
+
+    def allocated(self, priority: int) -> None:
+        """The scheduler lowered rows of this priority in its own way: tell them again."""
+        for row, (_, resource) in self.sent.items():
+            if row[0] == priority:
+                self.sent[row] = (-1, resource)
+
+    def forget(self) -> None:
+        """The ResourceManager knows nothing any more."""
+        self.sent.clear()
+
+    def changes(self, wanted: list[Ask]) -> list[Ask]:
+        """The rows to send, and from now on taken as sent."""
+        rows = {(a.priority, a.name): a for a in wanted}
+        changed = [a for row, a in rows.items() if self.sent.get(row) != (a.count, a.resource)]
+        gone = [Ask(p, n, 0, r) for (p, n), (c, r) in self.sent.items() if (p, n) not in rows and c != 0]
+        for ask in gone:
+            del self.sent[(ask.priority, ask.name)]
+        for ask in changed:
+            self.sent[(ask.priority, ask.name)] = (ask.count, ask.resource)
+        return gone + changed
+
+
+class ResourceManagerLink:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        user: str,
+        token: Token,
+        *,
+        asks: Callable[[], list[Ask]],
+        progress: Callable[[], float],
+        on_response: Callable[[pb.AllocateResponse], None],
+        heartbeat_s: float,
+    ) -> None:
+        self._address = address
+        self._user = user
+        self._client = RpcClient(*address, user=user, token=token)
+        self._asks = asks
+        self._progress = progress
+        self._on_response = on_response
+        #: longest pause between heartbeats
+        self._pause_max_s = heartbeat_s
+        self._table = AskTable()
+        self._releases: list[ContainerId] = []
+        self._blacklist = common.ResourceBlacklistRequest()
+        self._response_id = 0
+        self._wake = asyncio.Event()
+        self._active_at = 0.0
+        self._wanted: tuple[int, ...] = ()
+        self._registration = pb.RegisterApplicationMasterRequest()
+
+    async def register(self, host: str, port: int, tracking_url: str) -> pb.RegisterApplicationMasterResponse:
+        self._registration = pb.RegisterApplicationMasterRequest(host=host, rpc_port=port, tracking_url=tracking_url)
+        return await self._register()
+
+    async def _register(self) -> pb.RegisterApplicationMasterResponse:
+        self._response_id = 0
+        self._table.forget()
+        return await self._client.call(Protocol.registerApplicationMaster, self._registration)
+
+    def wake(self) -> None:
+        """Something changed that the ResourceManager should know."""
+        self._wake.set()
+
+    def wake_if_changed(self, wanted: tuple[int, ...]) -> None:
+        """Called with the machine's short form of its asks after every event."""
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.wake()
+
+    def expect_news(self) -> None:
+        """Something will come soon: look often again."""
+        self._active_at = asyncio.get_running_loop().time()
+
+    def release(self, container: ContainerId) -> None:
+        self._releases.append(container)
+        self.wake()
+
+    def blacklist(self, additions: tuple[str, ...], removals: tuple[str, ...]) -> None:
+        self._blacklist.blacklist_additions.extend(additions)
+        self._blacklist.blacklist_removals.extend(removals)
+        self.wake()
+
+    async def run(self) -> None:
+        """Heartbeats until cancelled. Raises RemoteException when this attempt is no longer wanted."""
+        self.expect_news()
+        while True:
+            self._wake.clear()
+            response = await self._allocate()
+            if response.allocated_containers or response.completed_container_statuses:
+                self.expect_news()
+            self._on_response(response)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        quiet_s = asyncio.get_running_loop().time() - self._active_at
+        cap_s = min(_PAUSE_ASKING_MAX_S, self._pause_max_s) if self._table.sent else self._pause_max_s
+        try:
+            async with asyncio.timeout(min(cap_s, max(_PAUSE_MIN_S, quiet_s * _QUIET_SHARE))):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _allocate(self) -> pb.AllocateResponse:
+        request = pb.AllocateRequest(response_id=self._response_id, progress=self._progress())
+        changes = self._table.changes(self._asks())
+        if changes:
+            self.expect_news()
+        for ask in changes:
+            _add_ask(request, ask)
+        released, self._releases = self._releases, []
+        request.release.extend(convert.container_id_pb(c) for c in released)
+        if self._blacklist.blacklist_additions or self._blacklist.blacklist_removals:
+            request.blacklist_request.CopyFrom(self._blacklist)
+            self._blacklist = common.ResourceBlacklistRequest()
+        try:
+            # the same response id again is answered with the same response: safe to send twice
+            response = await self._client.call(Protocol.allocate, request, idempotent=True)
+        except ApplicationMasterNotRegistered:
+            log.warning("the ResourceManager does not know this attempt any more: registering again")
+            await self._register()
+            self._releases = released + self._releases
+            return pb.AllocateResponse()
+        self._response_id = response.response_id
+        for container in response.allocated_containers:
+            self._table.allocated(container.priority.priority)
+        if response.HasField("am_rm_token"):
+            await self._renew(Token.from_pb(response.am_rm_token))
+        return response
+
+    async def _renew(self, token: Token) -> None:
+        """The key rolled: later connections need the new token."""
+        await self._client.close()
+        self._client = RpcClient(*self._address, user=self._user, token=token)
+
+    async def finish(self, status: FinalApplicationStatus, diagnostics: str, tracking_url: str) -> None:
+        request = pb.FinishApplicationMasterRequest(
+            final_application_status=int(status),  # type: ignore[arg-type]
+            diagnostics=diagnostics,
+            tracking_url=tracking_url,
+        )
+        pause_s = 0.005
+        async with asyncio.timeout(60):
+            while not (await self._client.call(Protocol.finishApplicationMaster, request)).isUnregistered:
+                await asyncio.sleep(pause_s)
+                pause_s = min(0.1, pause_s * 2)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _add_ask(request: pb.AllocateRequest, ask: Ask) -> None:
+    row = request.ask.add()
+    row.priority.priority = ask.priority
+    row.resource_name = ask.name
+    row.capability.memory = ask.resource.memory_mb
+    row.capability.virtual_cores = ask.resource.vcores
+    row.num_containers = ask.count
+    row.relax_locality = True
+    # a stock ResourceManager with opportunistic allocation on fails when this is absent
+    row.execution_type_request.execution_type = common.GUARANTEED
