@@ -26,7 +26,7 @@ class WriteFailed(OSError):
 class SegmentFileWriter:
     """Writes partition after partition to one file. Not thread-safe.
 
-    Use: `begin_run`, `write_block`*, `end_run` any number of times, then `end_partition`; `finish` at the end.
+    Use: `write_run`, `copy_run` or `write_block`s with `end_run`, then `end_partition`; `finish` at the end.
     """
 
     def __init__(self, path: Path, codec: Codec) -> None:
@@ -35,6 +35,7 @@ class SegmentFileWriter:
         self._entries: list[IndexEntry] = []
         self._position = self._start = 0
         self._raw = self._crc = 0
+        self._in_run = False
         try:
             self._file: BinaryIO = open(path, "wb", buffering=_BUFFER_BYTES)  # noqa: SIM115
         except OSError as error:
@@ -46,17 +47,25 @@ class SegmentFileWriter:
 
     def write_run(self, blocks: Iterable[Columns]) -> None:
         """One sorted run; nothing at all is written for a run without blocks."""
-        empty = True
         for block in blocks:
-            if empty:
-                self._write(RUN_MAGIC)
-                empty = False
-            header, stored, raw_length = encode_block(block, self._codec)
-            self._write(header)
-            self._write(stored)
-            self._raw += raw_length
-        if not empty:
+            self.write_block(block)
+        self.end_run()
+
+    def write_block(self, block: Columns) -> None:
+        """The next block of the current run, which begins here if there is none."""
+        if not self._in_run:
+            self._write(RUN_MAGIC)
+            self._in_run = True
+        header, stored, raw_length = encode_block(block, self._codec)
+        self._write(header)
+        self._write(stored)
+        self._raw += raw_length
+
+    def end_run(self) -> None:
+        """Close the current run, if there is one: the next block may have smaller keys."""
+        if self._in_run:
             self._write(RUN_END)
+            self._in_run = False
 
     def copy_run(self, run: Run) -> None:
         """Copy a run as it is stored."""
@@ -68,6 +77,7 @@ class SegmentFileWriter:
 
     def end_partition(self) -> IndexEntry:
         """Close the partition's segment with its checksum. A partition without records is four bytes long."""
+        self.end_run()
         self._write(self._crc.to_bytes(CHECKSUM_BYTES, "big"))
         entry = IndexEntry(self._start, self._raw, self._position - self._start)
         self._entries.append(entry)

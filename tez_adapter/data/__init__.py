@@ -3,6 +3,7 @@
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment, FormatError
 from riffle_merger.format.output import WriteFailed
+from tez_adapter.data.combine import HashCombiner, encoded_combiner
 from tez_adapter.data.groups import Groups
 from tez_adapter.data.mapoutput import MapOutput, MapOutputFiles
 from tez_adapter.data.partition import (
@@ -20,6 +21,7 @@ __all__ = [
     "CorruptSegment",
     "FormatError",
     "Groups",
+    "HashCombiner",
     "HashPartitioner",
     "KeyPartitioner",
     "MapOutput",
@@ -29,4 +31,5 @@ __all__ = [
     "ReduceInput",
     "WriteFailed",
     "boundaries_from_sample",
+    "encoded_combiner",
 ]

@@ -8,7 +8,7 @@ the output smaller.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,13 @@ from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME, SegmentFileWriter, publish
 from riffle_merger.format.segment import BLOCK_BYTES, Run, find_runs
 from tez_adapter.data.arena import Arena, gather_blocks
-from tez_adapter.data.groups import Groups
 from tez_adapter.data.merge import bounded_runs, merge_runs
 from tez_adapter.data.order import sort_order
 from tez_adapter.data.partition import HashPartitioner, Partitioner
 from tez_adapter.data.source import FileSource
 
-#: `combine(key, values)` on encoded bytes; yields pairs of that same key.
-Combine = Callable[[bytes, Iterator[bytes]], Iterable[tuple[bytes, bytes]]]
+#: Sorted batches of one partition in, batches with fewer pairs out; a key stays in its partition.
+Combine = Callable[[Iterator[Columns]], Iterator[Columns]]
 
 #: Pairs collected one at a time are packed into the arena this many at once.
 _PENDING_PAIRS = 4096
@@ -50,9 +49,10 @@ class MapOutputFiles:
 class MapOutput:
     """Collects a map task's pairs; `close` writes `file.out` and `file.out.index` into `directory`. Not thread-safe.
 
-    `counters` receives MAP_OUTPUT_RECORDS, MAP_OUTPUT_BYTES, SPILLED_RECORDS, MAP_OUTPUT_MATERIALIZED_BYTES and, with a
-    combiner, COMBINE_INPUT_RECORDS and COMBINE_OUTPUT_RECORDS of merges here. `memory_bytes` bounds everything that
-    is held for the sort. WriteFailed when the disk refuses; then, and after `abandon`, no file remains.
+    `counters` receives MAP_OUTPUT_RECORDS, MAP_OUTPUT_BYTES (as handed to the sort), SPILLED_RECORDS and
+    MAP_OUTPUT_MATERIALIZED_BYTES. `memory_bytes` bounds everything that is held for the sort. `combine` runs when
+    enough spills are merged and, with `combine_spills`, whenever sorted pairs are first written. WriteFailed when the
+    disk refuses; then, and after `abandon`, no file remains.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class MapOutput:
         codec: str = "lz4",
         memory_bytes: int = 100 * 1024 * 1024,
         combine: Combine | None = None,
+        combine_spills: bool = False,
         counters: MutableMapping[str, int] | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
@@ -75,6 +76,7 @@ class MapOutput:
         self._partitioner: Partitioner = HashPartitioner() if partitioner is None else partitioner
         self._codec = codec_by_name(codec)
         self._combine = combine
+        self._combine_spills = combine_spills
         self._block_bytes = block_bytes
         self._arena = Arena(max(memory_bytes, _MEMORY_BYTES_MIN))
         self._pending_keys: list[bytes] = []
@@ -96,6 +98,10 @@ class MapOutput:
         if self._pending_keys:
             self._flush_pending()
         self._count("MAP_OUTPUT_RECORDS", len(batch))
+        self.collect_combined(batch)
+
+    def collect_combined(self, batch: Columns) -> None:
+        """Take pairs that a combiner made out of counted ones."""
         self._count("MAP_OUTPUT_BYTES", batch.key_bytes + batch.value_bytes)
         start = 0
         while start < len(batch):
@@ -158,7 +164,11 @@ class MapOutput:
         order, ends = self._sort(columns)
         start = 0
         for end in ends:
-            writer.write_run(gather_blocks(columns, order[start:end], self._block_bytes))
+            blocks = gather_blocks(columns, order[start:end], self._block_bytes)
+            if self._combine is not None and self._combine_spills:
+                self._write_combined(writer, blocks, self._combine)
+            else:
+                writer.write_run(blocks)
             writer.end_partition()
             start = end
         self._count("SPILLED_RECORDS", len(columns))
@@ -206,37 +216,24 @@ class MapOutput:
                 if combine is None:
                     for run in runs:
                         writer.copy_run(run)
-                else:
-                    self._combine_runs(writer, runs, combine)
+                elif runs:
+                    with bounded_runs(runs, self.directory, self._arena.memory_bytes, self._codec) as few:
+                        self._write_combined(writer, merge_runs(few, self._arena.memory_bytes), combine)
                 writer.end_partition()
                 stack.pop_all().close()
 
-    def _combine_runs(self, writer: SegmentFileWriter, runs: list[Run], combine: Combine) -> None:
-        memory = self._arena.memory_bytes
-        with bounded_runs(runs, self.directory, memory, self._codec) as few:
-            groups = Groups(merge_runs(few, memory))
-            writer.write_run(self._combined_blocks(groups, combine))
-
-    def _combined_blocks(self, groups: Groups, combine: Combine) -> Iterator[Columns]:
-        keys: list[bytes] = []
-        values: list[bytes] = []
-        held = given = 0
-        for key, group in groups:
-            for out_key, out_value in combine(key, group):
-                if out_key != key:
-                    raise ValueError(f"combine() yielded key {out_key!r} for key {key!r}; a combiner keeps the key")
-                keys.append(out_key)
-                values.append(out_value)
-                held += len(out_key) + len(out_value) + 4
-                if held >= self._block_bytes:
-                    yield Columns.from_lists(keys, values)
-                    given += len(keys)
-                    keys, values, held = [], [], 0
-        if keys:
-            yield Columns.from_lists(keys, values)
-            given += len(keys)
-        self._count("COMBINE_INPUT_RECORDS", groups.records)
-        self._count("COMBINE_OUTPUT_RECORDS", given)
+    def _write_combined(self, writer: SegmentFileWriter, batches: Iterator[Columns], combine: Combine) -> None:
+        """Sorted batches through the combiner into the current partition. What it gives out of order is another run."""
+        last_key: bytes | None = None
+        for batch in combine(batches):
+            if not len(batch):
+                continue
+            order = sort_order(batch.keys, batch.key_offsets)
+            if last_key is not None and batch.key(int(order[0])) < last_key:
+                writer.end_run()
+            for block in gather_blocks(batch, order, self._block_bytes):
+                writer.write_block(block)
+            last_key = batch.key(int(order[-1]))
 
     def _remove_spills(self) -> None:
         for path, _ in self._spills:

@@ -1,0 +1,101 @@
+"""Combining by hash gives what combining a plain list would, and never mixes up keys that Python finds equal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from riffle_merger.format import SpillIndex
+from tez_adapter.data import HashCombiner, MapOutput, ReduceInput, encoded_combiner
+from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.serde import decode_key, decode_value, encode_key
+
+KEYS = st.one_of(
+    st.sampled_from(
+        [1, 1.0, True, 0, 0.0, -0.0, False, None, "1", b"1", ("1",), (b"1",), (1,), (1.0,), (True,), [1], ""]
+    ),
+    st.text(max_size=3),
+    st.integers(-3, 3),
+)
+
+
+def collect_sums(values: Iterator[Any]) -> list[Any]:
+    """The multiset of all values, as sorted encodings; combines associatively."""
+    return sorted((part for value in values for part in value), key=encode_key)
+
+
+def combine(key: Any, values: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+    yield key, collect_sums(values)
+
+
+def run(directory: Path, pairs: list[tuple[Any, Any]], combine: Any, memory_bytes: int) -> dict[bytes, Any]:
+    counters: dict[str, int] = {}
+    output = MapOutput(
+        directory, 2, memory_bytes=memory_bytes, combine=encoded_combiner(combine, counters), counters=counters
+    )
+    combiner = HashCombiner(output, combine, memory_bytes=memory_bytes)
+    combiner.collect_all(iter(pairs))
+    combiner.close()
+    files = output.close()
+    assert counters.get("MAP_OUTPUT_RECORDS", 0) == len(pairs)
+    result: dict[bytes, Any] = {}
+    for entry in SpillIndex.load(files.index):
+        with ReduceInput(directory) as reduce_input:
+            reduce_input.add_file(files.output, entry.start, entry.part_length)
+            for key, values in reduce_input.groups():
+                for _, value in combine(decode_key(key), map(decode_value, values)):
+                    result[key] = value
+    return result
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pairs=st.lists(st.tuples(KEYS, st.lists(KEYS, max_size=2)), max_size=80))
+def test_every_distinct_encoding_keeps_its_own_values(tmp_path: Path, pairs: list[tuple[Any, Any]]) -> None:
+    naive: dict[bytes, list[Any]] = {}
+    for key, value in pairs:
+        naive.setdefault(encode_key(key), []).append(value)
+    expected = {key: collect_sums(iter(values)) for key, values in naive.items()}
+    got = run(tmp_path, pairs, combine, 1 << 20)
+    assert {k: encode_key(v) for k, v in got.items()} == {k: encode_key(v) for k, v in expected.items()}
+
+
+def test_counting_survives_flushes_and_spills(tmp_path: Path) -> None:
+    words = [f"word{i * i % 9973}" for i in range(60_000)]
+    pairs = [(word, 1 if i % 3 else 2) for i, word in enumerate(words)]
+    expected: dict[bytes, int] = {}
+    for word, count in pairs:
+        expected[encode_key(word)] = expected.get(encode_key(word), 0) + count
+
+    def total(key: str, values: Iterator[int]) -> Iterator[tuple[str, int]]:
+        yield key, sum(values)
+
+    assert run(tmp_path, pairs, total, 1) == expected
+
+
+def test_a_value_changed_after_it_was_yielded_is_kept_as_it_was(tmp_path: Path) -> None:
+    shared: list[int] = []
+
+    def pairs() -> Iterator[tuple[str, list[int]]]:
+        for i in range(3):
+            shared[:] = [i]
+            yield "k", shared
+
+    output = MapOutput(tmp_path, 1)
+    combiner = HashCombiner(output, combine, memory_bytes=1 << 20)
+    combiner.collect_all(pairs())
+    combiner.close()
+    files = output.close()
+    with ReduceInput(tmp_path) as reduce_input:
+        reduce_input.add_file(files.output, 0, files.partition_bytes[0])
+        assert [decode_value(v) for _, values in reduce_input.groups() for v in values] == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize("out_key", ["other", 1.0, True])
+def test_a_combiner_that_changes_the_key_is_refused(tmp_path: Path, out_key: Any) -> None:
+    combiner = HashCombiner(MapOutput(tmp_path, 1), lambda key, values: [(out_key, 1)], memory_bytes=1 << 20)
+    combiner.collect_all([(1, 1)])
+    with pytest.raises(JobError, match="keep the key"):
+        combiner.close()

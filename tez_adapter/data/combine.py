@@ -1,0 +1,208 @@
+"""Combining map output before it is sorted, by hash, on the user's own objects.
+
+Encoding a key costs more than looking it up, so pairs wait in dicts under the key object itself and are encoded once
+per distinct key. Python's dicts hold 1, 1.0 and True for the same key and ours do not, so only exact str, int, bytes
+and tuples of str or bytes go in as they are; any other key goes in as its encoding. Values that could change after
+they were yielded are copied.
+
+Most combiners count: the map yields one and the same value object again and again. Such values are kept as a
+number of repetitions, which takes no memory per value.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from itertools import chain, islice, repeat
+from sys import getsizeof
+from typing import Any
+
+from riffle_merger.format.columns import Columns
+from tez_adapter.data.groups import Groups
+from tez_adapter.data.mapoutput import MapOutput
+from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.serde import decode_key, decode_value, encode_key, encode_many, encode_value
+
+Pair = tuple[Any, Any]
+#: `combine(key, values)` as the user wrote it.
+ObjectCombine = Callable[[Any, Iterator[Any]], Iterable[Pair]]
+
+#: The memory estimate is looked at after this many pairs.
+_CHUNK_PAIRS = 8192
+#: Combined pairs are encoded and handed on this many at once.
+_BATCH_PAIRS = 8192
+#: A dict entry with its share of empty slots, and a count.
+_ENTRY_BYTES = 100
+#: A list in a dict: the entry, the list object and its first slots.
+_LIST_BYTES = 200
+_SLOT_BYTES = 9
+
+_IMMUTABLE = frozenset({int, str, float, bytes, bool, type(None)})
+_TEXT = frozenset({str, bytes})
+
+
+class HashCombiner:
+    """Collects a map's pairs as objects, combines them key by key and hands the encoded rest to a `MapOutput`.
+
+    The output should have been made with `combine=encoded_combiner(combine)`. `memory_bytes` bounds the estimate of
+    what is held here; it is checked every few thousand pairs. Call `close` before the output's. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        output: MapOutput,
+        combine: ObjectCombine,
+        *,
+        memory_bytes: int,
+        counters: MutableMapping[str, int] | None = None,
+    ) -> None:
+        self._output = output
+        self._combine = combine
+        self._memory_bytes = memory_bytes
+        self._counters: MutableMapping[str, int] = output.counters if counters is None else counters
+        self._has_constant = False
+        self._constant: Any = None
+        self._clear()
+
+    def collect_all(self, pairs: Iterable[Pair]) -> None:
+        """Take pairs until there are no more. Chain all of a task's records into one call: it is the fast path."""
+        pairs = iter(pairs)
+        for first in pairs:
+            self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
+            if self._held_bytes > self._memory_bytes:
+                self.flush()
+
+    def collect(self, key: Any, value: Any) -> None:
+        """Take one pair."""
+        self._absorb(((key, value),))
+        if self._held_bytes > self._memory_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Combine and hand on everything that is held."""
+        taken = given = 0
+        keys: list[Any] = []
+        values: list[Any] = []
+        for key, group, count in self._groups():
+            taken += count
+            for out_key, out_value in self._combine(key, group):
+                check_combined_key(key, out_key)
+                keys.append(key)
+                values.append(out_value)
+            if len(keys) >= _BATCH_PAIRS:
+                given += self._hand_on(keys, values)
+                keys, values = [], []
+        given += self._hand_on(keys, values)
+        self._clear()
+        self._count("MAP_OUTPUT_RECORDS", taken)
+        self._count("COMBINE_INPUT_RECORDS", taken)
+        self._count("COMBINE_OUTPUT_RECORDS", given)
+
+    def close(self) -> None:
+        """Hand on what is left; the map output itself stays open."""
+        self.flush()
+
+    def _clear(self) -> None:
+        self._repeats: dict[Any, int] = {}
+        self._lists: dict[Any, list[Any]] = {}
+        self._encoded: dict[bytes, list[Any]] = {}
+        self._held_bytes = 0
+
+    def _absorb(self, pairs: Iterable[Pair]) -> None:
+        """The loop that every pair of a combining job passes through: local names only, fewest tests first."""
+        repeats, lists, constant = self._repeats, self._lists, self._constant
+        held = 0
+        for key, value in pairs:
+            kind = type(key)
+            if kind is not str and kind is not int and kind is not bytes and not _is_plain(key):
+                held += self._absorb_encoded(key, value)
+            elif value is constant and self._has_constant:
+                if key in repeats:
+                    repeats[key] += 1
+                else:
+                    repeats[key] = 1
+                    held += getsizeof(key) + _ENTRY_BYTES
+            else:
+                if type(value) not in _IMMUTABLE:
+                    value = decode_value(encode_value(value))
+                elif not self._has_constant:
+                    self._has_constant, self._constant = True, value
+                    constant = value
+                held += getsizeof(value) + _SLOT_BYTES
+                if key in lists:
+                    lists[key].append(value)
+                else:
+                    lists[key] = [value]
+                    held += getsizeof(key) + _LIST_BYTES
+        self._held_bytes += held
+
+    def _absorb_encoded(self, key: Any, value: Any) -> int:
+        code = encode_key(key)
+        if type(value) not in _IMMUTABLE:
+            value = decode_value(encode_value(value))
+        held = getsizeof(value) + _SLOT_BYTES
+        group = self._encoded.get(code)
+        if group is not None:
+            group.append(value)
+            return held
+        self._encoded[code] = [value]
+        return held + len(code) + _LIST_BYTES
+
+    def _groups(self) -> Iterator[tuple[Any, Iterator[Any], int]]:
+        """Each key with its values and their number."""
+        constant, lists = self._constant, self._lists
+        for key, count in self._repeats.items():
+            more = lists.pop(key, None)
+            if more is None:
+                yield key, repeat(constant, count), count
+            else:
+                yield key, chain(more, repeat(constant, count)), count + len(more)
+        for key, values in lists.items():
+            yield key, iter(values), len(values)
+        for code, values in self._encoded.items():
+            yield decode_key(code), iter(values), len(values)
+
+    def _hand_on(self, keys: list[Any], values: list[Any]) -> int:
+        if keys:
+            self._output.collect_combined(Columns.from_lists(encode_many(keys), encode_many(values)))
+        return len(keys)
+
+    def _count(self, name: str, amount: int) -> None:
+        self._counters[name] = self._counters.get(name, 0) + amount
+
+
+def encoded_combiner(
+    combine: ObjectCombine, counters: MutableMapping[str, int] | None = None
+) -> Callable[[Iterator[Columns]], Iterator[Columns]]:
+    """The user's combiner over sorted batches of encoded pairs, for `MapOutput(combine=...)`."""
+
+    def combine_batches(batches: Iterator[Columns]) -> Iterator[Columns]:
+        groups = Groups(batches)
+        keys: list[bytes] = []
+        values: list[Any] = []
+        given = 0
+        for code, group in groups:
+            key = decode_key(code)
+            for out_key, out_value in combine(key, map(decode_value, group)):
+                check_combined_key(key, out_key)
+                keys.append(code)
+                values.append(out_value)
+            if len(keys) >= _BATCH_PAIRS:
+                given += len(keys)
+                yield Columns.from_lists(keys, encode_many(values))
+                keys, values = [], []
+        if keys:
+            yield Columns.from_lists(keys, encode_many(values))
+        if counters is not None:
+            counters["COMBINE_INPUT_RECORDS"] = counters.get("COMBINE_INPUT_RECORDS", 0) + groups.records
+            counters["COMBINE_OUTPUT_RECORDS"] = counters.get("COMBINE_OUTPUT_RECORDS", 0) + given + len(keys)
+
+    return combine_batches
+
+
+def check_combined_key(key: Any, out_key: Any) -> None:
+    """A combiner keeps the key: pairs of another one would end up unsorted, or in the wrong partition."""
+    if out_key is not key and (type(out_key) is not type(key) or encode_key(out_key) != encode_key(key)):
+        raise JobError(f"combine() yielded key {out_key!r} for key {key!r}: a combiner must keep the key it was given")
+
+
+def _is_plain(key: Any) -> bool:
+    """A tuple of str and bytes only: equal as Python objects exactly where its encoding is equal."""
+    return type(key) is tuple and _TEXT.issuperset(map(type, key))
