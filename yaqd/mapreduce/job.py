@@ -106,5 +106,5 @@ class Job:
         return crc32(encode_key(key)) % partitions
 
     def cleanup(self) -> Iterable[Pair] | None:
-        """Called once in each task after its last record; may yield the last pairs, as a map that sums in memory does."""
+        """Called once in each task after its last record; may yield last pairs, as a map that sums in memory does."""
         return None

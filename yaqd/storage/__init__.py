@@ -1,0 +1,59 @@
+"""File systems, compression, and the input and output of jobs."""
+
+from yaqd.storage.batches import RecordBatch
+from yaqd.storage.codecs import Codec, get_codec
+from yaqd.storage.columns import ColumnBatch
+from yaqd.storage.committer import OutputCommitter, check_output_absent, part_name
+from yaqd.storage.errors import (
+    CorruptFile,
+    NotAFile,
+    PathDenied,
+    PathExists,
+    PathNotFound,
+    StorageError,
+    StorageFull,
+    StorageUnavailable,
+)
+from yaqd.storage.filesystem import BlockLocation, ByteReader, ByteWriter, FileStatus, FileSystem, get_filesystem
+from yaqd.storage.inputs import glob, list_inputs
+from yaqd.storage.paths import Location, locate, qualify
+from yaqd.storage.readers import RecordReader, open_reader
+from yaqd.storage.splits import FileRange, InputSplit, compute_splits
+from yaqd.storage.writers import RecordWriter, open_writer, output_suffix
+
+__all__ = [
+    "BlockLocation",
+    "ByteReader",
+    "ByteWriter",
+    "Codec",
+    "ColumnBatch",
+    "CorruptFile",
+    "FileRange",
+    "FileStatus",
+    "FileSystem",
+    "InputSplit",
+    "Location",
+    "NotAFile",
+    "OutputCommitter",
+    "PathDenied",
+    "PathExists",
+    "PathNotFound",
+    "RecordBatch",
+    "RecordReader",
+    "RecordWriter",
+    "StorageError",
+    "StorageFull",
+    "StorageUnavailable",
+    "check_output_absent",
+    "compute_splits",
+    "get_codec",
+    "get_filesystem",
+    "glob",
+    "list_inputs",
+    "locate",
+    "open_reader",
+    "open_writer",
+    "output_suffix",
+    "part_name",
+    "qualify",
+]

@@ -1,0 +1,130 @@
+"""One face for every file system: what jobs, daemons and tools may do with files.
+
+All calls block; daemons run them in threads, tasks and commands call them directly. Paths are absolute paths or full
+URIs as text. Every error is a `StorageError`. A file appears under its name when its writer is closed: whole, or not at
+all.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from yaqd.config import Configuration
+from yaqd.storage.errors import StorageError
+from yaqd.storage.paths import hadoop_user, locate
+
+#: size of the pieces that `open_range` yields, at most
+CHUNK_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    #: full URI
+    path: str
+    #: bytes; 0 for a folder
+    length: int
+    is_dir: bool
+    mtime_ms: int
+    #: bytes that a split of this file has by default; 0 for a folder
+    block_size: int
+    owner: str
+    group: str
+    #: permission bits, such as 0o644
+    mode: int
+    is_symlink: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLocation:
+    """A piece of a file and the hosts that keep it."""
+
+    offset: int
+    length: int
+    hosts: tuple[str, ...]
+
+
+class ByteReader(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class ByteWriter(Protocol):
+    """Appends; `close` publishes the file, `abort` leaves nothing behind."""
+
+    def write(self, data: bytes | bytearray, /) -> None: ...
+    def close(self) -> None: ...
+    def abort(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    #: scheme://authority
+    uri: str
+    #: file or hdfs: the prefix of its counters
+    scheme: str
+
+    def open(self, path: str) -> ByteReader: ...
+
+    def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
+        """The bytes from `start`, `length` of them or all to the end, in pieces of up to CHUNK_BYTES.
+
+        Ends early where the file does. Close the iterator to stop reading.
+        """
+        ...
+
+    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter: ...
+    def mkdirs(self, path: str, mode: int = 0o755) -> None: ...
+
+    def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
+        """Move a file or folder in one step. PathExists if `dst` stands, unless `overwrite` (files only)."""
+        ...
+
+    def delete(self, path: str, recursive: bool = False) -> bool:
+        """Whether there was something to delete. StorageError for a folder with entries unless `recursive`."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+    def status(self, path: str) -> FileStatus: ...
+
+    def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]: ...
+
+    def list(self, path: str) -> list[FileStatus]:
+        """What stands in a folder, sorted by name; the file itself for a file."""
+        ...
+
+
+_Opener = Callable[[str, Configuration, str], FileSystem]
+_lock = threading.Lock()
+#: by process, so that a child never uses a client that its parent opened: it would hang
+_open_systems: dict[tuple[int, str, str, str], FileSystem] = {}
+
+IMPLEMENTATIONS: Final = ("hdfs-native", "hdfs3", "pyarrow")
+
+
+def get_filesystem(path: str, conf: Configuration, *, user: str | None = None) -> FileSystem:
+    """The file system that a path or URI lives on; one object per process, file system and user."""
+    location = locate(path, conf)
+    if location.scheme == "file":
+        from yaqd.storage.local import LocalFileSystem
+
+        return LocalFileSystem(conf)
+    if location.scheme != "hdfs":
+        raise StorageError(f"no file system for {location.scheme}:// in {path!r}: use file:// or hdfs://", path=path)
+    implementation = conf.get_choice("yaq.storage.hdfs.implementation", IMPLEMENTATIONS, IMPLEMENTATIONS[0])
+    key = (os.getpid(), location.root, user or hadoop_user(), implementation)
+    with _lock:
+        found = _open_systems.get(key)
+        if found is None:
+            found = _open_systems[key] = _opener(implementation)(location.authority, conf, key[2])
+    return found
+
+
+def _opener(implementation: str) -> _Opener:
+    if implementation == "hdfs-native":
+        from yaqd.storage.hdfs import HdfsFileSystem
+
+        return HdfsFileSystem
+    from yaqd.storage.hdfs_optional import open_hdfs3, open_pyarrow
+
+    return open_hdfs3 if implementation == "hdfs3" else open_pyarrow

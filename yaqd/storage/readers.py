@@ -1,0 +1,100 @@
+"""Reading the records of a split."""
+
+from collections.abc import Iterator
+from typing import Any, Final, Protocol
+
+from yaqd.config import Configuration
+from yaqd.mapreduce.formats import InputFormat, InputKind
+from yaqd.storage.batches import FixedBatch, LineBatch, RecordBatch
+from yaqd.storage.compressed import compression_of, decompressed
+from yaqd.storage.errors import CorruptFile
+from yaqd.storage.filesystem import get_filesystem
+from yaqd.storage.lines import LINE_BYTES_MAX, owned_blocks
+from yaqd.storage.splits import FileRange, InputSplit
+
+_LINE_MAX_KEY: Final = "mapreduce.input.linerecordreader.line.maxlength"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class RecordReader(Protocol):
+    """The records of one split, to be read once, in batches or one by one."""
+
+    #: bytes of the split that the batches given out so far stand for
+    bytes_read: int
+    #: the range that the latest batch comes from; the first one before any batch
+    current: FileRange
+
+    def batches(self) -> Iterator[RecordBatch]: ...
+    def __iter__(self) -> Iterator[tuple[Any, Any]]: ...
+    def progress(self) -> float: ...
+
+
+class SplitReader:
+    """Reads the ranges of a split, one after the other."""
+
+    def __init__(self, input_format: InputFormat, split: InputSplit, conf: Configuration) -> None:
+        self.bytes_read = 0
+        self.current = split.ranges[0]
+        self._format = input_format
+        self._split = split
+        self._conf = conf
+        self._line_bytes_max = conf.get_int(_LINE_MAX_KEY, LINE_BYTES_MAX, minimum=1)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[RecordBatch]:
+        for part in self._split.ranges:
+            self.current = part
+            for batch in self._fixed(part) if self._format.kind is InputKind.FIXED else self._lines(part):
+                self.bytes_read += batch.input_bytes
+                yield batch
+
+    def progress(self) -> float:
+        """Share of the split that was read, 0 to 1; of a compressed one by the size of what it holds, so far."""
+        return min(1.0, self.bytes_read / max(1, self._split.length))
+
+    def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:
+        """The bytes of a range, on to the end of the file where `length` is None; and whether they were compressed."""
+        compression = compression_of(part.path)
+        filesystem = get_filesystem(part.path, self._conf)
+        if compression is None:
+            return filesystem.open_range(part.path, part.start, length), False
+        return decompressed(filesystem.open_range(part.path, 0), compression, part.path), True
+
+    def _lines(self, part: FileRange) -> Iterator[RecordBatch]:
+        as_text = self._format.kind is InputKind.TEXT
+        chunks, is_compressed = self._chunks(part, None)
+        end = None if is_compressed else part.start + part.length
+        for offset, block in owned_blocks(chunks, part.start, end, self._line_bytes_max):
+            has_mark = as_text and offset == 0 and block.startswith(_BYTE_ORDER_MARK)
+            batch = LineBatch(offset, block, as_text=as_text, skipped=len(_BYTE_ORDER_MARK) if has_mark else 0)
+            if self._line_bytes_max < LINE_BYTES_MAX:
+                yield batch.without_longer(self._line_bytes_max)
+            else:
+                yield batch
+
+    def _fixed(self, part: FileRange) -> Iterator[RecordBatch]:
+        size = self._format.record_bytes
+        # a range starts and ends where a record does, or the split was made for another format
+        chunks, is_compressed = self._chunks(part, part.length)
+        if not is_compressed and (part.start % size or part.length % size):
+            raise CorruptFile(f"{part.path}: its split is cut within a {size}-byte record", path=part.path)
+        rest = b""
+        offset = part.start
+        for chunk in chunks:
+            block = rest + chunk if rest else chunk
+            cut = len(block) - len(block) % size
+            rest = block[cut:]
+            if cut:
+                yield FixedBatch(offset, block[:cut] if rest else block, self._format)
+                offset += cut
+        if rest or (not is_compressed and offset != part.start + part.length):
+            raise CorruptFile(f"{part.path} ends within a {size}-byte record at {offset}", path=part.path)
+
+
+def open_reader(input_format: InputFormat | str, split: InputSplit, conf: Configuration) -> SplitReader:
+    """A reader of this split's records."""
+    parsed = InputFormat.parse(input_format) if isinstance(input_format, str) else input_format
+    return SplitReader(parsed, split, conf)

@@ -1,0 +1,149 @@
+"""Dividing input among tasks, by Hadoop's rules for FileInputFormat.
+
+A split has max(minsize, min(maxsize, block size)) bytes; the last of a file may have a tenth more. Unlike Hadoop, files
+smaller than a split share one with their neighbours (`yaq.input.combine-small-files`): a task for each would cost more
+than its work. Records do not change by it, only the number of tasks. Empty files make no split.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from yaqd.config import Configuration
+from yaqd.mapreduce.formats import InputFormat
+from yaqd.storage.compressed import compression_of
+from yaqd.storage.errors import CorruptFile
+from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem, get_filesystem
+from yaqd.storage.inputs import list_inputs
+
+#: the last split of a file may be this much longer (Hadoop's SPLIT_SLOP)
+SPLIT_SLOP: Final = 1.1
+#: hosts that a split names, best first
+HOSTS_MAX: Final = 10
+#: files that share a split: bounds the size of its description
+FILES_MAX: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    #: full URI
+    path: str
+    #: first byte
+    start: int
+    #: bytes
+    length: int
+    #: bytes of the whole file when the splits were made
+    file_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class InputSplit:
+    """The input of one map task: a piece of a file, or several small files."""
+
+    ranges: tuple[FileRange, ...]
+    #: hosts that keep most of it, best first; empty if none is nearer than another
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return self.ranges[0].path
+
+    @property
+    def start(self) -> int:
+        return self.ranges[0].start
+
+    @property
+    def length(self) -> int:
+        return sum(part.length for part in self.ranges)
+
+    def __str__(self) -> str:
+        more = f" and {len(self.ranges) - 1} more" if len(self.ranges) > 1 else ""
+        return f"{self.path}:{self.start}+{self.ranges[0].length}{more}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"ranges": [asdict(part) for part in self.ranges], "hosts": list(self.hosts)}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Self:
+        return cls(tuple(FileRange(**part) for part in form["ranges"]), tuple(form["hosts"]))
+
+
+def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Configuration) -> list[InputSplit]:
+    """The splits of all input paths, longest first. StorageError for the first path that cannot be read."""
+    size_min = conf.get_size_bytes("mapreduce.input.fileinputformat.split.minsize", 0, minimum=0)
+    size_max = conf.get_size_bytes("mapreduce.input.fileinputformat.split.maxsize", 1 << 62, minimum=1)
+    is_combining = conf.get_bool("yaq.input.combine-small-files", True)
+    splits: list[InputSplit] = []
+    small: list[_Piece] = []
+    for status in list_inputs(inputs, conf):
+        if status.length == 0:
+            continue
+        filesystem = get_filesystem(status.path, conf)
+        split_bytes = max(size_min, min(size_max, status.block_size), 1)
+        pieces = _pieces(filesystem, status, split_bytes, input_format)
+        if is_combining and len(pieces) == 1 and status.length < split_bytes:
+            small.append(_Piece(pieces[0].range, pieces[0].hosts, split_bytes))
+        else:
+            splits += [InputSplit((piece.range,), piece.hosts[:HOSTS_MAX]) for piece in pieces]
+    splits += _combined(small)
+    return sorted(splits, key=lambda split: (-split.length, split.path, split.start))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    range: FileRange
+    hosts: tuple[str, ...]
+    #: bytes that a split of this file should have
+    split_bytes: int
+
+
+def _pieces(filesystem: FileSystem, status: FileStatus, split_bytes: int, input_format: InputFormat) -> list[_Piece]:
+    length, record_bytes = status.length, input_format.record_bytes
+    is_compressed = compression_of(status.path) is not None
+    if record_bytes and not is_compressed:
+        if length % record_bytes:
+            raise CorruptFile(
+                f"{status.path} has {length} bytes, which is no multiple of its {record_bytes}-byte records: "
+                "check the input format",
+                path=status.path,
+            )
+        split_bytes = max(split_bytes - split_bytes % record_bytes, record_bytes)
+    blocks = filesystem.block_locations(status.path, 0, length)
+    pieces = []
+    start = 0
+    while not is_compressed and (length - start) / split_bytes > SPLIT_SLOP:
+        pieces.append(_piece(status, start, split_bytes, blocks))
+        start += split_bytes
+    pieces.append(_piece(status, start, length - start, blocks))
+    return pieces
+
+
+def _piece(status: FileStatus, start: int, length: int, blocks: list[BlockLocation]) -> _Piece:
+    """A range and the hosts of its blocks, those that keep most of it first."""
+    tally: Tally[str] = Tally()
+    for block in blocks:
+        shared = min(start + length, block.offset + block.length) - max(start, block.offset)
+        if shared > 0:
+            tally.update(dict.fromkeys(block.hosts, shared))
+    hosts = tuple(sorted(tally, key=lambda host: (-tally[host], host)))
+    return _Piece(FileRange(status.path, start, length, status.length), hosts, length)
+
+
+def _combined(pieces: list[_Piece]) -> list[InputSplit]:
+    """Small files side by side in one split, in the order of the input, as many as its size allows."""
+    splits = []
+    group: list[_Piece] = []
+    size = 0
+    # files of one set of hosts stay together
+    for piece in sorted(pieces, key=lambda item: item.hosts):
+        if group and (
+            size + piece.range.length > piece.split_bytes or piece.hosts != group[0].hosts or len(group) == FILES_MAX
+        ):
+            splits.append(InputSplit(tuple(item.range for item in group), group[0].hosts[:HOSTS_MAX]))
+            group, size = [], 0
+        group.append(piece)
+        size += piece.range.length
+    if group:
+        splits.append(InputSplit(tuple(item.range for item in group), group[0].hosts[:HOSTS_MAX]))
+    return splits
