@@ -1,0 +1,37 @@
+"""The root of the `yaq` command: what groups there are, in the order in which a newcomer needs them."""
+
+import click
+
+from yaqd.cli.lazy import Lazy, RootGroup
+
+_COMMANDS = {
+    "demo": Lazy("yaqd.cli.demo", "demo", "Start a cluster, count words on it, show what happened, clean up."),
+    "cluster": Lazy("yaqd.cli.cluster", "cluster", "Keep a small cluster running on this machine."),
+    "mr": Lazy("yaqd.cli.mr", "mr", "Run MapReduce jobs: Python classes or streaming programs."),
+    "run": Lazy("yaqd.cli.run", "run", "Run any command in N containers."),
+    "app": Lazy("yaqd.cli.applications", "app", "List applications, look at one, end it, read its logs."),
+    "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
+    "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
+    "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
+    "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager in the foreground."),
+    "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),
+    "completion": Lazy("yaqd.cli.completion", "completion", "Print a completion script for bash, zsh or fish."),
+}
+
+_HELP = """Batch jobs in Python on Hadoop's protocols.
+
+\b
+  yaq demo                                     see it work
+  yaq cluster start --dir ~/c --nodes 3        a cluster that stays
+  export HADOOP_CONF_DIR=~/c/conf              ... which every client finds
+  yaq mr submit count.py --input big.txt --output out
+
+\b
+Exit codes: 0 success, 1 the job failed, 2 bad input, 3 the cluster does not answer, 130 interrupted.
+"""
+
+
+@click.group(cls=RootGroup, lazy=_COMMANDS, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="yaqd", message="yaq %(version)s")
+def yaq() -> None:
+    pass

@@ -1,0 +1,87 @@
+"""`yaq conf`: what the configuration is, where each value comes from, what is wrong with it."""
+
+from pathlib import Path
+
+import click
+
+from yaqd.cli.exits import BAD_INPUT, CommandError
+from yaqd.cli.options import conf_dir_option, json_option, with_conf
+from yaqd.cli.output import print_json, print_table
+from yaqd.config import Configuration
+
+
+@click.group(help="Look at the configuration, find mistakes in it.")
+def conf() -> None:
+    pass
+
+
+@conf.command("show")
+@click.argument("keys", nargs=-1)
+@click.option("--all", "show_all", is_flag=True, help="The defaults too, not only what something sets.")
+@json_option
+@with_conf
+def show(conf: Configuration, keys: tuple[str, ...], show_all: bool, as_json: bool) -> None:
+    """Show values and where each comes from.
+
+    \b
+    Example:
+      yaq conf show yarn.resourcemanager.address
+    """
+    for key in keys:
+        if key not in conf:
+            raise CommandError(f"{key}: nothing sets it and it has no default; `yaq conf docs` lists the known keys")
+    chosen = list(keys) or ([key for key, _ in conf.items()] if show_all else conf.changed_keys())
+    rows = [(key, conf.get(key, "") or "", str(conf.origin(key))) for key in chosen]
+    if as_json:
+        print_json([{"key": key, "value": value, "origin": origin} for key, value, origin in rows])
+    else:
+        print_table(("key", "value", "origin"), rows, empty="nothing differs from the defaults (--all shows them)")
+
+
+@conf.command("check")
+@conf_dir_option
+@json_option
+@click.pass_context
+def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
+    """Find misspelt keys, bad values and malformed files; each line names file and line.
+
+    \b
+    Example:
+      yaq conf check --conf ~/c/conf
+    """
+    import os
+
+    from yaqd.config.check import Severity, check_folder
+
+    folder = conf_dir or Path(os.environ.get("HADOOP_CONF_DIR", ""))
+    if folder == Path():
+        raise CommandError("no configuration folder: give --conf DIR or set HADOOP_CONF_DIR")
+    findings = check_folder(folder)
+    if as_json:
+        fields = ("severity", "key", "file", "line", "message")
+        print_json([{field: getattr(found, field) for field in fields} for found in findings])
+    else:
+        for found in findings:
+            click.echo(str(found))
+        errors = sum(found.severity is Severity.ERROR for found in findings)
+        click.echo(f"{folder}: {errors} error{'s' * (errors != 1)}" if errors else f"{folder}: sound")
+    if any(found.severity is Severity.ERROR for found in findings):
+        ctx.exit(BAD_INPUT)
+
+
+@conf.command("docs")
+@json_option
+def docs(as_json: bool) -> None:
+    """Print the reference of all keys, as Markdown.
+
+    \b
+    Example:
+      yaq conf docs > configuration.md
+    """
+    from yaqd.config.catalogue import documented
+    from yaqd.config.reference import reference_markdown
+
+    if as_json:
+        print_json([{"key": d.name, "default": d.value, "description": d.description} for d in documented()])
+    else:
+        click.echo(reference_markdown(), nl=False)

@@ -1,0 +1,74 @@
+"""`yaq rm start` and `yaq nm start`: one daemon in the foreground, as service managers and `yaq cluster` start it."""
+
+import logging
+import logging.handlers
+import sys
+from pathlib import Path
+
+import click
+
+from yaqd.cli.options import with_conf
+from yaqd.config import Configuration
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@click.group(help="Run a ResourceManager in the foreground.")
+def rm() -> None:
+    pass
+
+
+@click.group(help="Run a NodeManager in the foreground.")
+def nm() -> None:
+    pass
+
+
+@rm.command("start")
+@with_conf
+@click.pass_context
+def rm_start(ctx: click.Context, conf: Configuration) -> None:
+    """Run a ResourceManager until SIGTERM or Ctrl-C; one line on standard output says when it is ready.
+
+    \b
+    Example:
+      yaq rm start --conf /etc/hadoop/conf
+    """
+    set_up_logging(conf, "resourcemanager")
+    from rm import daemon
+
+    ctx.exit(daemon.main(conf))
+
+
+@nm.command("start")
+@click.option("--name", default="nodemanager", show_default=True, help="Name of the log file in yaq.log.dir.")
+@with_conf
+@click.pass_context
+def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
+    """Run a NodeManager until SIGTERM or Ctrl-C; one line on standard output says when it is ready.
+
+    \b
+    Example:
+      yaq nm start -D yarn.resourcemanager.hostname=rm.example.org
+    """
+    set_up_logging(conf, name)
+    from nm import daemon
+
+    ctx.exit(daemon.main(conf))
+
+
+def set_up_logging(conf: Configuration, name: str) -> None:
+    """To `<yaq.log.dir>/<name>.log`, rotated by size, or to standard error when no folder is set."""
+    level = conf.get_choice("yaq.log.level", LEVELS)
+    folder = (conf.get("yaq.log.dir") or "").strip()
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        handler = logging.handlers.RotatingFileHandler(
+            Path(folder) / f"{name}.log",
+            maxBytes=conf.get_size_bytes("yaq.log.file.max-bytes", minimum=4096),
+            backupCount=conf.get_int("yaq.log.file.backups", minimum=1),
+            encoding="utf-8",
+        )
+    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,0 +1,257 @@
+"""Starting, watching and stopping a local cluster.
+
+Everything lies under one folder: `conf/` (what clients need), `run/` (pid files; the daemons work there), `logs/` (each
+daemon's log, and in `.out` what it printed), `nodes/nm-N/` (containers' files and logs), `cluster.json` (what was asked
+for, kept for the next start). A lock lets one command at a time work on it; pid files name processes by pid and start
+time.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
+from yaqd.cli.local import site
+from yaqd.cli.local.processes import (
+    ProcessIdentity,
+    end_all,
+    group_members,
+    processes_working_under,
+    proportional_set_bytes,
+    wait_for_end,
+)
+from yaqd.cli.local.site import ClusterShape
+
+READY_TIMEOUT_S = 60.0
+STOP_GRACE_S = 10.0
+NODES_MAX = 256
+_POLL_S = 0.05
+_RM = "resourcemanager"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonStatus:
+    name: str
+    pid: int | None
+    is_running: bool
+    log: Path
+    #: of the daemon and its group, containers of a NodeManager not included
+    pss_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    daemons: list[DaemonStatus] = field(default_factory=list)
+    #: nodes that the ResourceManager counts as running; None when it does not answer
+    nodes_running: int | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.daemons) and all(daemon.is_running for daemon in self.daemons)
+
+
+class LocalCluster:
+    """The cluster of one folder."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.absolute()
+        self.conf_dir = self.directory / "conf"
+        self.logs_dir = self.directory / "logs"
+        self._run_dir = self.directory / "run"
+        self._record = self.directory / "cluster.json"
+
+    # Commands ---------------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        nodes: int | None = None,
+        hdfs: str | None = None,
+        defines: Mapping[str, str] | None = None,
+        *,
+        timeout_s: float = READY_TIMEOUT_S,
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Starts the daemons and returns once every node has registered; on any failure, stops what was started.
+
+        What is not given stays as the folder's last start had it.
+        """
+        self._prepare()
+        with self._locked():
+            running = [name for name, process in self._recorded() if process.is_alive()]
+            if running:
+                raise CommandError(
+                    f"a cluster is already running in {self.directory} ({', '.join(running)}); "
+                    f"stop it first: yaq cluster stop --dir {self.directory}"
+                )
+            stale = [name for name, _ in self._recorded()]
+            if stale:
+                note(f"the last run did not end cleanly; cleaning up after {', '.join(stale)}")
+                self._clean_up()
+            shape, ports = self._shape(nodes, hdfs, defines or {})
+            site.write_conf(self.directory, shape, ports)
+            self._remember(shape, ports)
+            try:
+                self._start_daemons(shape, time.monotonic() + timeout_s)
+            except BaseException:
+                self._stop_all(2.0)
+                raise
+
+    def status(self) -> ClusterStatus:
+        self._require()
+        daemons = []
+        for name, process in self._recorded():
+            alive = process.is_alive()
+            log = self.logs_dir / f"{name}.log"
+            pss = sum(proportional_set_bytes(p) or 0 for p in group_members(process)) if alive else None
+            daemons.append(DaemonStatus(name, process.pid, alive, log, pss))
+        has_rm = any(daemon.is_running and daemon.name == _RM for daemon in daemons)
+        return ClusterStatus(daemons, self._running_nodes() if has_rm else None)
+
+    def stop(self) -> list[str]:
+        """Stops everything and returns the names of the daemons that ran; an empty list when none did."""
+        self._require()
+        with self._locked():
+            return self._stop_all(STOP_GRACE_S)
+
+    # Starting ---------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Makes the folder and makes sure that it is ours and can be written."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            if any(self.directory.iterdir()) and not self._record.exists():
+                raise CommandError(f"{self.directory} is not empty and holds no cluster; name an empty folder")
+            for folder in (self._run_dir, self.logs_dir):
+                folder.mkdir(exist_ok=True)
+            probe = self._run_dir / ".probe"
+            probe.write_bytes(b"\0" * 65536)
+            probe.unlink()
+        except OSError as error:
+            raise CommandError(
+                f"{self.directory}: cannot hold a cluster: {error.strerror}; name a folder that can be written"
+            ) from error
+
+    def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> tuple[ClusterShape, list[int]]:
+        last = self._last()
+        count = nodes if nodes is not None else int(last.get("nodes", 1))
+        if not 1 <= count <= NODES_MAX:
+            raise CommandError(f"--nodes {count}: give a number from 1 to {NODES_MAX}")
+        shape = ClusterShape(count, hdfs or last.get("hdfs"), {**last.get("defines", {}), **defines})
+        return shape, site.free_ports(last.get("ports") or [0] * site.rm_port_count())
+
+    def _last(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._record.read_text())
+            return found if isinstance(found, dict) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def _remember(self, shape: ClusterShape, ports: list[int]) -> None:
+        record = {"nodes": shape.nodes, "hdfs": shape.hdfs, "defines": dict(shape.defines), "ports": ports}
+        temporary = self._record.with_suffix(".tmp")
+        temporary.write_text(json.dumps(record, indent=2) + "\n")
+        temporary.replace(self._record)
+
+    def _start_daemons(self, shape: ClusterShape, deadline: float) -> None:
+        """All at once: a NodeManager's own start takes longer than the ResourceManager's, and it waits for that one."""
+        started = [(_RM, self._spawn(_RM, ["rm", "start"]))]
+        for index in range(1, shape.nodes + 1):
+            name = f"nodemanager-{index}"
+            own = [word for k, v in site.node_settings(self.directory, index).items() for word in ("-D", f"{k}={v}")]
+            started.append((name, self._spawn(name, ["nm", "start", "--name", name, *own])))
+        while self._running_nodes() != shape.nodes:
+            for name, process in started:
+                code = process.poll()
+                if code is not None:
+                    raise CommandError(self._why_ended(name, code), BAD_INPUT if code == BAD_INPUT else FAILED)
+            if time.monotonic() > deadline:
+                raise CommandError(f"the nodes did not register in time; see {self.logs_dir}", FAILED)
+            time.sleep(_POLL_S)
+
+    def _spawn(self, name: str, words: list[str]) -> "subprocess.Popen[bytes]":
+        """Starts a daemon in a session of its own; what it prints goes to `logs/<name>.out`."""
+        # -P: a folder named like a package in the working folder must not be imported.
+        command = [sys.executable, "-P", "-m", "yaqd.cli", *words, "--conf", str(self.conf_dir)]
+        environment = os.environ | {"HADOOP_CONF_DIR": str(self.conf_dir)}
+        with open(self.logs_dir / f"{name}.out", "wb") as printed:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                cwd=self._run_dir,
+                env=environment,
+                start_new_session=True,
+            )
+        identity = ProcessIdentity.of(process.pid)
+        if identity is not None:
+            identity.write(self._run_dir / f"{name}.pid")
+        return process
+
+    def _why_ended(self, name: str, code: int) -> str:
+        printed = (self.logs_dir / f"{name}.out").read_text(errors="replace").strip().splitlines()
+        reason = printed[-1].removeprefix("yaq: ") if printed else "it printed nothing"
+        return f"{name} ended with code {code}: {reason} (see {self.logs_dir}/{name}.log)"
+
+    def _running_nodes(self) -> int | None:
+        """How many nodes the ResourceManager counts as running; None when it does not answer yet."""
+        from yaqd.cli.local.probe import running_nodes
+
+        return running_nodes(self.conf_dir)
+
+    # Stopping ---------------------------------------------------------------------------------------------------------
+
+    def _stop_all(self, grace_s: float) -> list[str]:
+        recorded = self._recorded()
+        ran = [name for name, process in recorded if process.is_alive()]
+        end_all([process for _, process in recorded], grace_s)
+        self._clean_up()
+        return ran
+
+    def _clean_up(self) -> None:
+        """Ends what killed daemons left behind and removes the pid files."""
+        left_behind = processes_working_under(self._run_dir, self.directory / "nodes")
+        for process in left_behind:
+            try:
+                os.kill(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        wait_for_end(left_behind, 2.0)
+        for file in self._run_dir.glob("*.pid"):
+            file.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Deletes the folder of a stopped cluster."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # The folder -------------------------------------------------------------------------------------------------------
+
+    def _require(self) -> None:
+        if not self._record.exists():
+            raise CommandError(
+                f"{self.directory} holds no cluster; start one: yaq cluster start --dir {self.directory}"
+            )
+
+    def _recorded(self) -> list[tuple[str, ProcessIdentity]]:
+        """The daemons of the pid files, ResourceManager first; a damaged file stands for a process that never was."""
+        files = sorted(self._run_dir.glob("*.pid"), key=lambda file: (file.stem != _RM, len(file.stem), file.stem))
+        return [(file.stem, ProcessIdentity.read(file) or ProcessIdentity(0, -1)) for file in files]
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with open(self._run_dir / "lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CommandError(f"another yaq cluster command is at work on {self.directory}; wait for it") from None
+            yield

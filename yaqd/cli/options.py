@@ -1,0 +1,63 @@
+"""Options that many commands share: which configuration, and whether the answer is JSON."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from yaqd.cli.exits import CommandError
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")
+define_option = click.option(
+    "-D", "defines", metavar="KEY=VALUE", multiple=True, help="Set a configuration key; may be repeated."
+)
+conf_dir_option = click.option(
+    "--conf",
+    "conf_dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Configuration folder [default: $HADOOP_CONF_DIR].",
+)
+
+
+def with_conf(command: _Command) -> _Command:
+    """Adds --conf and -D, and calls the command with the configuration that they make as `conf`."""
+
+    @wraps(command)
+    def configured(*args: Any, conf_dir: Path | None, defines: tuple[str, ...], **kwargs: Any) -> Any:
+        return command(*args, conf=load_conf(conf_dir, parse_defines(defines)), **kwargs)
+
+    return conf_dir_option(define_option(configured))  # type: ignore[return-value]
+
+
+def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` words as a mapping; the last one of a key counts."""
+    parsed = {}
+    for define in defines:
+        key, equals, value = define.partition("=")
+        if not equals or not key.strip():
+            raise CommandError(f"-D {define}: write it as -D key=value")
+        parsed[key.strip()] = value
+    return parsed
+
+
+def load_conf(conf_dir: Path | None, overrides: dict[str, str]) -> Any:
+    """The configuration, its -D settings checked: a misspelt key there is an error, not a setting that does nothing."""
+    from yaqd.config import Configuration
+
+    if overrides:
+        check_defines(overrides)
+    return Configuration.load(conf_dir, overrides=overrides)
+
+
+def check_defines(overrides: dict[str, str]) -> None:
+    from yaqd.config.check import Severity, check_overrides
+
+    for finding in check_overrides(overrides):
+        if finding.severity is Severity.ERROR:
+            raise CommandError(f"-D {finding.key}={overrides[finding.key or '']}: {finding.message}")
+        click.echo(f"yaq: {finding}", err=True)
