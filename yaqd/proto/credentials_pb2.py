@@ -25,15 +25,18 @@ _sym_db = _symbol_database.Default()
 from yaqd.proto import yarn_common_pb2 as yaqd_dot_proto_dot_yarn__common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cyaqd/proto/credentials.proto\x12\x10yaqd.credentials\x1a\x1cyaqd/proto/yarn_common.proto\"O\n\rCredentialsKV\x12\r\n\x05\x61lias\x18\x01 \x02(\t\x12\x1f\n\x05token\x18\x02 \x01(\x0b\x32\x10.yaqd.yarn.Token\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\"p\n\x0b\x43redentials\x12/\n\x06tokens\x18\x01 \x03(\x0b\x32\x1f.yaqd.credentials.CredentialsKV\x12\x30\n\x07secrets\x18\x02 \x03(\x0b\x32\x1f.yaqd.credentials.CredentialsKV')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cyaqd/proto/credentials.proto\x12\x10yaqd.credentials\x1a\x1cyaqd/proto/yarn_common.proto\"V\n\rCredentialsKV\x12\x14\n\x05\x61lias\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x1f\n\x05token\x18\x02 \x01(\x0b\x32\x10.yaqd.yarn.Token\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\"p\n\x0b\x43redentials\x12/\n\x06tokens\x18\x01 \x03(\x0b\x32\x1f.yaqd.credentials.CredentialsKV\x12\x30\n\x07secrets\x18\x02 \x03(\x0b\x32\x1f.yaqd.credentials.CredentialsKVB\t\x92\x03\x06\x10\x02\x18\x02\x30\x02\x62\x08\x65\x64itionsp\xe8\x07')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'yaqd.proto.credentials_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\222\003\006\020\002\030\0020\002'
+  _globals['_CREDENTIALSKV'].fields_by_name['alias']._loaded_options = None
+  _globals['_CREDENTIALSKV'].fields_by_name['alias']._serialized_options = b'\252\001\002\010\003'
   _globals['_CREDENTIALSKV']._serialized_start=80
-  _globals['_CREDENTIALSKV']._serialized_end=159
-  _globals['_CREDENTIALS']._serialized_start=161
-  _globals['_CREDENTIALS']._serialized_end=273
+  _globals['_CREDENTIALSKV']._serialized_end=166
+  _globals['_CREDENTIALS']._serialized_start=168
+  _globals['_CREDENTIALS']._serialized_end=280
 # @@protoc_insertion_point(module_scope)

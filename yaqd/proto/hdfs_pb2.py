@@ -24,25 +24,62 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15yaqd/proto/hdfs.proto\x12\tyaqd.hdfs\"[\n\rExtendedBlock\x12\x0e\n\x06poolId\x18\x01 \x02(\t\x12\x0f\n\x07\x62lockId\x18\x02 \x02(\x04\x12\x17\n\x0fgenerationStamp\x18\x03 \x02(\x04\x12\x10\n\x08numBytes\x18\x04 \x01(\x04\"y\n\nDatanodeID\x12\x0e\n\x06ipAddr\x18\x01 \x02(\t\x12\x10\n\x08hostName\x18\x02 \x02(\t\x12\x14\n\x0c\x64\x61tanodeUuid\x18\x03 \x02(\t\x12\x10\n\x08xferPort\x18\x04 \x02(\r\x12\x10\n\x08infoPort\x18\x05 \x02(\r\x12\x0f\n\x07ipcPort\x18\x06 \x02(\r\"C\n\x0c\x44\x61tanodeInfo\x12!\n\x02id\x18\x01 \x02(\x0b\x32\x15.yaqd.hdfs.DatanodeID\x12\x10\n\x08location\x18\x08 \x01(\t\"{\n\x0cLocatedBlock\x12#\n\x01\x62\x18\x01 \x02(\x0b\x32\x18.yaqd.hdfs.ExtendedBlock\x12\x0e\n\x06offset\x18\x02 \x02(\x04\x12%\n\x04locs\x18\x03 \x03(\x0b\x32\x17.yaqd.hdfs.DatanodeInfo\x12\x0f\n\x07\x63orrupt\x18\x04 \x02(\x08\"g\n\rLocatedBlocks\x12\x12\n\nfileLength\x18\x01 \x02(\x04\x12\'\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x17.yaqd.hdfs.LocatedBlock\x12\x19\n\x11underConstruction\x18\x03 \x02(\x08\"G\n\x18GetBlockLocationsRequest\x12\x0b\n\x03src\x18\x01 \x02(\t\x12\x0e\n\x06offset\x18\x02 \x02(\x04\x12\x0e\n\x06length\x18\x03 \x02(\x04\"H\n\x19GetBlockLocationsResponse\x12+\n\tlocations\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.LocatedBlocks')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15yaqd/proto/hdfs.proto\x12\tyaqd.hdfs\"p\n\rExtendedBlock\x12\x15\n\x06poolId\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07\x62lockId\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x1e\n\x0fgenerationStamp\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08numBytes\x18\x04 \x01(\x04\"\xa3\x01\n\nDatanodeID\x12\x15\n\x06ipAddr\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08hostName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x1b\n\x0c\x64\x61tanodeUuid\x18\x03 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08xferPort\x18\x04 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08infoPort\x18\x05 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07ipcPort\x18\x06 \x01(\rB\x05\xaa\x01\x02\x08\x03\"J\n\x0c\x44\x61tanodeInfo\x12(\n\x02id\x18\x01 \x01(\x0b\x32\x15.yaqd.hdfs.DatanodeIDB\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08location\x18\x08 \x01(\t\"\x90\x01\n\x0cLocatedBlock\x12*\n\x01\x62\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.ExtendedBlockB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12%\n\x04locs\x18\x03 \x03(\x0b\x32\x17.yaqd.hdfs.DatanodeInfo\x12\x16\n\x07\x63orrupt\x18\x04 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"u\n\rLocatedBlocks\x12\x19\n\nfileLength\x18\x01 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\'\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x17.yaqd.hdfs.LocatedBlock\x12 \n\x11underConstruction\x18\x03 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"\\\n\x18GetBlockLocationsRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06length\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\"H\n\x19GetBlockLocationsResponse\x12+\n\tlocations\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.LocatedBlocksB\t\x92\x03\x06\x10\x02\x18\x02\x30\x02\x62\x08\x65\x64itionsp\xe8\x07')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'yaqd.proto.hdfs_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\222\003\006\020\002\030\0020\002'
+  _globals['_EXTENDEDBLOCK'].fields_by_name['poolId']._loaded_options = None
+  _globals['_EXTENDEDBLOCK'].fields_by_name['poolId']._serialized_options = b'\252\001\002\010\003'
+  _globals['_EXTENDEDBLOCK'].fields_by_name['blockId']._loaded_options = None
+  _globals['_EXTENDEDBLOCK'].fields_by_name['blockId']._serialized_options = b'\252\001\002\010\003'
+  _globals['_EXTENDEDBLOCK'].fields_by_name['generationStamp']._loaded_options = None
+  _globals['_EXTENDEDBLOCK'].fields_by_name['generationStamp']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['ipAddr']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['ipAddr']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['hostName']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['hostName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['datanodeUuid']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['datanodeUuid']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['xferPort']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['xferPort']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['infoPort']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['infoPort']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEID'].fields_by_name['ipcPort']._loaded_options = None
+  _globals['_DATANODEID'].fields_by_name['ipcPort']._serialized_options = b'\252\001\002\010\003'
+  _globals['_DATANODEINFO'].fields_by_name['id']._loaded_options = None
+  _globals['_DATANODEINFO'].fields_by_name['id']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCK'].fields_by_name['b']._loaded_options = None
+  _globals['_LOCATEDBLOCK'].fields_by_name['b']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCK'].fields_by_name['offset']._loaded_options = None
+  _globals['_LOCATEDBLOCK'].fields_by_name['offset']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCK'].fields_by_name['corrupt']._loaded_options = None
+  _globals['_LOCATEDBLOCK'].fields_by_name['corrupt']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCKS'].fields_by_name['fileLength']._loaded_options = None
+  _globals['_LOCATEDBLOCKS'].fields_by_name['fileLength']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCKS'].fields_by_name['underConstruction']._loaded_options = None
+  _globals['_LOCATEDBLOCKS'].fields_by_name['underConstruction']._serialized_options = b'\252\001\002\010\003'
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['src']._loaded_options = None
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['offset']._loaded_options = None
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['offset']._serialized_options = b'\252\001\002\010\003'
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['length']._loaded_options = None
+  _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['length']._serialized_options = b'\252\001\002\010\003'
   _globals['_EXTENDEDBLOCK']._serialized_start=36
-  _globals['_EXTENDEDBLOCK']._serialized_end=127
-  _globals['_DATANODEID']._serialized_start=129
-  _globals['_DATANODEID']._serialized_end=250
-  _globals['_DATANODEINFO']._serialized_start=252
-  _globals['_DATANODEINFO']._serialized_end=319
-  _globals['_LOCATEDBLOCK']._serialized_start=321
-  _globals['_LOCATEDBLOCK']._serialized_end=444
-  _globals['_LOCATEDBLOCKS']._serialized_start=446
-  _globals['_LOCATEDBLOCKS']._serialized_end=549
-  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_start=551
-  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_end=622
-  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_start=624
-  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_end=696
+  _globals['_EXTENDEDBLOCK']._serialized_end=148
+  _globals['_DATANODEID']._serialized_start=151
+  _globals['_DATANODEID']._serialized_end=314
+  _globals['_DATANODEINFO']._serialized_start=316
+  _globals['_DATANODEINFO']._serialized_end=390
+  _globals['_LOCATEDBLOCK']._serialized_start=393
+  _globals['_LOCATEDBLOCK']._serialized_end=537
+  _globals['_LOCATEDBLOCKS']._serialized_start=539
+  _globals['_LOCATEDBLOCKS']._serialized_end=656
+  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_start=658
+  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_end=750
+  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_start=752
+  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_end=824
 # @@protoc_insertion_point(module_scope)

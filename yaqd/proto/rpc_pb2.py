@@ -24,39 +24,62 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14yaqd/proto/rpc.proto\x12\x08yaqd.rpc\"3\n\rCallerContext\x12\x0f\n\x07\x63ontext\x18\x01 \x02(\t\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"C\n\tTraceInfo\x12\x0f\n\x07traceId\x18\x01 \x01(\x03\x12\x10\n\x08parentId\x18\x02 \x01(\x03\x12\x13\n\x0bspanContext\x18\x03 \x01(\x0c\"\x9e\x02\n\x10RpcRequestHeader\x12\"\n\x07rpcKind\x18\x01 \x01(\x0e\x32\x11.yaqd.rpc.RpcKind\x12%\n\x05rpcOp\x18\x02 \x01(\x0e\x32\x16.yaqd.rpc.RpcOperation\x12\x0e\n\x06\x63\x61llId\x18\x03 \x02(\x11\x12\x10\n\x08\x63lientId\x18\x04 \x02(\x0c\x12\x16\n\nretryCount\x18\x05 \x01(\x11:\x02-1\x12&\n\ttraceInfo\x18\x06 \x01(\x0b\x32\x13.yaqd.rpc.TraceInfo\x12.\n\rcallerContext\x18\x07 \x01(\x0b\x32\x17.yaqd.rpc.CallerContext\x12\x0f\n\x07stateId\x18\x08 \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\t \x01(\x0c\"\xcc\x05\n\x11RpcResponseHeader\x12\x0e\n\x06\x63\x61llId\x18\x01 \x02(\r\x12\x35\n\x06status\x18\x02 \x02(\x0e\x32%.yaqd.rpc.RpcResponseHeader.RpcStatus\x12\x1b\n\x13serverIpcVersionNum\x18\x03 \x01(\r\x12\x1a\n\x12\x65xceptionClassName\x18\x04 \x01(\t\x12\x10\n\x08\x65rrorMsg\x18\x05 \x01(\t\x12=\n\x0b\x65rrorDetail\x18\x06 \x01(\x0e\x32(.yaqd.rpc.RpcResponseHeader.RpcErrorCode\x12\x10\n\x08\x63lientId\x18\x07 \x01(\x0c\x12\x16\n\nretryCount\x18\x08 \x01(\x11:\x02-1\x12\x0f\n\x07stateId\x18\t \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\n \x01(\x0c\".\n\tRpcStatus\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xdc\x02\n\x0cRpcErrorCode\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\":\n\x0fUserInformation\x12\x15\n\reffectiveUser\x18\x01 \x01(\t\x12\x10\n\x08realUser\x18\x02 \x01(\t\"U\n\x14IpcConnectionContext\x12+\n\x08userInfo\x18\x02 \x01(\x0b\x32\x19.yaqd.rpc.UserInformation\x12\x10\n\x08protocol\x18\x03 \x01(\t\"f\n\rRequestHeader\x12\x12\n\nmethodName\x18\x01 \x02(\t\x12\"\n\x1a\x64\x65\x63laringClassProtocolName\x18\x02 \x02(\t\x12\x1d\n\x15\x63lientProtocolVersion\x18\x03 \x02(\x04\"\xc4\x02\n\x07RpcSasl\x12\x0f\n\x07version\x18\x01 \x01(\r\x12*\n\x05state\x18\x02 \x02(\x0e\x32\x1b.yaqd.rpc.RpcSasl.SaslState\x12\r\n\x05token\x18\x03 \x01(\x0c\x12)\n\x05\x61uths\x18\x04 \x03(\x0b\x32\x1a.yaqd.rpc.RpcSasl.SaslAuth\x1a\x64\n\x08SaslAuth\x12\x0e\n\x06method\x18\x01 \x02(\t\x12\x11\n\tmechanism\x18\x02 \x02(\t\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x10\n\x08serverId\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"\\\n\tSaslState\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05*E\n\x07RpcKind\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02*[\n\x0cRpcOperation\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14yaqd/proto/rpc.proto\x12\x08yaqd.rpc\":\n\rCallerContext\x12\x16\n\x07\x63ontext\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"C\n\tTraceInfo\x12\x0f\n\x07traceId\x18\x01 \x01(\x03\x12\x10\n\x08parentId\x18\x02 \x01(\x03\x12\x13\n\x0bspanContext\x18\x03 \x01(\x0c\"\xac\x02\n\x10RpcRequestHeader\x12\"\n\x07rpcKind\x18\x01 \x01(\x0e\x32\x11.yaqd.rpc.RpcKind\x12%\n\x05rpcOp\x18\x02 \x01(\x0e\x32\x16.yaqd.rpc.RpcOperation\x12\x15\n\x06\x63\x61llId\x18\x03 \x01(\x11\x42\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08\x63lientId\x18\x04 \x01(\x0c\x42\x05\xaa\x01\x02\x08\x03\x12\x16\n\nretryCount\x18\x05 \x01(\x11:\x02-1\x12&\n\ttraceInfo\x18\x06 \x01(\x0b\x32\x13.yaqd.rpc.TraceInfo\x12.\n\rcallerContext\x18\x07 \x01(\x0b\x32\x17.yaqd.rpc.CallerContext\x12\x0f\n\x07stateId\x18\x08 \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\t \x01(\x0c\"\xda\x05\n\x11RpcResponseHeader\x12\x15\n\x06\x63\x61llId\x18\x01 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12<\n\x06status\x18\x02 \x01(\x0e\x32%.yaqd.rpc.RpcResponseHeader.RpcStatusB\x05\xaa\x01\x02\x08\x03\x12\x1b\n\x13serverIpcVersionNum\x18\x03 \x01(\r\x12\x1a\n\x12\x65xceptionClassName\x18\x04 \x01(\t\x12\x10\n\x08\x65rrorMsg\x18\x05 \x01(\t\x12=\n\x0b\x65rrorDetail\x18\x06 \x01(\x0e\x32(.yaqd.rpc.RpcResponseHeader.RpcErrorCode\x12\x10\n\x08\x63lientId\x18\x07 \x01(\x0c\x12\x16\n\nretryCount\x18\x08 \x01(\x11:\x02-1\x12\x0f\n\x07stateId\x18\t \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\n \x01(\x0c\".\n\tRpcStatus\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xdc\x02\n\x0cRpcErrorCode\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\":\n\x0fUserInformation\x12\x15\n\reffectiveUser\x18\x01 \x01(\t\x12\x10\n\x08realUser\x18\x02 \x01(\t\"U\n\x14IpcConnectionContext\x12+\n\x08userInfo\x18\x02 \x01(\x0b\x32\x19.yaqd.rpc.UserInformation\x12\x10\n\x08protocol\x18\x03 \x01(\t\"{\n\rRequestHeader\x12\x19\n\nmethodName\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12)\n\x1a\x64\x65\x63laringClassProtocolName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12$\n\x15\x63lientProtocolVersion\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\"\xd9\x02\n\x07RpcSasl\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x31\n\x05state\x18\x02 \x01(\x0e\x32\x1b.yaqd.rpc.RpcSasl.SaslStateB\x05\xaa\x01\x02\x08\x03\x12\r\n\x05token\x18\x03 \x01(\x0c\x12)\n\x05\x61uths\x18\x04 \x03(\x0b\x32\x1a.yaqd.rpc.RpcSasl.SaslAuth\x1ar\n\x08SaslAuth\x12\x15\n\x06method\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x18\n\tmechanism\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x10\n\x08serverId\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"\\\n\tSaslState\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05*E\n\x07RpcKind\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02*[\n\x0cRpcOperation\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02\x42\t\x92\x03\x06\x10\x02\x18\x02\x30\x02\x62\x08\x65\x64itionsp\xe8\x07')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'yaqd.proto.rpc_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_RPCKIND']._serialized_start=1742
-  _globals['_RPCKIND']._serialized_end=1811
-  _globals['_RPCOPERATION']._serialized_start=1813
-  _globals['_RPCOPERATION']._serialized_end=1904
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\222\003\006\020\002\030\0020\002'
+  _globals['_CALLERCONTEXT'].fields_by_name['context']._loaded_options = None
+  _globals['_CALLERCONTEXT'].fields_by_name['context']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCREQUESTHEADER'].fields_by_name['callId']._loaded_options = None
+  _globals['_RPCREQUESTHEADER'].fields_by_name['callId']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCREQUESTHEADER'].fields_by_name['clientId']._loaded_options = None
+  _globals['_RPCREQUESTHEADER'].fields_by_name['clientId']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['callId']._loaded_options = None
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['callId']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['status']._loaded_options = None
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['status']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['methodName']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['methodName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['declaringClassProtocolName']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['declaringClassProtocolName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['clientProtocolVersion']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['clientProtocolVersion']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL_SASLAUTH'].fields_by_name['method']._loaded_options = None
+  _globals['_RPCSASL_SASLAUTH'].fields_by_name['method']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL_SASLAUTH'].fields_by_name['mechanism']._loaded_options = None
+  _globals['_RPCSASL_SASLAUTH'].fields_by_name['mechanism']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL'].fields_by_name['state']._loaded_options = None
+  _globals['_RPCSASL'].fields_by_name['state']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCKIND']._serialized_start=1819
+  _globals['_RPCKIND']._serialized_end=1888
+  _globals['_RPCOPERATION']._serialized_start=1890
+  _globals['_RPCOPERATION']._serialized_end=1981
   _globals['_CALLERCONTEXT']._serialized_start=34
-  _globals['_CALLERCONTEXT']._serialized_end=85
-  _globals['_TRACEINFO']._serialized_start=87
-  _globals['_TRACEINFO']._serialized_end=154
-  _globals['_RPCREQUESTHEADER']._serialized_start=157
-  _globals['_RPCREQUESTHEADER']._serialized_end=443
-  _globals['_RPCRESPONSEHEADER']._serialized_start=446
-  _globals['_RPCRESPONSEHEADER']._serialized_end=1162
-  _globals['_RPCRESPONSEHEADER_RPCSTATUS']._serialized_start=765
-  _globals['_RPCRESPONSEHEADER_RPCSTATUS']._serialized_end=811
-  _globals['_RPCRESPONSEHEADER_RPCERRORCODE']._serialized_start=814
-  _globals['_RPCRESPONSEHEADER_RPCERRORCODE']._serialized_end=1162
-  _globals['_USERINFORMATION']._serialized_start=1164
-  _globals['_USERINFORMATION']._serialized_end=1222
-  _globals['_IPCCONNECTIONCONTEXT']._serialized_start=1224
-  _globals['_IPCCONNECTIONCONTEXT']._serialized_end=1309
-  _globals['_REQUESTHEADER']._serialized_start=1311
-  _globals['_REQUESTHEADER']._serialized_end=1413
-  _globals['_RPCSASL']._serialized_start=1416
-  _globals['_RPCSASL']._serialized_end=1740
-  _globals['_RPCSASL_SASLAUTH']._serialized_start=1546
-  _globals['_RPCSASL_SASLAUTH']._serialized_end=1646
-  _globals['_RPCSASL_SASLSTATE']._serialized_start=1648
-  _globals['_RPCSASL_SASLSTATE']._serialized_end=1740
+  _globals['_CALLERCONTEXT']._serialized_end=92
+  _globals['_TRACEINFO']._serialized_start=94
+  _globals['_TRACEINFO']._serialized_end=161
+  _globals['_RPCREQUESTHEADER']._serialized_start=164
+  _globals['_RPCREQUESTHEADER']._serialized_end=464
+  _globals['_RPCRESPONSEHEADER']._serialized_start=467
+  _globals['_RPCRESPONSEHEADER']._serialized_end=1197
+  _globals['_RPCRESPONSEHEADER_RPCSTATUS']._serialized_start=800
+  _globals['_RPCRESPONSEHEADER_RPCSTATUS']._serialized_end=846
+  _globals['_RPCRESPONSEHEADER_RPCERRORCODE']._serialized_start=849
+  _globals['_RPCRESPONSEHEADER_RPCERRORCODE']._serialized_end=1197
+  _globals['_USERINFORMATION']._serialized_start=1199
+  _globals['_USERINFORMATION']._serialized_end=1257
+  _globals['_IPCCONNECTIONCONTEXT']._serialized_start=1259
+  _globals['_IPCCONNECTIONCONTEXT']._serialized_end=1344
+  _globals['_REQUESTHEADER']._serialized_start=1346
+  _globals['_REQUESTHEADER']._serialized_end=1469
+  _globals['_RPCSASL']._serialized_start=1472
+  _globals['_RPCSASL']._serialized_end=1817
+  _globals['_RPCSASL_SASLAUTH']._serialized_start=1609
+  _globals['_RPCSASL_SASLAUTH']._serialized_end=1723
+  _globals['_RPCSASL_SASLSTATE']._serialized_start=1725
+  _globals['_RPCSASL_SASLSTATE']._serialized_end=1817
 # @@protoc_insertion_point(module_scope)
