@@ -1,0 +1,84 @@
+"""The options that every benchmark with two sides takes."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .report import Row, print_table, to_json
+from .stock.artifacts import HadoopJars, StockUnavailable, fetch
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run, and which rows and sides."""
+
+    json: bool
+    runs: int
+    only: tuple[str, ...]
+    #: Sizes are multiplied by this; below 1 for a quick look.
+    scale: float
+    sides: tuple[str, ...]
+
+    def wants(self, row_id: str) -> bool:
+        return not self.only or row_id in self.only
+
+    @property
+    def ours(self) -> bool:
+        return "ours" in self.sides
+
+    @property
+    def theirs(self) -> bool:
+        return "theirs" in self.sides
+
+
+def parse_options(benchmark: str, description: str, rows: Sequence[str], *, runs: int = 3) -> Options:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}", description=description)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--runs", type=int, default=runs, help=f"runs of each side (default {runs})")
+    parser.add_argument("--only", action="append", choices=rows, default=[], metavar="ROW", help=", ".join(rows))
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies sizes, e.g. 0.05 for a quick look")
+    parser.add_argument("--side", choices=("ours", "theirs"), help="run one side alone")
+    given = parser.parse_args()
+    if given.runs < 1 or not 0 < given.scale <= 100:
+        parser.error("--runs must be at least 1, --scale above 0 and at most 100")
+    sides = (given.side,) if given.side else ("ours", "theirs")
+    return Options(given.json, given.runs, tuple(given.only), given.scale, sides)
+
+
+def stock_jars(options: Options) -> HadoopJars | None:
+    """The stock jars where they are wanted and can be had; says so where not."""
+    if not options.theirs:
+        return None
+    try:
+        return fetch()
+    except StockUnavailable as missing:
+        progress(f"the stock side does not run here: {missing}")
+        return None
+
+
+def progress(text: str) -> None:
+    """A line for whoever waits; never among the results."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def show(rows: Sequence[Row], beside: Mapping[str, Mapping[str, Any]], options: Options) -> int:
+    """Prints the rows and what was measured beside each; the exit code says nothing about who won."""
+    if options.json:
+        sys.stdout.write(to_json(rows, beside=beside) + "\n")
+        return 0
+    print_table(rows)
+    for row_id, facts in beside.items():
+        for name, value in facts.items():
+            print(f"{row_id}: {name}: {_text(value)}")
+    return 0
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(part)}" for key, part in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " ".join(_text(part) for part in value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
