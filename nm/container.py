@@ -1,0 +1,132 @@
+"""One container as the node knows it, and its forms on the wire."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nm.container_states import ON_THE_WIRE, Stage
+from nm.directories import ContainerFolders
+from nm.launch.context import LaunchContext
+from nm.processes import ChildProcess
+from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+
+_MAX_DIAGNOSTICS = 64 << 10
+
+
+def wire_enum(value: int) -> Any:
+    """An enum of the vocabulary as messages take it: the numbers are the same, the types know nothing of each other."""
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerGrant:
+    """What the container token says: the ResourceManager's word, already verified."""
+
+    container_id: ContainerId
+    user: str
+    resource: Resource
+    priority: int
+    execution_type: ExecutionType
+    container_type: ContainerType
+    #: epoch ms
+    created_ms: int
+    expires_ms: int
+    version: int
+    allocation_request_id: int
+    allocation_tags: tuple[str, ...]
+    node_label: str
+
+    @classmethod
+    def from_pb(cls, token: server.ContainerTokenIdentifier) -> "ContainerGrant":
+        return cls(
+            container_id=convert.container_id(token.containerId),
+            user=token.appSubmitter,
+            resource=convert.resource(token.resource),
+            priority=token.priority.priority,
+            execution_type=ExecutionType(token.executionType),
+            container_type=ContainerType(token.containerType)
+            if token.HasField("containerType")
+            else ContainerType.TASK,
+            created_ms=token.creationTime,
+            expires_ms=token.expiryTimeStamp,
+            version=token.version,
+            allocation_request_id=token.allocation_request_id,
+            allocation_tags=tuple(token.allocation_tags),
+            node_label=token.nodeLabelExpression,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Container:
+    """Changed by ContainerRuntime only."""
+
+    grant: ContainerGrant
+    launch: LaunchContext
+    stage: Stage = Stage.NEW
+    #: INVALID until the container is done
+    exit_status: int = ExitStatus.INVALID
+    #: why it was ended by somebody else than itself: wins over the process's own code
+    kill_status: int | None = None
+    diagnostics: str = ""
+    #: set once the container has folders
+    folders: ContainerFolders | None = None
+    process: ChildProcess | None = None
+    #: monotonic seconds; 0 until then
+    accepted_at: float = 0.0
+    running_at: float = 0.0
+    done_at: float = 0.0
+    #: started without a shell by the prepared process
+    is_warm: bool = False
+    #: the ResourceManager was told of the end and answered
+    is_reported: bool = False
+    #: bytes, by the last memory scan
+    physical_bytes: int = 0
+    virtual_bytes: int = 0
+    #: counters for LOCALIZATION_COUNTERS
+    localization: tuple[int, int, int, int, int] = field(default=(0, 0, 0, 0, 0))
+
+    @property
+    def id(self) -> ContainerId:
+        return self.grant.container_id
+
+    @property
+    def is_done(self) -> bool:
+        return self.stage is Stage.DONE
+
+    def add_diagnostics(self, text: str) -> None:
+        if len(self.diagnostics) < _MAX_DIAGNOSTICS:
+            self.diagnostics += text if text.endswith("\n") else text + "\n"
+
+    def status_pb(self) -> common.ContainerStatus:
+        state, sub_state = ON_THE_WIRE[self.stage]
+        status = common.ContainerStatus(
+            container_id=convert.container_id_pb(self.id),
+            state=wire_enum(state),
+            diagnostics=self.diagnostics,
+            exit_status=self.exit_status if self.is_done else ExitStatus.INVALID,
+            executionType=wire_enum(self.grant.execution_type),
+            container_sub_state=wire_enum(sub_state),
+        )
+        status.capability.CopyFrom(convert.resource_pb(self.grant.resource))
+        return status
+
+    def registration_pb(self) -> server.NMContainerStatus:
+        """For a registration with a ResourceManager that may know nothing of it."""
+        grant = self.grant
+        status = server.NMContainerStatus(
+            container_id=convert.container_id_pb(self.id),
+            container_state=wire_enum(ON_THE_WIRE[self.stage][0]),
+            resource=convert.resource_pb(grant.resource),
+            priority=common.Priority(priority=grant.priority),
+            diagnostics=self.diagnostics,
+            container_exit_status=self.exit_status if self.is_done else ExitStatus.INVALID,
+            creation_time=grant.created_ms,
+            nodeLabelExpression=grant.node_label,
+            version=grant.version,
+            executionType=wire_enum(grant.execution_type),
+            allocation_request_id=grant.allocation_request_id,
+        )
+        status.allocation_tags.extend(grant.allocation_tags)
+        return status

@@ -1,0 +1,368 @@
+"""The containers of this node: drives each through its table and performs what the transitions ask for.
+
+This is the one place of the NodeManager that turns decisions into action. Everything runs on the event loop; files
+are touched in the I/O threads. Nothing here waits while a caller waits: `accept` and `kill` return at once, the rest
+follows as events.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Executor as ThreadExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from nm import diagnostics
+from nm.container import Container, ContainerGrant
+from nm.container_states import TRANSITIONS, Action, Event, Stage
+from nm.deletion import Deletion
+from nm.directories import NodeDirectories, NoUsableDisk
+from nm.executor import Executor, LaunchFailed, ProcessSpec
+from nm.launch.context import BadLaunchContext, LaunchContext, LocalResource
+from nm.launch.prepare import NodeIdentity, prepare
+from nm.localizer.localizer import LocalizationFailed, Localized
+from nm.queue import Arrived, CapacityChanged, Decision, Ended, Launch, NodeQueue, QueueStatistics, Refuse, Resized
+from nm.queue import Event as QueueEvent
+from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+
+log = logging.getLogger(__name__)
+
+#: how long a container that is gone is still known by name, and how many are
+_REMEMBER_S = 600.0
+_REMEMBER_MAX = 100_000
+
+
+class Localizer(Protocol):
+    async def localize(
+        self, user: str, application: ApplicationId, resources: Iterable[LocalResource]
+    ) -> Localized: ...
+    def release(self, localized: Localized) -> None: ...
+    def application_ended(self, user: str, application: ApplicationId) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Application:
+    id: ApplicationId
+    user: str
+    containers: set[ContainerId] = field(default_factory=set)
+    #: the ResourceManager has said that it is over: nothing starts any more
+    is_ending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeLimits:
+    kill_delay_s: float
+    stderr_tail_bytes: int
+    #: containers accepted and not running
+    waiting_max: int
+
+
+class ContainerRuntime:
+    def __init__(
+        self,
+        *,
+        queue: NodeQueue,
+        localizer: Localizer,
+        executor: Executor,
+        directories: NodeDirectories,
+        deletion: Deletion,
+        identity: Callable[[], NodeIdentity],
+        io: ThreadExecutor,
+        limits: RuntimeLimits,
+        on_change: Callable[[Container], None],
+        on_application_ended: Callable[[ApplicationId], None],
+    ) -> None:
+        """`on_change` hears of each container that starts running or is done; it must not block."""
+        self._queue = queue
+        self._localizer = localizer
+        self._executor = executor
+        self._directories = directories
+        self._deletion = deletion
+        self._identity = identity
+        self._io = io
+        self._limits = limits
+        self._on_change = on_change
+        self._on_application_ended = on_application_ended
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._localized: dict[ContainerId, Localized] = {}
+        self._forgotten: dict[ContainerId, float] = {}
+        self.containers: dict[ContainerId, Container] = {}
+        self.applications: dict[ApplicationId, Application] = {}
+        self._actions: dict[Action, Callable[[Container], None]] = {
+            Action.NOTHING: lambda container: None,
+            Action.LOCALIZE: lambda container: self._spawn(self._localize(container)),
+            Action.ENQUEUE: self._enqueue,
+            Action.LAUNCH: lambda container: self._spawn(self._launch(container)),
+            Action.TELL_RUNNING: self._tell_running,
+            Action.KILL_PROCESS: lambda container: self._spawn(self._kill_process(container)),
+            Action.COMPLETE: lambda container: self._spawn(self._complete(container)),
+            Action.REPORT: self._report,
+        }
+
+    # What callers ask for ---------------------------------------------------------------------------------------------
+
+    def accept(self, grant: ContainerGrant, launch: LaunchContext) -> Container:
+        """Takes a container on and returns at once. The caller has checked that the id is new."""
+        application = self.applications.get(grant.container_id.application_id)
+        if application is None:
+            application = Application(grant.container_id.application_id, grant.user)
+            self.applications[application.id] = application
+        container = Container(grant, launch, accepted_at=self._loop.time())
+        application.containers.add(container.id)
+        self.containers[container.id] = container
+        self._handle(container, Event.START)
+        return container
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more container may wait here."""
+        waiting = sum(1 for c in self.containers.values() if c.stage in (Stage.LOCALIZING, Stage.SCHEDULED))
+        return waiting < self._limits.waiting_max
+
+    def kill(self, container_id: ContainerId, status: ExitStatus, reason: str) -> None:
+        """Ends a container, whatever it is doing; the first reason given is the one reported."""
+        container = self.containers.get(container_id)
+        if container is None or container.stage in (Stage.COMPLETING, Stage.DONE):
+            return
+        if container.kill_status is None:
+            container.kill_status = status
+            container.add_diagnostics(reason)
+        self._handle(container, Event.KILL)
+
+    def signal(self, container_id: ContainerId, number: int) -> None:
+        """To the container's process group; accepted and without effect where nothing runs."""
+        container = self.containers.get(container_id)
+        if container is not None and container.process is not None:
+            container.process.signal_group(number)
+
+    def end_application(self, application_id: ApplicationId) -> None:
+        """The ResourceManager's word that an application is over: kills what runs, then deletes its folders."""
+        application = self.applications.get(application_id)
+        if application is None or application.is_ending:
+            return
+        application.is_ending = True
+        for container_id in sorted(application.containers):
+            self.kill(container_id, ExitStatus.KILLED_AFTER_APP_COMPLETION, "Container killed: its application ended.")
+        self._retire_application(application)
+
+    def remove(self, container_id: ContainerId) -> None:
+        """The ResourceManager has the container's end: its record goes."""
+        container = self.containers.get(container_id)
+        if container is None or not container.is_done:
+            return
+        del self.containers[container_id]
+        application = self.applications.get(container_id.application_id)
+        if application is not None:
+            application.containers.discard(container_id)
+        self._remember(container_id)
+
+    def was_here(self, container_id: ContainerId) -> bool:
+        """Whether the container ended on this node not long ago."""
+        since = self._forgotten.get(container_id)
+        return since is not None and self._loop.time() - since < _REMEMBER_S
+
+    def queue_statistics(self) -> QueueStatistics:
+        return self._queue.statistics()
+
+    def set_capacity(self, capacity: Resource) -> None:
+        self._apply(CapacityChanged(capacity))
+
+    def update(self, container_id: ContainerId, grant: ContainerGrant) -> None:
+        """Takes a newer grant of a live container: its resources or execution type have changed."""
+        container = self.containers.get(container_id)
+        if container is None or container.is_done or grant.version <= container.grant.version:
+            return
+        container.grant = grant
+        self._apply(Resized(container_id, grant.resource))
+
+    def reported(self, container_ids: Iterable[ContainerId]) -> None:
+        """The ResourceManager answered a heartbeat that carried these ends."""
+        for container_id in container_ids:
+            container = self.containers.get(container_id)
+            if container is not None and container.is_done:
+                container.is_reported = True
+                if container_id.application_id not in self.applications:
+                    self.remove(container_id)
+
+    def validate(self) -> None:
+        """Raises AssertionError when the records contradict each other; tests call it."""
+        self._queue.validate()
+        running = {c.id for c in self.containers.values() if c.stage in (Stage.RUNNING, Stage.KILLING)}
+        assert all(self.containers[c].process is not None for c in running)
+        assert not self._localized.keys() - {c.id for c in self.containers.values() if not c.is_done}
+        for application in self.applications.values():
+            assert application.containers <= self.containers.keys(), application
+
+    async def stop(self) -> None:
+        """Kills every container and waits until all are done."""
+        for container_id in sorted(self.containers):
+            self.kill(
+                container_id,
+                ExitStatus.KILLED_BY_RESOURCEMANAGER,
+                "Container killed: its NodeManager is shutting down.",
+            )
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # Transitions ------------------------------------------------------------------------------------------------------
+
+    def _handle(self, container: Container, event: Event) -> None:
+        transition = TRANSITIONS.get((container.stage, event))
+        if transition is None:
+            log.error("%s: event %s is not legal in stage %s", container.id, event.name, container.stage.name)
+            return
+        container.stage, action = transition
+        self._actions[action](container)
+
+    def _apply(self, event: QueueEvent) -> None:
+        decisions: list[Decision] = self._queue.handle(event, self._loop.time())
+        for decision in decisions:
+            container = self.containers[decision.container_id]
+            match decision:
+                case Launch():
+                    self._handle(container, Event.TURN)
+                case Refuse(_, reason):
+                    container.kill_status = ExitStatus.PREEMPTED
+                    container.add_diagnostics(f"Container refused: {reason}.")
+                    self._handle(container, Event.REFUSED)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("container work failed", exc_info=task.exception())
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        return await self._loop.run_in_executor(self._io, work)
+
+    # Actions ----------------------------------------------------------------------------------------------------------
+
+    async def _localize(self, container: Container) -> None:
+        try:
+            localized = await self._localizer.localize(
+                container.grant.user, container.id.application_id, container.launch.resources
+            )
+        except (LocalizationFailed, NoUsableDisk) as error:
+            if container.kill_status is None:
+                if isinstance(error, NoUsableDisk):
+                    container.kill_status = ExitStatus.DISKS_FAILED
+                container.add_diagnostics(str(error))
+            self._handle(container, Event.LOCALIZATION_FAILED)
+            return
+        if container.stage is not Stage.LOCALIZING:
+            self._localizer.release(localized)  # killed meanwhile
+        else:
+            self._localized[container.id] = localized
+            container.localization = localized.counters
+        self._handle(container, Event.LOCALIZED)
+
+    def _enqueue(self, container: Container) -> None:
+        grant = container.grant
+        self._apply(Arrived(container.id, grant.resource, grant.execution_type))
+
+    async def _launch(self, container: Container) -> None:
+        try:
+            container.folders = self._directories.folders(container.grant.user, container.id)
+            spec: ProcessSpec = await self._in_thread(self._preparation(container))
+            process = await self._executor.launch(spec)
+        except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk) as error:
+            log.warning("%s could not be launched: %s", container.id, error)
+            container.add_diagnostics(f"Container could not be launched: {error}")
+            container.exit_status = ExitStatus.INVALID
+            if isinstance(error, NoUsableDisk) and container.kill_status is None:
+                container.kill_status = ExitStatus.DISKS_FAILED
+            self._handle(container, Event.LAUNCH_FAILED)
+            return
+        container.process = process
+        container.running_at = self._loop.time()
+        container.is_warm = spec.warm is not None
+        self._handle(container, Event.LAUNCHED)
+        process.exited.add_done_callback(partial(self._exited, container))
+
+    def _preparation(self, container: Container) -> Callable[[], ProcessSpec]:
+        assert container.folders is not None
+        return partial(
+            prepare,
+            container_id=str(container.id),
+            user=container.grant.user,
+            launch=container.launch,
+            folders=container.folders,
+            links=self._localized[container.id].links,
+            localization=container.localization,
+            node=self._identity(),
+        )
+
+    def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
+        container.exit_status = exited.result()
+        log.info("%s exited with code %d", container.id, container.exit_status)
+        self._handle(container, Event.EXITED)
+
+    def _tell_running(self, container: Container) -> None:
+        assert container.process is not None
+        log.info(
+            "%s runs as process %d (%.1f ms after it was accepted)",
+            container.id,
+            container.process.pid,
+            1000 * (container.running_at - container.accepted_at),
+        )
+        self._on_change(container)
+
+    async def _kill_process(self, container: Container) -> None:
+        assert container.process is not None
+        await container.process.terminate(self._limits.kill_delay_s)
+
+    async def _complete(self, container: Container) -> None:
+        """Gathers what there is to say about the end. The process, if there was one, has ended."""
+        code = container.exit_status
+        if container.kill_status is not None:
+            if container.process is not None:
+                container.add_diagnostics(f"Container killed on request. Exit code is {code}")
+            container.exit_status = container.kill_status
+        elif code > 0 and container.folders is not None:
+            text = await self._in_thread(
+                partial(diagnostics.failure_text, code, container.folders.log_dir, self._limits.stderr_tail_bytes)
+            )
+            container.add_diagnostics(text)
+        localized = self._localized.pop(container.id, None)
+        if localized is not None:
+            self._localizer.release(localized)
+        self._handle(container, Event.COMPLETED)
+
+    def _report(self, container: Container) -> None:
+        container.done_at = self._loop.time()
+        container.process = None
+        if container.folders is not None:
+            self._deletion.container_ended(container.folders)
+        log.info("%s is done with exit status %d", container.id, container.exit_status)
+        self._on_change(container)
+        self._apply(Ended(container.id))
+        application = self.applications.get(container.id.application_id)
+        if application is not None and application.is_ending:
+            self._retire_application(application)
+
+    def _retire_application(self, application: Application) -> None:
+        """Deletes an ending application's folders once its last container is done; their records stay until told."""
+        if any(not self.containers[c].is_done for c in application.containers):
+            return
+        for container_id in sorted(application.containers):
+            if self.containers[container_id].is_reported:
+                self.remove(container_id)
+        del self.applications[application.id]
+        self._localizer.application_ended(application.user, application.id)
+        self._on_application_ended(application.id)
+        self._deletion.application_ended(application.user, application.id)
+        log.info("%s is over on this node", application.id)
+
+    def _remember(self, container_id: ContainerId) -> None:
+        now = self._loop.time()
+        while self._forgotten and (
+            len(self._forgotten) >= _REMEMBER_MAX or now - next(iter(self._forgotten.values())) > _REMEMBER_S
+        ):
+            del self._forgotten[next(iter(self._forgotten))]
+        self._forgotten[container_id] = now

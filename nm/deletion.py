@@ -1,0 +1,87 @@
+"""Deleting what containers leave: work folders after a delay, application folders at their end, logs after their
+retention.
+
+One thread deletes, so that a large tree never holds up the threads that launch.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from nm.directories import ContainerFolders, NodeDirectories, delete_tree
+from yaqd.model import ApplicationId, BadIdentifier
+
+log = logging.getLogger(__name__)
+
+
+class Deletion:
+    def __init__(self, directories: NodeDirectories, *, delay_s: float, log_retain_s: float) -> None:
+        self._directories = directories
+        self._delay_s = delay_s
+        self._log_retain_s = log_retain_s
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="deletion")
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def container_ended(self, folders: ContainerFolders) -> None:
+        """The work folders and private files; the application's folder with its map outputs stays."""
+        self._after(self._delay_s, partial(_delete_all, [*folders.work_dirs, folders.private_dir]))
+
+    def application_ended(self, user: str, application: ApplicationId) -> None:
+        private = [root / "nmPrivate" / str(application) for root in self._directories.local_dirs]
+        self._after(self._delay_s, partial(_delete_all, [*self._directories.app_dirs(user, application), *private]))
+        logs = [root / str(application) for root in self._directories.log_dirs]
+        self._after(self._log_retain_s, partial(_delete_all, logs))
+
+    def delete(self, path: Path) -> None:
+        """One folder, now."""
+        self._submit(partial(_delete_all, [path]))
+
+    def sweep_logs(self) -> None:
+        """Logs of a former life: deleted when their retention, counted from their last change, is over."""
+        self._thread.submit(self._schedule_old_logs)
+
+    def stop(self) -> None:
+        """Drops what is not due; what is under way ends with its present tree."""
+        for timer in self._timers:
+            timer.cancel()
+        self._thread.shutdown(wait=True, cancel_futures=False)
+
+    def _after(self, delay_s: float, work: Callable[[], None]) -> None:
+        if delay_s <= 0:
+            self._submit(work)
+            return
+        timer: asyncio.TimerHandle
+
+        def due() -> None:
+            self._timers.discard(timer)
+            self._submit(work)
+
+        timer = self._loop.call_later(delay_s, due)
+        self._timers.add(timer)
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        self._thread.submit(work)
+
+    def _schedule_old_logs(self) -> None:
+        for root in self._directories.log_dirs:
+            for path in sorted(root.iterdir()) if root.is_dir() else []:
+                try:
+                    ApplicationId.parse(path.name)
+                    age_s = max(0.0, time.time() - path.stat().st_mtime)
+                except (BadIdentifier, OSError):
+                    continue  # not ours
+                remaining_s = max(0.0, self._log_retain_s - age_s)
+                self._loop.call_soon_threadsafe(self._after, remaining_s, partial(_delete_all, [path]))
+
+
+def _delete_all(paths: list[Path]) -> None:
+    for path in paths:
+        try:
+            delete_tree(path)
+        except OSError as error:
+            log.warning("cannot delete %s: %s", path, error)

@@ -1,0 +1,102 @@
+"""What starts a container's process: an interface that names the user to run as, and the plain executor.
+
+The default executor runs everything as the NodeManager's own user, as Hadoop's DefaultContainerExecutor does; one that
+changes the user fits behind the same interface.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from nm.processes import ChildProcess
+from nm.warm.client import ForkerClient, ForkerUnavailable, StartRequest
+
+
+@dataclass(frozen=True, slots=True)
+class WarmEntry:
+    """A function of the job manager that the prepared process calls instead of running the script."""
+
+    #: `module:function`
+    entry: str
+    arguments: tuple[str, ...]
+    #: evaluated as the script's shell would have
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """Everything an executor needs to start one container."""
+
+    container_id: str
+    #: the user whose container it is and, where the executor can, as whom it runs
+    run_as_user: str
+    work_dir: Path
+    log_dir: Path
+    #: written by the process itself before anything else
+    pid_file: Path
+    script: Path
+    #: what the script's shell starts with
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: None runs the script
+    warm: WarmEntry | None = None
+
+
+class LaunchFailed(Exception):
+    """The process could not be started; the text is for the container's diagnostics."""
+
+
+class Executor(Protocol):
+    async def launch(self, spec: ProcessSpec) -> ChildProcess:
+        """Returns when the process exists and leads a group of its own. Raises LaunchFailed."""
+        ...
+
+
+class DefaultExecutor:
+    """Runs containers as the NodeManager's user, Python entries by the prepared forker, scripts by the bare one."""
+
+    def __init__(self, bare: ForkerClient, prepared: ForkerClient | None) -> None:
+        self._bare = bare
+        self._prepared = prepared
+
+    async def launch(self, spec: ProcessSpec) -> ChildProcess:
+        if spec.warm is not None and self._prepared is not None and self._prepared.is_ready:
+            try:
+                return await self._start(self._prepared, _warm_request(spec, spec.warm))
+            except ForkerUnavailable:
+                pass  # it was not asked, so the script may run instead
+        try:
+            return await self._start(self._bare, _script_request(spec))
+        except ForkerUnavailable as error:
+            raise LaunchFailed(str(error)) from None
+
+    async def _start(self, forker: ForkerClient, request: StartRequest) -> ChildProcess:
+        try:
+            pid = await forker.start_process(request)
+            return ChildProcess(pid, forker.ended)
+        except OSError as error:
+            raise LaunchFailed(str(error)) from None
+
+
+def _warm_request(spec: ProcessSpec, warm: WarmEntry) -> StartRequest:
+    return StartRequest(
+        entry=warm.entry,
+        arguments=warm.arguments,
+        environment=warm.environment,
+        work_dir=spec.work_dir,
+        stdout=spec.log_dir / "stdout",
+        stderr=spec.log_dir / "stderr",
+        pid_file=spec.pid_file,
+    )
+
+
+def _script_request(spec: ProcessSpec) -> StartRequest:
+    return StartRequest(
+        entry=None,
+        arguments=("/bin/bash", str(spec.script)),
+        environment=spec.environment,
+        work_dir=spec.work_dir,
+        stdout=spec.log_dir / "prelaunch.out",
+        stderr=spec.log_dir / "prelaunch.err",
+        pid_file=spec.pid_file,
+    )

@@ -1,0 +1,292 @@
+"""ResourceTracker's client: registers this node, reports its containers, carries out what the ResourceManager says.
+
+A completed container is reported in every heartbeat until one that carried it is answered. While the ResourceManager
+is away the node works on and tries again for ever, with growing pauses; RESYNC registers anew with everything that
+is here. At most one heartbeat is under way; what happens meanwhile goes into the next, which follows at once.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nm.container import Container, ContainerGrant, wire_enum
+from nm.container_runtime import ContainerRuntime
+from nm.container_service import NodeRegistration
+from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
+from yaqd.ipc.errors import InvalidToken
+from yaqd.model import ContainerId, ExitStatus, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as service
+from yaqd.proto.protocols import ResourceTracker
+from yaqd.security import ContainerTokenSecrets, MasterKey, VerifierKeys, check_container_password, parse_identifier
+
+log = logging.getLogger(__name__)
+
+NM_VERSION = "3.4.1"
+#: what the node understands beyond stock YARN, told in its registration
+CAPABILITIES = ("warm-start", "out-of-turn-heartbeats")
+_DEFAULT_INTERVAL_S = 1.0
+_MAX_INTERVAL_S = 60.0
+_SIGNALS = {1: 3, 2: 15, 3: 9}
+_BACK_OFF = RetryPolicy(attempts=1 << 30, first_delay_s=0.1, delay_max_s=5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealth:
+    is_healthy: bool
+    #: why not; empty when healthy
+    report: str
+    #: epoch ms
+    checked_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """MiB of physical and virtual memory, cores."""
+
+    physical_mb: int = 0
+    virtual_mb: int = 0
+    cores: float = 0.0
+
+    def to_pb(self) -> common.ResourceUtilization:
+        return common.ResourceUtilization(pmem=self.physical_mb, vmem=self.virtual_mb, cpu=self.cores)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReadings:
+    """What the heartbeat asks of the rest of the node each time."""
+
+    health: Callable[[], NodeHealth]
+    node: Callable[[], Utilization]
+    containers: Callable[[], Utilization]
+
+
+class Heartbeat:
+    def __init__(
+        self,
+        client: RpcClient,
+        *,
+        runtime: ContainerRuntime,
+        registration: NodeRegistration,
+        web_port: int,
+        resource: Resource,
+        nm_keys: VerifierKeys,
+        container_keys: VerifierKeys,
+        readings: NodeReadings,
+        is_out_of_turn: bool,
+        on_registered: Callable[[server.RegisterNodeManagerResponse], None],
+        on_shutdown: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._runtime = runtime
+        self._registration = registration
+        self._web_port = web_port
+        self._resource = resource
+        self._nm_keys = nm_keys
+        self._container_keys = container_keys
+        self._container_tokens = ContainerTokenSecrets(container_keys)
+        self._readings = readings
+        self._is_out_of_turn = is_out_of_turn
+        self._on_registered = on_registered
+        self._on_shutdown = on_shutdown
+        self._due = asyncio.Event()
+        self._response_id = 0
+        self._interval_s = _DEFAULT_INTERVAL_S
+        self._increased: list[ContainerId] = []
+        #: heartbeats answered, for the web page and tests
+        self.answered = 0
+
+    def notify(self) -> None:
+        """Something happened that the ResourceManager waits for: the next heartbeat goes out now."""
+        if self._is_out_of_turn:
+            self._due.set()
+
+    async def run(self) -> None:
+        """Until cancelled, or the ResourceManager tells the node to shut down."""
+        while True:
+            if not await self._register():
+                return
+            if not await self._beat():
+                return
+
+    async def unregister(self) -> None:
+        """Tells the ResourceManager that this node goes, so that it need not wait for the node to expire."""
+        request = server.UnRegisterNodeManagerRequest(node_id=convert.node_id_pb(self._registration.node_id))
+        try:
+            await self._client.call(ResourceTracker.unRegisterNodeManager, request, timeout_s=1.0)
+        except (RpcError, RemoteException) as error:
+            log.info("not unregistered: %s", error)
+
+    # Registration -----------------------------------------------------------------------------------------------------
+
+    async def _register(self) -> bool:
+        """Returns when the node is registered; False when it must shut down."""
+        delays = _BACK_OFF.delays(random.random)
+        while True:
+            try:
+                response = await self._client.call(
+                    ResourceTracker.registerNodeManager, self._registration_request(), idempotent=True
+                )
+            except (RpcError, RemoteException) as error:
+                delay = next(delays)
+                log.warning("cannot register with the ResourceManager, trying again in %.1f s: %s", delay, error)
+                await asyncio.sleep(delay)
+                continue
+            if response.nodeAction == server.SHUTDOWN:
+                self._on_shutdown(f"the ResourceManager refuses this node: {response.diagnostics_message}")
+                return False
+            self._registered(response)
+            return True
+
+    def _registration_request(self) -> server.RegisterNodeManagerRequest:
+        request = server.RegisterNodeManagerRequest(
+            node_id=convert.node_id_pb(self._registration.node_id),
+            http_port=self._web_port,
+            resource=convert.resource_pb(self._resource),
+            nm_version=NM_VERSION,
+            physicalResource=convert.resource_pb(self._resource),
+        )
+        request.container_statuses.extend(c.registration_pb() for c in self._runtime.containers.values())
+        request.runningApplications.extend(map(convert.application_id_pb, self._runtime.applications))
+        request.nodeStatus.CopyFrom(self._node_status([]))
+        request.yaq_capabilities.understands.extend(CAPABILITIES)
+        return request
+
+    def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
+        self._take_keys(response)
+        self._registration.rm_identifier = response.rm_identifier
+        self._registration.counts_vcores = response.HasField("yaq_capabilities")
+        self._response_id = 0
+        if response.HasField("resource"):
+            self._resource = convert.resource(response.resource)
+        for container in self._runtime.containers.values():
+            container.is_reported = False
+        self._on_registered(response)
+        log.info("registered with the ResourceManager as %s with %s", self._registration.node_id, self._resource)
+
+    def _take_keys(self, response: server.RegisterNodeManagerResponse | server.NodeHeartbeatResponse) -> None:
+        if response.HasField("container_token_master_key"):
+            self._container_keys.set_current(MasterKey.from_pb(response.container_token_master_key))
+        if response.HasField("nm_token_master_key"):
+            self._nm_keys.set_current(MasterKey.from_pb(response.nm_token_master_key))
+
+    # Heartbeats -------------------------------------------------------------------------------------------------------
+
+    async def _beat(self) -> bool:
+        """Heartbeats until the node must register again; False when it must shut down."""
+        delays = _BACK_OFF.delays(random.random)
+        while True:
+            self._due.clear()
+            ended = [c for c in self._runtime.containers.values() if c.is_done and not c.is_reported]
+            try:
+                response = await self._client.call(ResourceTracker.nodeHeartbeat, self._request(ended), idempotent=True)
+            except (RpcError, RemoteException) as error:
+                delay = next(delays)
+                log.warning("heartbeat not answered, trying again in %.1f s: %s", delay, error)
+                await asyncio.sleep(delay)
+                continue
+            delays = _BACK_OFF.delays(random.random)
+            self.answered += 1
+            if response.nodeAction == server.SHUTDOWN:
+                self._on_shutdown(f"the ResourceManager shuts this node down: {response.diagnostics_message}")
+                return False
+            if response.nodeAction == server.RESYNC:
+                log.warning("the ResourceManager asks for a new registration: %s", response.diagnostics_message)
+                return True
+            self._runtime.reported(c.id for c in ended)
+            self._carry_out(response)
+            try:
+                async with asyncio.timeout(self._interval_s):
+                    await self._due.wait()
+            except TimeoutError:
+                pass
+
+    def _request(self, ended: list[Container]) -> server.NodeHeartbeatRequest:
+        request = server.NodeHeartbeatRequest(node_status=self._node_status(ended))
+        if self._container_keys.current is not None:
+            request.last_known_container_token_master_key.CopyFrom(self._container_keys.current.to_pb())
+        if self._nm_keys.current is not None:
+            request.last_known_nm_token_master_key.CopyFrom(self._nm_keys.current.to_pb())
+        return request
+
+    def _node_status(self, ended: list[Container]) -> server.NodeStatus:
+        health = self._readings.health()
+        status = server.NodeStatus(
+            node_id=convert.node_id_pb(self._registration.node_id), response_id=self._response_id
+        )
+        running = [c for c in self._runtime.containers.values() if not c.is_done]
+        status.containersStatuses.extend(c.status_pb() for c in (*running, *ended))
+        status.nodeHealthStatus.is_node_healthy = health.is_healthy
+        status.nodeHealthStatus.health_report = health.report
+        status.nodeHealthStatus.last_health_report_time = health.checked_ms
+        status.containers_utilization.CopyFrom(self._readings.containers().to_pb())
+        status.node_utilization.CopyFrom(self._readings.node().to_pb())
+        queue = self._runtime.queue_statistics()
+        status.opportunistic_containers_status.wait_queue_length = queue.queued
+        for container_id in self._increased:
+            container = self._runtime.containers.get(container_id)
+            if container is not None:
+                status.increased_containers.append(self._container_pb(container))
+        self._increased.clear()
+        return status
+
+    def _container_pb(self, container: Container) -> common.Container:
+        return common.Container(
+            id=convert.container_id_pb(container.id),
+            nodeId=convert.node_id_pb(self._registration.node_id),
+            resource=convert.resource_pb(container.grant.resource),
+            priority=common.Priority(priority=container.grant.priority),
+            execution_type=wire_enum(container.grant.execution_type),
+            version=container.grant.version,
+        )
+
+    def updated(self, container_id: ContainerId) -> None:
+        """A container's grant grew on this node: said in the next heartbeat."""
+        self._increased.append(container_id)
+        self.notify()
+
+    def _carry_out(self, response: server.NodeHeartbeatResponse) -> None:
+        self._response_id = response.response_id
+        self._take_keys(response)
+        interval_ms = response.nextHeartBeatInterval
+        self._interval_s = min(interval_ms / 1000, _MAX_INTERVAL_S) if interval_ms > 0 else _DEFAULT_INTERVAL_S
+        if response.HasField("resource"):
+            self._resource = convert.resource(response.resource)
+            self._runtime.set_capacity(self._resource)
+        runtime = self._runtime
+        for message in response.containers_to_cleanup:
+            reason = "Container killed by the ResourceManager."
+            runtime.kill(convert.container_id(message), ExitStatus.KILLED_BY_RESOURCEMANAGER, reason)
+        for message in response.containers_to_be_removed_from_nm:
+            runtime.remove(convert.container_id(message))
+        for order in response.containers_to_signal:
+            self._signal(order)
+        for update in response.containers_to_update or response.containers_to_decrease:
+            self._update(update)
+        for application in response.applications_to_cleanup:
+            runtime.end_application(convert.application_id(application))
+
+    def _signal(self, order: service.SignalContainerRequest) -> None:
+        self._runtime.signal(convert.container_id(order.container_id), _SIGNALS[order.command or 1])
+
+    def _update(self, update: common.Container) -> None:
+        """A change that the ResourceManager pushes; its token says what, as when an application master brings it."""
+        problem = check_container_password(update.container_token, self._container_tokens)
+        if problem is not None:
+            log.warning("update of %s ignored: %s", convert.container_id(update.id), problem)
+            return
+        try:
+            token = parse_identifier(server.ContainerTokenIdentifier, update.container_token.identifier)
+        except InvalidToken as error:
+            log.warning("update of %s ignored: %s", convert.container_id(update.id), error)
+            return
+        self._runtime.update(convert.container_id(token.containerId), ContainerGrant.from_pb(token))
+
+
+def tracker_client(host: str, port: int, *, user: str, timeout_s: float) -> RpcClient:
+    """One attempt to connect per call: the pauses between attempts are this module's."""
+    return RpcClient(host, port, user=user, timeout_s=timeout_s, connect_retries=NO_RETRY)

@@ -1,0 +1,112 @@
+"""What a client asks a container to be: its launch context, read once from the message.
+
+Everything here is the client's word. Sizes and times are checked where they are used, names that become paths are
+checked here, so that no later step meets a link that leaves the container's folder.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from yaqd.model import LocalResourceType, LocalResourceVisibility
+from yaqd.proto import yarn_common_pb2 as pb
+
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+_MAX_RESOURCES = 10_000
+_MAX_LINK_LENGTH = 1024
+
+
+class BadLaunchContext(ValueError):
+    """The launch context cannot be carried out; the text says which part and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResource:
+    """One file that must be on the node before the container runs."""
+
+    #: path of the link below the container's work folder
+    link: str
+    #: where it comes from, a full URI or a path on the default file system
+    url: str
+    #: modification time at the source in epoch ms; a source that differs is refused
+    timestamp_ms: int
+    #: bytes; -1 when the client does not know
+    size: int
+    type: LocalResourceType
+    visibility: LocalResourceVisibility
+    #: for PATTERN: regular expression that names the entries to unpack; empty means all
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContext:
+    resources: tuple[LocalResource, ...] = ()
+    #: credentials stream as the client wrote it; may be empty
+    tokens: bytes = b""
+    #: data for auxiliary services by service name
+    service_data: Mapping[str, bytes] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[str, ...] = ()
+
+    @classmethod
+    def from_pb(cls, message: pb.ContainerLaunchContext) -> "LaunchContext":
+        """Raises BadLaunchContext for names that cannot be environment variables or links."""
+        if len(message.localResources) > _MAX_RESOURCES:
+            raise BadLaunchContext(
+                f"{len(message.localResources)} local resources, at most {_MAX_RESOURCES} are taken: ship an archive"
+            )
+        environment = {entry.key: entry.value for entry in message.environment}
+        for name, value in environment.items():
+            if not _ENVIRONMENT_NAME.match(name):
+                raise BadLaunchContext(f"environment variable name {name[:80]!r} is not a shell name: rename it")
+            if "\0" in value:
+                raise BadLaunchContext(f"environment variable {name} holds a NUL character")
+        return cls(
+            resources=tuple(local_resource(entry.key, entry.value) for entry in message.localResources),
+            tokens=message.tokens,
+            service_data={entry.key: entry.value for entry in message.service_data},
+            environment=environment,
+            commands=tuple(message.command),
+        )
+
+
+def local_resource(link: str, message: pb.LocalResource) -> LocalResource:
+    """Raises BadLaunchContext when the link leaves the container's folder or the URL names nothing."""
+    return LocalResource(
+        link=_checked_link(link),
+        url=_url(message.resource),
+        timestamp_ms=message.timestamp,
+        size=message.size if message.HasField("size") else -1,
+        type=LocalResourceType(message.type) if message.HasField("type") else LocalResourceType.FILE,
+        visibility=(
+            LocalResourceVisibility(message.visibility)
+            if message.HasField("visibility")
+            else LocalResourceVisibility.APPLICATION
+        ),
+        pattern=message.pattern,
+    )
+
+
+def _checked_link(link: str) -> str:
+    path = PurePosixPath(link)
+    if not link or len(link) > _MAX_LINK_LENGTH or "\0" in link or "\n" in link:
+        raise BadLaunchContext(f"local resource name {link[:80]!r} cannot be a file name")
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise BadLaunchContext(f"local resource name {link[:80]!r} leaves the container's folder: use a relative name")
+    return str(path)
+
+
+def _url(message: pb.URL) -> str:
+    """The URL as one text; the port is -1 on the wire when there is none."""
+    path = message.file
+    if not path or "\0" in path:
+        raise BadLaunchContext(f"local resource without a path: {path[:80]!r}")
+    if not message.scheme:
+        return path
+    host = message.host
+    if message.userInfo:
+        host = f"{message.userInfo}@{host}"
+    if message.port > 0:
+        host = f"{host}:{message.port}"
+    return f"{message.scheme}://{host}{path if path.startswith('/') else '/' + path}"

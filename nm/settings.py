@@ -1,0 +1,159 @@
+"""The NodeManager's settings: every key it reads, typed and checked once at start."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from yaqd.config import Configuration
+from yaqd.model import Resource
+
+_WILDCARDS = ("0.0.0.0", "::", "")
+_DEFAULT_MEMORY_MB = 8192
+_DEFAULT_VCORES = 8
+MB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    #: host that other processes reach this node by; part of the node's identity
+    host: str
+    #: interface that the servers listen on
+    bind_host: str
+    #: container service port; 0 takes a free one
+    port: int
+    web_port: int
+    shuffle_port: int
+    #: the ResourceManager's tracker service
+    tracker: tuple[str, int]
+    #: offered to containers
+    resource: Resource
+    local_dirs: tuple[Path, ...]
+    log_dirs: tuple[Path, ...]
+    env_whitelist: tuple[str, ...]
+    admin_env: Mapping[str, str]
+    user_home: str
+    heartbeat_timeout_s: float
+    #: heartbeat at once when a container starts or ends
+    out_of_turn_heartbeats: bool
+    #: containers that may wait for resources
+    queue_max_length: int
+    #: False launches without looking at free resources
+    queue_by_resources: bool
+    kill_delay_s: float
+    monitor_interval_s: float
+    check_physical: bool
+    check_virtual: bool
+    virtual_ratio: float
+    stderr_tail_bytes: int
+    #: seconds a finished container's work folder stays
+    delete_delay_s: float
+    log_retain_s: float
+    debug_copies: bool
+    disk_check_interval_s: float
+    #: percent of a disk's bytes in use from which it takes no containers
+    disk_max_percent: float
+    cache_target_bytes: int
+    localizer_threads: int
+    #: largest sum of sizes that an archive may unpack to
+    archive_max_bytes: int
+    archive_max_entries: int
+    warm_start: bool
+    warm_preload: tuple[str, ...]
+    shuffle_max_connections: int
+    shuffle_keep_alive: bool
+    shuffle_keep_alive_timeout_s: float
+    shuffle_index_cache_bytes: int
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "NodeSettings":
+        """Raises ConfigError with the key, its place and the remedy."""
+        host, port = conf.get_address("yarn.nodemanager.address")
+        _, web_port = conf.get_address("yarn.nodemanager.webapp.address")
+        return cls(
+            host=_own_name() if host in _WILDCARDS else host,
+            bind_host=conf.get("yarn.nodemanager.bind-host") or host,
+            port=port,
+            web_port=web_port,
+            shuffle_port=conf.get_int("mapreduce.shuffle.port", minimum=0, maximum=65535),
+            tracker=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
+            resource=_resource(conf),
+            local_dirs=_folders(conf, "yarn.nodemanager.local-dirs"),
+            log_dirs=_folders(conf, "yarn.nodemanager.log-dirs"),
+            env_whitelist=(*conf.get_list("yarn.nodemanager.env-whitelist"), "YAQ_PYTHON"),
+            admin_env=_assignments(conf, "yarn.nodemanager.admin-env"),
+            user_home=conf.get("yarn.nodemanager.user-home-dir") or "/home/",
+            heartbeat_timeout_s=conf.get_duration_ms("yaq.nm.heartbeat.timeout-ms", minimum=100) / 1000,
+            out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
+            queue_max_length=conf.get_int("yaq.nm.queue.max-length", minimum=0),
+            queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
+            kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,
+            monitor_interval_s=conf.get_duration_ms("yarn.nodemanager.resource-monitor.interval-ms", minimum=50) / 1000,
+            check_physical=conf.get_bool("yarn.nodemanager.pmem-check-enabled"),
+            check_virtual=conf.get_bool("yarn.nodemanager.vmem-check-enabled"),
+            virtual_ratio=conf.get_float("yarn.nodemanager.vmem-pmem-ratio", minimum=1),
+            stderr_tail_bytes=conf.get_size_bytes("yarn.nodemanager.container.stderr.tail.bytes", minimum=0),
+            delete_delay_s=conf.get_int("yarn.nodemanager.delete.debug-delay-sec", minimum=0),
+            log_retain_s=conf.get_int("yarn.nodemanager.log.retain-seconds", minimum=0),
+            debug_copies=conf.get_bool("yarn.nodemanager.log-container-debug-info.enabled"),
+            disk_check_interval_s=conf.get_duration_ms("yarn.nodemanager.disk-health-checker.interval-ms", minimum=10)
+            / 1000,
+            disk_max_percent=conf.get_float(
+                "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", minimum=0, maximum=100
+            ),
+            cache_target_bytes=conf.get_int("yarn.nodemanager.localizer.cache.target-size-mb", minimum=0) * MB,
+            localizer_threads=conf.get_int("yarn.nodemanager.localizer.fetch.thread-count", minimum=1, maximum=64),
+            archive_max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
+            archive_max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
+            warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
+            warm_preload=tuple(conf.get_list("yaq.nm.warm-start.preload")),
+            shuffle_max_connections=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),
+            shuffle_keep_alive=conf.get_bool("mapreduce.shuffle.connection-keep-alive.enable"),
+            shuffle_keep_alive_timeout_s=conf.get_int("mapreduce.shuffle.connection-keep-alive.timeout", minimum=1),
+            shuffle_index_cache_bytes=conf.get_int("mapreduce.tasktracker.indexcache.mb", minimum=0) * MB,
+        )
+
+
+def node_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The daemon's own environment as containers may inherit it; YAQ_PYTHON defaults to this interpreter."""
+    return {"YAQ_PYTHON": sys.executable, **environ}
+
+
+def _own_name() -> str:
+    return socket.gethostname() or "localhost"
+
+
+def _resource(conf: Configuration) -> Resource:
+    detect = conf.get_bool("yarn.nodemanager.resource.detect-hardware-capabilities")
+    memory = conf.get_int("yarn.nodemanager.resource.memory-mb", minimum=-1)
+    vcores = conf.get_int("yarn.nodemanager.resource.cpu-vcores", minimum=-1)
+    if memory < 0:
+        physical_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MB
+        memory = physical_mb * 8 // 10 if detect else _DEFAULT_MEMORY_MB
+    if vcores < 0:
+        vcores = len(os.sched_getaffinity(0)) if detect else _DEFAULT_VCORES
+    return Resource(memory, vcores)
+
+
+def _folders(conf: Configuration, key: str) -> tuple[Path, ...]:
+    folders = []
+    for text in conf.get_list(key):
+        path = Path(text.removeprefix("file://"))
+        if not path.is_absolute():
+            raise conf.error(key, f"{text} is not an absolute path", "give the full path")
+        folders.append(path)
+    if not folders:
+        raise conf.error(key, "names no folder", "name at least one")
+    return tuple(folders)
+
+
+def _assignments(conf: Configuration, key: str) -> dict[str, str]:
+    pairs = {}
+    for item in conf.get_list(key):
+        name, separator, value = item.partition("=")
+        if not separator or not name.isidentifier():
+            raise conf.error(key, f"{item} is not NAME=VALUE")
+        pairs[name] = value
+    return pairs

@@ -1,0 +1,219 @@
+"""The NodeManager's end of a forker: starts it, sends requests, starts another when it dies.
+
+Requests are answered in order, so one pending queue matches replies. A forker that dies loses no container (see
+`nm.warm.forker`), only requests under way: of those nobody knows whether they ran, so their containers count as lost.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nm.warm import forker as wire
+
+log = logging.getLogger(__name__)
+
+_START_TIMEOUT_S = 30.0
+_PRELOAD_TIMEOUT_S = 120.0
+#: a forker that dies this soon after it started is not started again at once
+_RESTART_DELAY_S = 1.0
+#: libraries must not start threads of their own in a process that forks
+_SINGLE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "ARROW_IO_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+
+
+class ForkerUnavailable(Exception):
+    """There is no forker to ask, and nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    #: `module:function` to call; None executes `arguments`
+    entry: str | None
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    work_dir: Path
+    stdout: Path
+    stderr: Path
+    pid_file: Path
+
+    def message(self) -> dict[str, Any]:
+        what = {"argv": self.arguments} if self.entry is None else {"entry": self.entry, "args": self.arguments}
+        return what | {
+            "op": "start",
+            "env": dict(self.environment),
+            "cwd": str(self.work_dir),
+            "stdout": str(self.stdout),
+            "stderr": str(self.stderr),
+            "pid_file": str(self.pid_file),
+        }
+
+
+class _Connection:
+    """One forker process: the socket to it and the requests that wait for its answer, oldest first."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", writer: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.writer = writer
+        self.pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.writer.write(wire.encode(message))
+
+
+class ForkerClient:
+    """`preload` names modules to import before the first fork; with none the interpreter starts bare."""
+
+    def __init__(self, name: str, *, preload: Sequence[str] = ()) -> None:
+        self.name = name
+        self._preload = tuple(preload)
+        self._connection: _Connection | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._up = asyncio.Event()
+        self._sequence = 0
+
+    @property
+    def is_ready(self) -> bool:
+        return self._up.is_set()
+
+    @property
+    def pid(self) -> int | None:
+        """The forker's own process, None while there is none."""
+        return self._connection.process.pid if self._connection else None
+
+    def start(self) -> None:
+        """Returns at once; the forker comes up, and comes up again when it dies, in the background."""
+        self._keeper = asyncio.create_task(self._keep_alive(), name=f"{self.name} forker")
+
+    async def stop(self) -> None:
+        """Ends the forker and with it every container it started that still runs."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+
+    async def ready(self) -> None:
+        """Returns when requests can be made; ForkerUnavailable when that takes too long."""
+        try:
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                await self._up.wait()
+        except TimeoutError:
+            raise ForkerUnavailable(f"the {self.name} forker does not start, see the node manager's log") from None
+
+    async def start_process(self, request: StartRequest) -> int:
+        """The pid of the new process. OSError when it could not be started or was lost with its forker."""
+        if not self._up.is_set():
+            await self.ready()
+        reply = await self._ask(request.message(), _START_TIMEOUT_S)
+        if "error" in reply:
+            raise OSError(reply["error"])
+        return int(reply["pid"])
+
+    def ended(self, pid: int) -> None:
+        """Tells the forker to forget a container, so that it kills no stranger of the same number."""
+        if self._connection is not None and not self._connection.writer.is_closing():
+            self._connection.send({"op": "ended", "pid": pid})
+
+    async def _ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        connection = self._connection
+        if connection is None or connection.writer.is_closing():
+            raise ForkerUnavailable(f"the {self.name} forker is not running")
+        self._sequence += 1
+        frame = wire.encode({"id": self._sequence, **message})
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        connection.pending[self._sequence] = answer
+        connection.writer.write(frame)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            raise OSError(f"the {self.name} forker gave no answer in {timeout_s:.0f} s") from None
+
+    async def _keep_alive(self) -> None:
+        while True:
+            try:
+                await self._run_once()
+            except (OSError, ValueError) as error:
+                log.warning("%s forker: %s", self.name, error)
+            await asyncio.sleep(_RESTART_DELAY_S if not self._preload else 2 * _RESTART_DELAY_S)
+
+    async def _run_once(self) -> None:
+        """From the start of one forker to its end."""
+        ours, theirs = socket.socketpair()
+        process = self._spawn(theirs)
+        theirs.close()
+        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=1 << 20)
+        connection = self._connection = _Connection(process, writer)
+        replies = asyncio.create_task(self._read_replies(connection, reader))
+        try:
+            if await self._prepare():
+                self._up.set()
+                log.info("%s forker runs as process %d", self.name, process.pid)
+            await replies
+            log.warning("%s forker (process %d) ended", self.name, process.pid)
+        finally:
+            self._up.clear()
+            self._connection = None
+            replies.cancel()
+            writer.close()
+            for answer in connection.pending.values():
+                if not answer.done():
+                    answer.set_exception(OSError(f"the {self.name} forker died while it started the container"))
+            await asyncio.shield(_reap(process))
+
+    def _spawn(self, theirs: socket.socket) -> "subprocess.Popen[bytes]":
+        bare = () if self._preload else ("-I", "-S")
+        script = str(Path(wire.__file__))
+        return subprocess.Popen(
+            [sys.executable, *bare, script, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, **_SINGLE_THREAD} if self._preload else os.environ,
+            cwd="/",
+            start_new_session=True,
+        )
+
+    async def _prepare(self) -> bool:
+        """Loads the libraries; False when the process must not be used because it has threads."""
+        if not self._preload:
+            return True
+        message = {"op": "preload", "path": sys.path, "modules": self._preload}
+        reply = await self._ask(message, _PRELOAD_TIMEOUT_S)
+        for module, reason in reply["failed"].items():
+            log.info("%s forker could not import %s: %s", self.name, module, reason)
+        if reply["threads"] != 1:
+            log.error("%s forker has %d threads and is not used: a library started them", self.name, reply["threads"])
+        return bool(reply["threads"] == 1)
+
+    async def _read_replies(self, connection: _Connection, reader: asyncio.StreamReader) -> None:
+        try:
+            while True:
+                length = wire.decode_length(await reader.readexactly(4))
+                reply = json.loads(await reader.readexactly(length))
+                answer = connection.pending.pop(reply["id"], None)
+                if answer is not None and not answer.done():
+                    answer.set_result(reply)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+
+
+async def _reap(process: "subprocess.Popen[bytes]") -> None:
+    """Waits for a forker whose socket is closed; it ends by itself unless it hangs."""
+    for _ in range(100):
+        if process.poll() is not None:
+            return
+        await asyncio.sleep(0.02)
+    process.kill()
+    await asyncio.to_thread(process.wait)

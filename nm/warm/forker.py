@@ -1,0 +1,314 @@
+"""The process that starts containers by forking itself: bare for commands, with libraries loaded for Python tasks.
+
+Two of them belong to each NodeManager. The bare one forks and executes `launch_container.sh`; the prepared one has
+imported numpy, pyarrow and the task runner, so that a Python task starts in milliseconds instead of a fresh
+interpreter's second. Forking here rather than in the NodeManager keeps fork away from its threads, and gives an end
+that outlives it: when the socket closes, because the NodeManager is gone, all containers started here are killed.
+
+Each container is forked twice: the process between exits at once, so that the kernel hands the container to the
+NodeManager (a child subreaper), which then waits for it like any child. A forker that dies therefore loses no
+container.
+
+This file runs as a script under an interpreter that may see no other module of ours, so it imports the standard
+library only. Wire: frames of a four-byte big-endian length and a JSON object, over a Unix stream socket. One thread,
+always: a forked copy of a lock held by another thread would stay locked for ever.
+"""
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+MAX_FRAME_BYTES = 8 << 20
+#: a forked child that does not come to its command in this time is killed
+_SETUP_TIMEOUT_S = 20.0
+_LENGTH = struct.Struct(">I")
+#: only entries of the job manager's package may be called in the prepared process
+ENTRY_PREFIX = "tez_adapter."
+
+
+class BadFrame(ValueError):
+    pass
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    body = json.dumps(message, separators=(",", ":")).encode("ascii")
+    if len(body) > MAX_FRAME_BYTES:
+        raise BadFrame(f"frame of {len(body)} bytes, at most {MAX_FRAME_BYTES} fit")
+    return _LENGTH.pack(len(body)) + body
+
+
+def decode_length(head: bytes) -> int:
+    length = int(_LENGTH.unpack(head)[0])
+    if not 0 < length <= MAX_FRAME_BYTES:
+        raise BadFrame(f"frame length {length}")
+    return length
+
+
+def process_start_time(pid: int) -> int | None:
+    """Clock ticks after boot at which the process started, None when there is none: tells a reused pid from the old."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat[stat.rindex(b")") + 2 :].split()[19])
+
+
+def thread_count() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208
+
+
+def _receive(connection: socket.socket) -> dict[str, Any] | None:
+    head = _receive_exactly(connection, _LENGTH.size)
+    if head is None:
+        return None
+    body = _receive_exactly(connection, decode_length(head))
+    if body is None:
+        return None
+    message = json.loads(body)
+    if not isinstance(message, dict):
+        raise BadFrame("frame holds no object")
+    return message
+
+
+def _receive_exactly(connection: socket.socket, count: int) -> bytes | None:
+    chunks = bytearray()
+    while len(chunks) < count:
+        chunk = connection.recv(min(count - len(chunks), 1 << 20))
+        if not chunk:
+            return None
+        chunks += chunk
+    return bytes(chunks)
+
+
+class _Child(Exception):
+    """Unwinds the request loop inside a forked child and carries what it must run."""
+
+    def __init__(self, run: Callable[[], int]) -> None:
+        self.run = run
+
+
+class Forker:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        #: start time by pid of every container started and not known to have ended
+        self._containers: dict[int, int | None] = {}
+
+    def serve(self) -> None:
+        """Until the NodeManager closes the socket or dies; then no container of this process is left."""
+        try:
+            while (message := _receive(self._connection)) is not None:
+                self._handle(message)
+        except OSError:
+            pass
+        for pid, started in self._containers.items():
+            current = process_start_time(pid)
+            if current is None or current == started:
+                _kill_group(pid)
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        match message["op"]:
+            case "preload":
+                self._reply(message, **preload(message["path"], message["modules"]))
+            case "start":
+                try:
+                    self._reply(message, pid=self._start(message))
+                except (OSError, ValueError) as error:
+                    self._reply(message, error=str(error))
+            case "ended":
+                self._containers.pop(message["pid"], None)
+
+    def _reply(self, message: dict[str, Any], **fields: Any) -> None:
+        self._connection.sendall(encode({"id": message["id"], **fields}))
+
+    def _start(self, request: dict[str, Any]) -> int:
+        receiver, sender = os.pipe()
+        between = os.fork()
+        if between == 0:
+            if os.fork() != 0:
+                os._exit(0)
+            os.close(receiver)
+            raise _Child(lambda: _become(request, sender))
+        os.close(sender)
+        try:
+            os.waitpid(between, 0)
+            pid = self._await_setup(receiver)
+        finally:
+            os.close(receiver)
+        self._containers[pid] = process_start_time(pid)
+        return pid
+
+    def _await_setup(self, receiver: int) -> int:
+        """Reads `pid NEWLINE [error]` up to the end of file, which exec or the entry's start brings."""
+        report = bytearray()
+        while len(report) < 65536:
+            if not select.select([receiver], [], [], _SETUP_TIMEOUT_S)[0]:
+                break
+            chunk = os.read(receiver, 65536)
+            if not chunk:
+                pid_text, _, error = report.partition(b"\n")
+                if error or not pid_text:
+                    raise OSError(error.decode("utf-8", "replace") or "the container's process died while being set up")
+                return int(pid_text)
+            report += chunk
+        pid_text = report.partition(b"\n")[0]
+        if pid_text:
+            _kill_group(int(pid_text))
+        raise OSError(f"the container's process was not ready after {_SETUP_TIMEOUT_S:.0f} s")
+
+
+def preload(path: list[str], modules: list[str]) -> dict[str, Any]:
+    """Imports what it can; a module that is missing is named, not fatal."""
+    sys.path[:] = [entry for entry in path if entry] + [entry for entry in sys.path if entry not in path]
+    failed = {}
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # an optional package may fail to import in any way
+            failed[name] = f"{type(error).__name__}: {error}"
+    gc.collect()
+    gc.freeze()
+    return {"threads": thread_count(), "failed": failed}
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _become(request: dict[str, Any], sender: int) -> int:
+    """In the forked child: turns into the container's process. Returns the exit code of a Python entry."""
+    try:
+        os.setsid()
+        os.write(sender, b"%d\n" % os.getpid())
+        if request["pid_file"]:
+            Path(request["pid_file"]).write_text(f"{os.getpid()}\n", encoding="ascii")
+        _redirect(request["stdout"], request["stderr"])
+        os.chdir(request["cwd"])
+        sender = _only_descriptor(sender)
+        environment = {k: v.replace("$$", str(os.getpid())) if k == "JVM_PID" else v for k, v in request["env"].items()}
+        _reset_signals(for_exec="argv" in request)
+        if "argv" in request:
+            os.execve(request["argv"][0], request["argv"], environment)
+        os.environ.clear()
+        os.environ.update(environment)
+        function = _entry(request["entry"])
+    except BaseException as error:
+        os.write(sender, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:4096])
+        os._exit(1)
+    os.close(sender)
+    return _call(function, request["entry"], request["args"])
+
+
+def _redirect(stdout: str, stderr: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    for target, path in ((1, stdout), (2, stderr)):
+        descriptor = os.open(path, flags, 0o640)
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+def _only_descriptor(keep: int) -> int:
+    """Closes everything above the standard streams except one, which moves to 3 and closes on exec."""
+    if keep != 3:
+        os.dup2(keep, 3)
+    os.set_inheritable(3, False)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    return 3
+
+
+def _reset_signals(*, for_exec: bool) -> None:
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        try:
+            signal.signal(number, signal.SIG_DFL)
+        except (OSError, ValueError):
+            pass
+    if not for_exec:  # what a fresh interpreter has
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _entry(entry: str) -> Callable[[list[str]], int | None]:
+    module, _, name = entry.partition(":")
+    if not entry.startswith(ENTRY_PREFIX) or not name.isidentifier():
+        raise ValueError(f"entry {entry!r} is not allowed: it must be {ENTRY_PREFIX}MODULE:FUNCTION")
+    function = getattr(importlib.import_module(module), name)
+    if not callable(function):
+        raise ValueError(f"entry {entry!r} cannot be called")
+    return function  # type: ignore[no-any-return]
+
+
+def _call(function: Callable[[list[str]], int | None], entry: str, arguments: list[str]) -> int:
+    """Runs the entry as `python -m` would: same path, same meaning of results and exceptions."""
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv = [str(getattr(sys.modules[entry.partition(":")[0]], "__file__", entry)), *arguments]
+    _reseed()
+    gc.enable()
+    try:
+        code: object = function(arguments)
+    except SystemExit as exit_request:
+        code = exit_request.code
+    except BaseException as error:
+        traceback.print_exception(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
+        return 1
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _reseed() -> None:
+    """Gives the child its own random sequence; os.urandom and generators made from it need nothing."""
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends like an interpreter does (threads joined, atexit run, streams flushed), without taking libraries down."""
+    import atexit
+    import threading
+
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        traceback.print_exc()
+        code = code or 120  # what the interpreter exits with when it cannot flush
+    os._exit(code)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # ends with the NodeManager's socket, not with its terminal
+    try:
+        Forker(socket.socket(fileno=int(sys.argv[1]))).serve()
+    except _Child as child:
+        run = child.run
+    else:
+        return
+    _leave(run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""One node against one fake ResourceManager, both real servers on loopback."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+from nm_cluster import FakeResourceManager, Master, node_configuration
+
+from nm.daemon import NodeManager
+
+StartNode = Callable[..., Awaitable[NodeManager]]
+
+
+@pytest.fixture
+async def rm() -> AsyncIterator[FakeResourceManager]:
+    manager = FakeResourceManager()
+    await manager.start()
+    yield manager
+    await manager.rpc.stop()
+
+
+@pytest.fixture
+async def start_node(rm: FakeResourceManager, tmp_path: Path) -> AsyncIterator[StartNode]:
+    """Starts a registered node with the given settings on top; stopped at the end, with nothing of it left."""
+    nodes: list[NodeManager] = []
+
+    async def start(overrides: Mapping[str, str] | None = None) -> NodeManager:
+        node = NodeManager(node_configuration(tmp_path, rm.rpc.port, overrides))
+        nodes.append(node)
+        await node.start()
+        await rm.until(lambda: rm.heartbeats)
+        return node
+
+    yield start
+    for node in nodes:
+        await node.stop()
+        node.runtime.validate()
+
+
+@pytest.fixture
+async def node(start_node: StartNode) -> NodeManager:
+    return await start_node()
+
+
+@pytest.fixture
+async def master(rm: FakeResourceManager, node: NodeManager) -> AsyncIterator[Master]:
+    master = Master(rm, node)
+    yield master
+    await master.client.close()
