@@ -67,7 +67,7 @@ class ClientConnection:
         self._header = rpc.RpcRequestHeader(
             rpcKind=RPC_KIND_PROTOBUF, rpcOp=rpc.RPC_FINAL_PACKET, callId=0, clientId=client_id, retryCount=0
         )
-        self._method_headers: dict[tuple[str, str], bytes] = {}
+        self._method_headers: dict[tuple[str, str, int], bytes] = {}
         self.phase = ClientPhase.SASL
 
     @property
@@ -108,7 +108,7 @@ class ClientConnection:
         """Return the call id and the frame of a call. Raises protobuf's EncodeError for an incomplete request."""
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) & _CALL_ID_MAX
-        key = (method.protocol, method.name)
+        key = (method.protocol, method.name, method.version)
         method_header = self._method_headers.get(key)
         if method_header is None:
             method_header = self._method_headers[key] = self._method_header(method)

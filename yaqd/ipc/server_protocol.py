@@ -38,7 +38,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._is_reading = True
         self._flush_scheduled = False
         self._counted_bytes = 0
-        self._connected_at = self._last_read_at = loop.time()
+        self._connected_at = self.last_read_at = loop.time()
         #: when the frame that is now incomplete began
         self._incomplete_since: float | None = None
 
@@ -69,7 +69,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection = self._connection
         if connection is None:
             return
-        self._last_read_at = self._loop.time()
+        self.last_read_at = self._loop.time()
         connection.feed(self._server.read_buffer[:nbytes])
         self._take_calls()
 
@@ -79,8 +79,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         server = self._server
         server.connections.pop(self, None)
-        server.buffered_bytes -= self._counted_bytes
-        self._counted_bytes = 0
+        self._release_bytes()
         self._connection = None
 
     def pause_writing(self) -> None:
@@ -125,7 +124,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if pending == 0 or self._is_blocked():
             self._incomplete_since = None
         elif self._incomplete_since is None or has_progress:
-            self._incomplete_since = self._last_read_at
+            self._incomplete_since = self.last_read_at
         server = self._server
         server.buffered_bytes += pending - self._counted_bytes
         self._counted_bytes = pending
@@ -240,7 +239,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         elif self._incomplete_since is not None:
             if now - self._incomplete_since > limits.progress_timeout_s:
                 self.drop(f"frame not completed within {limits.progress_timeout_s:g} s")
-        elif self._outstanding == 0 and now - self._last_read_at > limits.idle_timeout_s:
+        elif self._outstanding == 0 and now - self.last_read_at > limits.idle_timeout_s:
             self.close()
 
     def drop(self, why: str) -> None:
@@ -254,7 +253,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Close once everything queued is sent, at once when the peer does not take it."""
         if self._transport is None:
             return
+        self._release_bytes()  # now, not when the loop gets to it: others must not be dropped for these bytes
         if self._write_paused_since is not None:
             self._transport.abort()
         else:
             self._transport.close()
+
+    def _release_bytes(self) -> None:
+        self._server.buffered_bytes -= self._counted_bytes
+        self._counted_bytes = 0
