@@ -4,7 +4,10 @@ from riffle_merger.format.columns import Columns
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment, FormatError
 from riffle_merger.format.output import WriteFailed
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.data.fetch import Fetcher, FetchFailed, FetchFailure
+from tez_adapter.data.fetchplan import FetchSettings, MapLocation
 from tez_adapter.data.groups import Groups
+from tez_adapter.data.lines import LineReader, LineTooLong, join_lines, split_lines
 from tez_adapter.data.mapoutput import MapOutput, MapOutputFiles
 from tez_adapter.data.partition import (
     HashPartitioner,
@@ -19,11 +22,18 @@ __all__ = [
     "Columns",
     "CorruptIndex",
     "CorruptSegment",
+    "FetchFailed",
+    "FetchFailure",
+    "FetchSettings",
+    "Fetcher",
     "FormatError",
     "Groups",
     "HashCombiner",
     "HashPartitioner",
     "KeyPartitioner",
+    "LineReader",
+    "LineTooLong",
+    "MapLocation",
     "MapOutput",
     "MapOutputFiles",
     "Partitioner",
@@ -32,4 +42,6 @@ __all__ = [
     "WriteFailed",
     "boundaries_from_sample",
     "encoded_combiner",
+    "join_lines",
+    "split_lines",
 ]

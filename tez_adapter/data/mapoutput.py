@@ -22,7 +22,7 @@ from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME, SegmentFileWrit
 from riffle_merger.format.segment import BLOCK_BYTES, Run, find_runs
 from tez_adapter.data.arena import Arena, gather_blocks
 from tez_adapter.data.merge import bounded_runs, merge_runs
-from tez_adapter.data.order import sort_order
+from tez_adapter.data.order import repeated_keys, sort_order
 from tez_adapter.data.partition import HashPartitioner, Partitioner
 from tez_adapter.data.source import FileSource
 
@@ -175,9 +175,14 @@ class MapOutput:
 
     def _sort(self, columns: Columns) -> tuple[I64, list[int]]:
         """The order by partition and key, and where each partition ends in it."""
-        order = sort_order(columns.keys, columns.key_offsets)
         if self.partitions == 1:
-            return order, [len(order)]
+            return sort_order(columns.keys, columns.key_offsets), [len(columns)]
+        repeated = repeated_keys(columns.keys, columns.key_offsets)
+        if repeated is not None:
+            of_distinct = self._partitioner.partition(repeated.data, repeated.offsets, self.partitions)
+            counts = np.bincount(of_distinct[repeated.codes], minlength=self.partitions)
+            return repeated.order(repeated.ranks(of_distinct)), np.cumsum(counts).tolist()
+        order = sort_order(columns.keys, columns.key_offsets, may_repeat=False)
         chosen = self._partitioner.partition(columns.keys, columns.key_offsets, self.partitions)
         # 16-bit numbers are radix-sorted; a range partitioner's are sorted already.
         by_key = chosen[order]

@@ -5,6 +5,8 @@ sorts the numbers, and only ties look further, eight bytes at a time. Where few 
 dictionary finds them, they alone are sorted, and their ranks are radix-sorted. All orders here are stable.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,9 +24,9 @@ U64 = npt.NDArray[np.uint64]
 _ROUNDS_MAX = 4
 #: Fewer keys than this are not worth a dictionary.
 _DICTIONARY_KEYS_MIN = 4096
-_SAMPLE_KEYS = 512
+_SAMPLE_KEYS_MAX = 4096
 #: The dictionary pays where a sample has at most this share of distinct keys.
-_DISTINCT_SHARE_MAX = 0.6
+_DISTINCT_SHARE_MAX = 0.75
 
 
 def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) -> U64:
@@ -52,19 +54,52 @@ def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) 
     return words
 
 
-def sort_order(data: U8, offsets: I64) -> I64:
-    """The stable order that sorts these keys."""
-    count = len(offsets) - 1
-    if count < 2:
-        return np.arange(count, dtype=np.int64)
+def sort_order(data: U8, offsets: I64, *, may_repeat: bool = True) -> I64:
+    """The stable order that sorts these keys; `may_repeat` False where they were sampled and seldom do."""
     width = common_width(offsets)
-    if width == 0:
-        return np.arange(count, dtype=np.int64)
+    if len(offsets) <= 2 or width == 0:
+        return np.arange(len(offsets) - 1, dtype=np.int64)
     if width is not None and width <= 8:
         return np.argsort(prefixes(data, offsets), kind="stable")
-    if count >= _DICTIONARY_KEYS_MIN and _few_distinct(data, offsets):
-        return _dictionary_order(data, offsets)
-    return _direct_order(data, offsets)
+    repeated = repeated_keys(data, offsets) if may_repeat else None
+    return _direct_order(data, offsets) if repeated is None else repeated.order(repeated.ranks())
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedKeys:
+    """Keys as indices into their distinct values."""
+
+    #: The distinct keys, in order of appearance.
+    data: U8
+    offsets: I64
+    #: Which of them each key is.
+    codes: npt.NDArray[np.int32]
+
+    def ranks(self, partitions: I64 | None = None) -> I64:
+        """Where each distinct key stands in the order by partition (of distinct keys, where given) and key."""
+        order = _direct_order(self.data, self.offsets)
+        if partitions is not None:
+            order = order[np.argsort(partitions[order], kind="stable")]
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        return ranks
+
+    def order(self, ranks: I64) -> I64:
+        """The stable order of all keys, given the ranks of the distinct ones."""
+        if len(ranks) <= 1 << 16:
+            return np.argsort(ranks.astype(np.uint16)[self.codes], kind="stable")
+        # numpy sorts 16-bit numbers by radix, ten times faster than wider ones: low half first, then the high one.
+        order = np.argsort(ranks.astype(np.uint16)[self.codes], kind="stable")
+        high = (ranks >> 16).astype(np.uint16)[self.codes]
+        return order[np.argsort(high[order], kind="stable")]
+
+
+def repeated_keys(data: U8, offsets: I64) -> RepeatedKeys | None:
+    """The keys by their distinct values, or None where a sample finds too few repetitions."""
+    if len(offsets) - 1 < _DICTIONARY_KEYS_MIN or not _few_distinct(data, offsets):
+        return None
+    encoded = binary_array(data, offsets).dictionary_encode()
+    return RepeatedKeys(*array_items(encoded.dictionary), encoded.indices.to_numpy(zero_copy_only=False))
 
 
 def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.NDArray[np.bool_]:
@@ -103,22 +138,12 @@ def count_up_to(data: U8, offsets: I64, words: U64, key: bytes, *, inclusive: bo
 
 
 def _few_distinct(data: U8, offsets: I64) -> bool:
-    step = max(1, (len(offsets) - 1) // _SAMPLE_KEYS)
-    sample = np.arange(0, len(offsets) - 1, step, dtype=np.int64)
-    distinct = {data[offsets[i] : offsets[i + 1]].tobytes() for i in sample.tolist()}
-    return len(distinct) <= _DISTINCT_SHARE_MAX * len(sample)
-
-
-def _dictionary_order(data: U8, offsets: I64) -> I64:
-    encoded = binary_array(data, offsets).dictionary_encode()
-    words, word_offsets = array_items(encoded.dictionary)
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    by_rank = _direct_order(words, word_offsets)
-    # A 16-bit array is radix-sorted by numpy, five times faster than wider ones.
-    dtype = np.uint16 if len(by_rank) <= 1 << 16 else np.uint32
-    ranks = np.empty(len(by_rank), dtype=dtype)
-    ranks[by_rank] = np.arange(len(by_rank), dtype=dtype)
-    return np.argsort(ranks[codes], kind="stable")
+    count = len(offsets) - 1
+    step = max(1, count // min(_SAMPLE_KEYS_MAX, count // 16))
+    starts, stops = offsets[:-1:step].tolist(), offsets[1::step].tolist()
+    whole = data.data
+    distinct = {bytes(whole[start:stop]) for start, stop in zip(starts, stops, strict=True)}
+    return len(distinct) <= _DISTINCT_SHARE_MAX * len(starts)
 
 
 def _direct_order(data: U8, offsets: I64) -> I64:
@@ -131,9 +156,7 @@ def _direct_order(data: U8, offsets: I64) -> I64:
 def _sort_ties(data: U8, offsets: I64, order: I64, words: U64) -> None:
     """Refine `order`, sorted by its first word (`words`, in that order), in place."""
     lengths = np.diff(offsets)
-    same = words[1:] == words[:-1]
-    tied = _tied_positions(same)
-    groups = np.cumsum(np.concatenate([[True], ~same])[tied])
+    tied, groups = _open_groups(words[1:] == words[:-1], lengths[order], 8)
     depth = 1
     while len(tied):
         # A group whose keys all ended before this depth differs in nothing but length.
@@ -146,18 +169,23 @@ def _sort_ties(data: U8, offsets: I64, order: I64, words: U64) -> None:
         order[tied] = members[inner]
         deeper = deeper[inner]
         same = (deeper[1:] == deeper[:-1]) & (groups[1:] == groups[:-1])
-        keep = _tied_positions(same)
-        starts = np.concatenate([[True], ~same])[keep]
-        tied, groups = tied[keep], np.cumsum(starts)
         depth += 1
+        keep, groups = _open_groups(same, lengths[order[tied]], 8 * depth)
+        tied = tied[keep]
 
 
-def _tied_positions(same: npt.NDArray[np.bool_]) -> I64:
-    """Positions that are equal to a neighbour, given whether i + 1 equals i."""
-    tied = np.zeros(len(same) + 1, dtype=bool)
-    tied[1:] |= same
-    tied[:-1] |= same
-    return np.flatnonzero(tied)
+def _open_groups(same: npt.NDArray[np.bool_], lengths: I64, compared: int) -> tuple[I64, I64]:
+    """Positions in groups that need more than the `compared` bytes, and each one's group number.
+
+    `same` says whether i + 1 equals i so far. A group is settled when its keys have one length and no byte is left.
+    """
+    numbers = np.zeros(len(lengths), dtype=np.int64)
+    np.cumsum(~same, out=numbers[1:])
+    unsure = same & ((lengths[1:] != lengths[:-1]) | (lengths[1:] > compared))
+    is_open = np.zeros(len(lengths), dtype=bool)
+    is_open[numbers[1:][unsure]] = True
+    positions = np.flatnonzero(is_open[numbers])
+    return positions, numbers[positions]
 
 
 def _sort_groups(data: U8, offsets: I64, order: I64, tied: I64, groups: I64, *, by_length: bool) -> None:

@@ -1,0 +1,148 @@
+"""One request of Hadoop's shuffle protocol over HTTP, from the reducer's side.
+
+The request is signed with the job token; the reply must prove that it knows the token too. The body is, for each map
+output, a ShuffleHeader and the stored segment. Everything the peer says about lengths is checked against the
+response's own length first.
+"""
+
+import base64
+import hmac
+import http.client
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from riffle_merger.format.errors import FormatError
+from riffle_merger.format.vint import read_vint
+
+HEADER_NAME = "mapreduce"
+HEADER_VERSION = "1.0.0"
+_MAP_ID_BYTES_MAX = 1000
+_ERROR_TEXT_BYTES = 300
+_RETRY_AFTER_MAX_S = 60.0
+
+
+class ShuffleError(Exception):
+    """The peer could not be reached, refused, or answered what the protocol does not allow."""
+
+    def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        #: How long the peer asked us to stay away.
+        self.retry_after_s = retry_after_s
+
+
+def url_path(job_id: str, partition: int, attempts: list[str]) -> str:
+    return f"/mapOutput?job={job_id}&reduce={partition}&map={','.join(attempts)}"
+
+
+def sign(secret: bytes, message: bytes) -> str:
+    """Base64 of the HMAC-SHA1, as Hadoop's SecureShuffleUtils."""
+    return base64.b64encode(hmac.digest(secret, message, "sha1")).decode("ascii")
+
+
+class ShuffleResponse:
+    """An accepted response. Iterate over `segments`, consuming each body before the next."""
+
+    def __init__(self, response: http.client.HTTPResponse, length: int) -> None:
+        self._response = response
+        self._remaining = length
+
+    def segments(self, partition: int, attempts: list[str]) -> Iterator[tuple[str, int, "ShuffleResponse"]]:
+        """(attempt, stored length, body) in the order asked for. ShuffleError when the peer sends anything else."""
+        for expected in attempts:
+            attempt, length = self._read_header(partition)
+            if attempt != expected:
+                raise ShuffleError(f"sent map output {attempt!r} instead of {expected!r}")
+            before = self._remaining
+            yield attempt, length, self
+            if before - self._remaining != length:
+                raise ShuffleError(f"map output {attempt} was not read whole")
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill the whole buffer."""
+        done = 0
+        while done < len(buffer):
+            got = self._response.readinto(buffer[done:])
+            if not got:
+                raise ShuffleError(f"closed the connection {len(buffer) - done} bytes early")
+            done += got
+        self._remaining -= done
+        return done
+
+    def _read_header(self, partition: int) -> tuple[str, int]:
+        try:
+            length = read_vint(self._read)
+            if not 0 <= length <= _MAP_ID_BYTES_MAX:
+                raise ShuffleError(f"sent a map id of {length} bytes")
+            attempt = bytes(self._read(length)).decode("utf-8", "replace")
+            stored, raw, sent = read_vint(self._read), read_vint(self._read), read_vint(self._read)
+        except FormatError as error:
+            raise ShuffleError(f"sent a damaged header: {error}") from error
+        if stored < 0 or raw < 0:
+            raise ShuffleError(f"sent negative lengths for {attempt}: {stored} stored, {raw} raw")
+        if sent != partition:
+            raise ShuffleError(f"sent partition {sent} instead of {partition}")
+        if stored > self._remaining:
+            raise ShuffleError(f"announced {stored} bytes of {attempt}, but only {self._remaining} are left")
+        return attempt, stored
+
+    def _read(self, length: int) -> bytes:
+        buffer = bytearray(length)
+        self.readinto(memoryview(buffer))
+        return bytes(buffer)
+
+
+@contextmanager
+def request(
+    address: tuple[str, int],
+    path: str,
+    secret: bytes,
+    *,
+    connect_timeout_s: float,
+    read_timeout_s: float,
+    on_connected: Callable[[socket.socket], None],
+) -> Iterator[ShuffleResponse]:
+    """Send one signed GET and check the answer's head. ShuffleError or OSError.
+
+    `on_connected` gets the socket, so that another thread can cut the request short.
+    """
+    host, port = address
+    connection = http.client.HTTPConnection(host, port, timeout=connect_timeout_s)
+    try:
+        connection.connect()
+        connection.sock.settimeout(read_timeout_s)
+        on_connected(connection.sock)
+        url_hash = sign(secret, f"{port}{path}".encode())
+        headers = {"UrlHash": url_hash, "name": HEADER_NAME, "version": HEADER_VERSION, "Connection": "close"}
+        connection.request("GET", path, headers=headers)
+        with connection.getresponse() as response:
+            yield ShuffleResponse(response, _check_head(response, secret, url_hash))
+    except http.client.HTTPException as error:
+        raise ShuffleError(f"answered no HTTP: {type(error).__name__} {error}") from error
+    finally:
+        connection.close()
+
+
+def _check_head(response: http.client.HTTPResponse, secret: bytes, url_hash: str) -> int:
+    """The body's length, of a response that is what we asked for, from a peer that knows the secret."""
+    if response.status != http.client.OK:
+        text = response.read(_ERROR_TEXT_BYTES).decode("utf-8", "replace").split("\n")[0]
+        raise ShuffleError(
+            f"answered {response.status} {response.reason}: {text}", retry_after_s=_retry_after(response)
+        )
+    name, version = response.getheader("name"), response.getheader("version")
+    if (name, version) != (HEADER_NAME, HEADER_VERSION):
+        raise ShuffleError(f"is no shuffle service: name {name!r}, version {version!r}")
+    proof = response.getheader("ReplyHash") or ""
+    if not hmac.compare_digest(proof.encode(), sign(secret, url_hash.encode("ascii")).encode()):
+        raise ShuffleError("does not know this job's token: its ReplyHash is wrong")
+    length = response.length
+    if length is None:
+        raise ShuffleError("sent no Content-Length")
+    return length
+
+
+def _retry_after(response: http.client.HTTPResponse) -> float:
+    """Milliseconds, as the stock service sends them with 429."""
+    text = response.getheader("Retry-After") or ""
+    return min(int(text) / 1000, _RETRY_AFTER_MAX_S) if text.isdecimal() and len(text) < 10 else 0.0
