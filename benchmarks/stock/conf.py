@@ -101,12 +101,17 @@ def yarn_site(
     }
 
 
+def node_hosts(nodes: int) -> list[str]:
+    """Loopback addresses of nodes; not 127.0.0.1, which has a name: nodes must not mix names and addresses."""
+    return [f"127.0.0.{index + 2}" for index in range(nodes)]
+
+
 def nodemanager_site(index: int, shape: NodeShape, work: Path, ports: tuple[int, int, int]) -> dict[str, object]:
     """What differs from node to node; each has a loopback address of its own. Ports: RPC, localizer, web.
 
     The shuffle's port belongs into mapred-site.xml: in yarn-site.xml, mapred-default.xml would win over it.
     """
-    host = f"127.0.0.{index + 2}"  # 127.0.0.1 has a name, and nodes must not mix names and addresses
+    host = node_hosts(index + 1)[index]
     return {
         "yarn.nodemanager.hostname": host,
         "yarn.nodemanager.bind-host": host,

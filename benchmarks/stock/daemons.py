@@ -182,9 +182,19 @@ class StockYarn(_Cluster):
         return ("127.0.0.1", self._rm[0])
 
     @property
+    def scheduler_address(self) -> tuple[str, int]:
+        """Where application masters register."""
+        return ("127.0.0.1", self._rm[1])
+
+    @property
     def tracker_address(self) -> tuple[str, int]:
         """Where NodeManagers register."""
         return ("127.0.0.1", self._rm[2])
+
+    def local_dir(self, host: str) -> Path:
+        """Where the node of that host keeps its applications' files."""
+        index = conf.node_hosts(self.nodes).index(host)
+        return self.directory / f"nm{index}-local"
 
     @property
     def web(self) -> str:

@@ -46,7 +46,8 @@ OPENINGS = (
 #: Tasks and application masters are not started with these.
 DAEMON_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 CLIENT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
-_STOP_TIMEOUT_S = 10.0
+#: A NodeManager waits longer for its containers; they are ended with it instead.
+_STOP_TIMEOUT_S = 2.0
 _POLL_S = 0.05
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
