@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
 from tez_adapter.history import write_history
-from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobSpec, read_splits
+from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
 from tez_adapter.plan import plan
@@ -316,9 +317,13 @@ def main(argv: list[str]) -> int:
     """Run the job whose files lie in the working folder. 0: the ResourceManager knows how the job ended."""
     parser = argparse.ArgumentParser(prog="tez_adapter.appmaster", description="The job manager, in its container.")
     parser.add_argument("--folder", type=Path, default=Path(), help="where job.json and job.splits.json are")
+    parser.add_argument("--job-file", nargs=3, metavar=("URI", "BYTES", "TIMESTAMP"), help="job.json for the tasks")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     spec = JobSpec.read(arguments.folder / JOB_FILE)
+    if arguments.job_file:
+        uri, length, timestamp = arguments.job_file
+        spec = replace(spec, resources=(*spec.resources, JobResource(JOB_FILE, uri, int(length), int(timestamp))))
     splits = [] if spec.kind is JobKind.COMMAND else read_splits(arguments.folder / SPLITS_FILE)
     try:
         asyncio.run(ApplicationMaster(spec, splits, os.environ).run())

@@ -12,7 +12,7 @@ from typing import Any
 
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
-from yaqd.storage import FileSystem, get_filesystem, qualify
+from yaqd.storage import FileSystem, StorageError, get_filesystem, qualify
 
 HISTORY_DIR_KEY = "yaq.job.history-dir"
 _BYTES_MAX = 1 << 30
@@ -41,18 +41,15 @@ def write_history(conf: Configuration, application_id: ApplicationId, lines: Ite
     """Blocking. The file appears whole or not at all."""
     path = history_path(conf, application_id)
     files = get_filesystem(path, conf)
-    folder, _, name = path.rpartition("/")
-    files.mkdirs(folder, 0o1777)
-    unfinished = f"{folder}/.{name}.unfinished"
-    writer = files.create(unfinished, overwrite=True)
+    files.mkdirs(path.rpartition("/")[0], 0o1777)
+    # a former attempt of this job's manager may have written one: the last word counts
+    writer = files.create(path, overwrite=True)
     try:
         writer.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-    finally:
-        writer.close()
-    if files.exists(path):
-        # a former attempt of this job's manager wrote one; the last word counts
-        files.delete(path)
-    files.rename(unfinished, path)
+    except BaseException:
+        writer.abort()
+        raise
+    writer.close()
 
 
 def read_history(conf: Configuration, application_id: ApplicationId) -> JobHistory:
@@ -61,7 +58,7 @@ def read_history(conf: Configuration, application_id: ApplicationId) -> JobHisto
     files = get_filesystem(path, conf)
     try:
         text = _read(files, path).decode()
-    except (FileNotFoundError, ValueError) as error:
+    except (StorageError, ValueError) as error:
         raise NoHistory(f"no history of {application_id} at {path} ({error})") from None
     history = JobHistory({})
     for line in _lines(text, path):

@@ -50,7 +50,7 @@ class JobResource:
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """Command lines; "" = identity, reducer "NONE" = map output is the job's output."""
+    """Command lines for the shell; "" = the records pass unchanged."""
 
     mapper: str
     reducer: str
@@ -70,6 +70,8 @@ class JobSpec:
     #: MAPREDUCE: local name of the script and the class in it
     script: str = ""
     class_name: str = ""
+    #: names of local resources that go onto the import path
+    py_files: tuple[str, ...] = ()
     #: MAPREDUCE, STREAMING: where the output goes, qualified
     output: str = ""
     reduces: int = 0
@@ -105,6 +107,7 @@ class JobSpec:
             fields["kind"] = JobKind(fields["kind"])
             fields["resources"] = tuple(JobResource(**r) for r in fields["resources"])
             fields["boundaries"] = tuple(fields["boundaries"])
+            fields["py_files"] = tuple(fields["py_files"])
             if fields["streaming"] is not None:
                 fields["streaming"] = Streaming(**fields["streaming"])
             spec = cls(**fields)

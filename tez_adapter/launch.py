@@ -30,7 +30,8 @@ def python_context(
     context = _context(resources, environment)
     module = entry.partition(":")[0]
     line = shlex.join(arguments)
-    context.command.append(f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {{{{YAQ_PYTHON}}}} -m {module} {line} {_OUTPUT}")
+    start = f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {{{{YAQ_PYTHON}}}} -m {module}"
+    context.command.append(f"{start} {_escaped(line)} {_OUTPUT}")
     _set(context, "YAQ_WARM_ENTRY", entry)
     _set(context, "YAQ_WARM_ARGS", line)
     return context
@@ -41,16 +42,14 @@ def command_context(
 ) -> pb.ContainerLaunchContext:
     """Run a command line of the user's, with nothing of ours in its process."""
     context = _context(resources, environment)
-    # The node writes the command inside double quotes of a bash script: what would end them or expand there
-    # is escaped once, so that the inner shell sees the user's words.
-    quoted = "".join(f"\\{c}" if c in '\\"$`' else c for c in command)
-    context.command.append(f"{quoted} {_OUTPUT}")
+    context.command.append(f"{_escaped(command)} {_OUTPUT}")
     return context
 
 
-def shell_command(words: Iterable[str]) -> str:
-    """One command line that runs exactly these words."""
-    return f"exec {shlex.join(words)}"
+def _escaped(command: str) -> str:
+    """The node writes commands inside double quotes of a bash script: what would end them or expand there is
+    escaped once, so that the inner shell sees the words as they are."""
+    return "".join(f"\\{c}" if c in '\\"$`' else c for c in command)
 
 
 def _context(resources: Iterable[JobResource], environment: Mapping[str, str]) -> pb.ContainerLaunchContext:

@@ -1,0 +1,139 @@
+"""One attempt as the process that runs it sees it: its description, its counters, its reports to the job manager.
+
+Reports leave from a light thread over a connection of its own, so that a slow map function does not look dead; but
+only what the task itself moves (records, bytes) counts as progress, so that a hanging one does.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tez_adapter.jobspec import JobSpec
+from tez_adapter.protocol import TaskUmbilicalProtocol
+from yaqd.config import Configuration
+from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
+from yaqd.mapreduce.counters import TASK_GROUP, Counters
+from yaqd.proto import job_pb2 as pb
+
+log = logging.getLogger(__name__)
+
+_REPORT_EVERY_S = 1.0
+#: reports in a row that fail before the process gives up: its job manager is gone
+_LOST_MAX = 10
+#: of our own: told to end by the job manager
+EXIT_UNWANTED = 143
+
+
+class Attempt:
+    def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration) -> None:
+        self.description = description
+        self.spec = spec
+        self.conf = conf
+        self.ref = description.attempt
+        self.name = description.attempt_id
+        self.counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
+        #: what the data path counts, by TaskCounter's names
+        self.tallies: dict[str, int] = {}
+        #: 0..1
+        self.progress = 0.0
+        self.status = ""
+        #: raised by everything that is done; a report compares it with what it saw last
+        self.moves = 0
+        self._phases: dict[str, int] = {}
+        self._phase_started = time.monotonic()
+
+    @property
+    def is_map(self) -> bool:
+        return self.description.kind == pb.TaskDescription.MAP
+
+    @property
+    def index(self) -> int:
+        return self.ref.index
+
+    def moved(self, progress: float | None = None) -> None:
+        self.moves += 1
+        if progress is not None:
+            self.progress = progress
+
+    def end_phase(self, name: str) -> None:
+        """What has happened since the last call was this phase."""
+        now = time.monotonic()
+        self._phases[name] = int((now - self._phase_started) * 1000)
+        self._phase_started = now
+
+    def phases(self) -> list[pb.Phase]:
+        return [pb.Phase(name=name, ms=ms) for name, ms in self._phases.items()]
+
+    def counter_messages(self) -> list[pb.Counter]:
+        """Every counter with its value so far."""
+        found = {(cell.group, cell.name): cell.value for cell in list(self.counters)}
+        for name, value in list(self.tallies.items()):
+            found[(TASK_GROUP, name)] = found.get((TASK_GROUP, name), 0) + value
+        return [pb.Counter(group=g, name=n, value=v) for (g, n), v in sorted(found.items())]
+
+    def local_folders(self) -> list[Path]:
+        """The application's folders on this node's disks."""
+        return [Path(p) for p in os.environ.get("LOCAL_DIRS", os.getcwd()).split(",") if p]  # noqa: PTH109
+
+    def output_folder(self) -> Path:
+        """Where its map output goes: the shuffle service looks there."""
+        folders = self.local_folders()
+        return folders[self.index % len(folders)] / "output" / self.name
+
+    def sort_bytes(self) -> int:
+        """Memory for sorting and merging: as configured, at most half of what the container has."""
+        kind = "map" if self.is_map else "reduce"
+        container_mb = self.conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1)
+        return min(self.conf.get_int("mapreduce.task.io.sort.mb", 256, minimum=1), max(1, container_mb // 2)) << 20
+
+
+class Reporter:
+    """Tells the job manager how an attempt goes; a context around its run."""
+
+    def __init__(self, attempt: Attempt, connect: Callable[[], BlockingRpcClient]) -> None:
+        self._attempt = attempt
+        self._connect = connect
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
+
+    def __enter__(self) -> "Reporter":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        if self._done.wait(_REPORT_EVERY_S):
+            return
+        seen = lost = 0
+        with self._connect() as client:
+            while True:
+                moves = self._attempt.moves
+                try:
+                    response = client.call(
+                        TaskUmbilicalProtocol.statusUpdate,
+                        pb.StatusUpdateRequest(
+                            attempt=self._attempt.ref,
+                            progress=self._attempt.progress,
+                            moved=moves != seen,
+                            status=self._attempt.status[:1000],
+                            counters=self._attempt.counter_messages(),
+                        ),
+                        idempotent=True,
+                    )
+                    seen, lost = moves, 0
+                    if response.stop:
+                        log.warning("%s is no longer wanted", self._attempt.name)
+                        os._exit(EXIT_UNWANTED)
+                except (RpcError, RemoteException) as error:
+                    lost += 1
+                    if lost >= _LOST_MAX:
+                        log.error("the job manager is gone: %s", error)
+                        os._exit(1)
+                if self._done.wait(_REPORT_EVERY_S):
+                    return

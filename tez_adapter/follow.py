@@ -1,0 +1,204 @@
+"""Following a job from outside: its state from the ResourceManager, its progress from its job manager, its story
+from the history file.
+
+The ResourceManager's word decides when a job has ended. Polls come fast at first and slow down with the job's age
+(a twentieth of it), so that a short job is not kept waiting and a long one costs five calls a second.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tez_adapter.history import NoHistory, read_history
+from tez_adapter.jobspec import job_id_of
+from tez_adapter.protocol import JobClientProtocol
+from tez_adapter.rm_client import ApplicationReport, RmClient
+from yaqd.config import Configuration
+from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
+from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
+from yaqd.proto import job_pb2 as pb
+from yaqd.storage import StorageError
+
+_POLL_MIN_S = 0.02
+_POLL_MAX_S = 0.2
+_POLL_SHARE = 0.05
+_STATUS_TIMEOUT_S = 2.0
+#: how long after the job's end its job manager may take to leave
+_KILL_TIMEOUT_S = 60.0
+
+CounterGroups = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class VertexStatus:
+    name: str
+    tasks: int
+    pending: int
+    running: int
+    done: int
+    failed: int
+    killed: int
+    #: 0..1
+    progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """A moment of a job."""
+
+    application_id: ApplicationId
+    #: the ResourceManager's word
+    state: YarnApplicationState
+    #: 0..1
+    progress: float
+    vertices: tuple[VertexStatus, ...] = ()
+    counters: CounterGroups = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """How a job ended."""
+
+    application_id: ApplicationId
+    #: SUCCEEDED, FAILED or KILLED
+    state: str
+    diagnostics: str
+    #: 0 for success; a command's first exit status that was not 0; else 1
+    exit_code: int
+    counters: CounterGroups
+    #: epoch ms
+    start_ms: int
+    finish_ms: int
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state == "SUCCEEDED"
+
+
+class SubmittedJob:
+    """A job that the ResourceManager has accepted, now or earlier."""
+
+    def __init__(self, conf: Configuration, application_id: ApplicationId, rm: RmClient | None = None) -> None:
+        self.conf = conf
+        self.application_id = application_id
+        self.job_id = job_id_of(application_id)
+        self._rm = rm or RmClient(conf)
+        self._manager: BlockingRpcClient | None = None
+
+    def report(self) -> ApplicationReport:
+        return self._rm.report(self.application_id)
+
+    def status(self, report: ApplicationReport | None = None, *, with_counters: bool = False) -> JobStatus:
+        """What the ResourceManager says, and the job manager where it answers."""
+        report = report or self.report()
+        response = self._ask(report, with_counters)
+        if response is None:
+            return JobStatus(self.application_id, report.state, report.progress)
+        counters: dict[str, dict[str, int]] = {}
+        for counter in response.counters:
+            counters.setdefault(counter.group, {})[counter.name] = counter.value
+        vertices = tuple(
+            VertexStatus(v.name, v.tasks, v.pending, v.running, v.done, v.failed, v.killed, v.progress)
+            for v in response.vertices
+        )
+        return JobStatus(self.application_id, report.state, response.progress, vertices, counters)
+
+    def _ask(self, report: ApplicationReport, with_counters: bool) -> pb.GetJobStatusResponse | None:
+        if report.state is not YarnApplicationState.RUNNING or not report.rpc_port:
+            return None
+        try:
+            return self._manager_at(report).call(
+                JobClientProtocol.getJobStatus, pb.GetJobStatusRequest(with_counters=with_counters)
+            )
+        except (RpcError, RemoteException):
+            # between two attempts, already leaving, or not one of ours
+            self._forget_manager()
+            return None
+
+    def _manager_at(self, report: ApplicationReport) -> BlockingRpcClient:
+        address = (report.host, report.rpc_port)
+        if self._manager is None or (self._manager.host, self._manager.port) != address:
+            self._forget_manager()
+            self._manager = BlockingRpcClient(
+                *address, user=self._rm.user, timeout_s=_STATUS_TIMEOUT_S, connect_retries=NO_RETRY
+            )
+        return self._manager
+
+    def _forget_manager(self) -> None:
+        if self._manager is not None:
+            self._manager.close()
+            self._manager = None
+
+    def wait(
+        self,
+        on_progress: Callable[[JobStatus], None] | None = None,
+        *,
+        progress_every_s: float = 0.5,
+        timeout_s: float | None = None,
+    ) -> JobResult:
+        """Block until the job has ended. TimeoutError after `timeout_s`; RmUnavailable when the RM is gone."""
+        started = time.monotonic()
+        shown = started - progress_every_s
+        while True:
+            report = self.report()
+            if report.state.is_final:
+                if on_progress is not None:
+                    on_progress(JobStatus(self.application_id, report.state, report.progress))
+                return self.result(report)
+            now = time.monotonic()
+            if on_progress is not None and now - shown >= progress_every_s:
+                shown = now
+                on_progress(self.status(report))
+            if timeout_s is not None and now - started > timeout_s:
+                raise TimeoutError(f"{self.application_id} has not ended after {timeout_s:g} s")
+            time.sleep(min(_POLL_MAX_S, max(_POLL_MIN_S, (now - started) * _POLL_SHARE)))
+
+    def result(self, report: ApplicationReport | None = None) -> JobResult:
+        """Of a job that has ended: the ResourceManager's verdict with the history's details."""
+        report = report or self.report()
+        status = report.final_status
+        state = status.name if status is not FinalApplicationStatus.UNDEFINED else report.state.name
+        exit_code = 0 if status is FinalApplicationStatus.SUCCEEDED else 1
+        counters: CounterGroups = {}
+        diagnostics = report.diagnostics
+        try:
+            end = read_history(self.conf, self.application_id).end
+        except (NoHistory, StorageError):
+            end = {}
+        if end.get("state") == state:
+            counters = end.get("counters", {})
+            exit_code = int(end.get("exit_code", exit_code))
+            diagnostics = end.get("diagnostics") or diagnostics
+        return JobResult(
+            self.application_id, state, diagnostics, exit_code, counters, report.start_ms, report.finish_ms
+        )
+
+    def kill(self, reason: str = "") -> None:
+        """Ask the job manager, which cleans up after itself; where it does not answer, the ResourceManager."""
+        reason = reason or f"killed by user {self._rm.user}"
+        report = self.report()
+        if report.state.is_final:
+            return
+        if report.state is YarnApplicationState.RUNNING and report.rpc_port and self._kill_kindly(report, reason):
+            return
+        deadline = time.monotonic() + _KILL_TIMEOUT_S
+        while not self._rm.kill(self.application_id, reason):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.application_id} has not ended {_KILL_TIMEOUT_S:g} s after it was killed")
+            time.sleep(_POLL_MIN_S)
+
+    def _kill_kindly(self, report: ApplicationReport, reason: str) -> bool:
+        try:
+            self._manager_at(report).call(JobClientProtocol.killJob, pb.KillJobRequest(reason=reason))
+        except (RpcError, RemoteException):
+            return False
+        deadline = time.monotonic() + 5.0
+        while time.monotonic() < deadline:
+            if self.report().state.is_final:
+                return True
+            time.sleep(_POLL_MIN_S)
+        return False
+
+    def close(self) -> None:
+        self._forget_manager()
+        self._rm.close()

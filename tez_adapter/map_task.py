@@ -1,0 +1,180 @@
+"""A map task: records of its split through the job's map, combine and partition into map output or output files.
+
+Records move in batches. What the job does not override is moved as columns, without a Python object per record; what
+it does override is called from iterators that run in C, one chain for the whole split.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+from tez_adapter.attempt import Attempt
+from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
+from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.task_output import PartFile
+from yaqd.config import Configuration
+from yaqd.mapreduce import Job
+from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
+from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.job import MAP, TaskContext
+from yaqd.mapreduce.serde import decode_key, encode_many
+from yaqd.storage import InputSplit, RecordReader, open_reader
+
+Pair = tuple[Any, Any]
+
+_ENCODE_PAIRS = 8192
+_CODECS = {
+    "org.apache.hadoop.io.compress.Lz4Codec": "lz4",
+    "org.apache.hadoop.io.compress.SnappyCodec": "snappy",
+}
+
+
+def shuffle_codec(conf: Configuration) -> str:
+    """Of the map output: lz4, snappy or none."""
+    if not conf.get_bool("mapreduce.map.output.compress", True):
+        return "none"
+    name = (conf.get("mapreduce.map.output.compress.codec") or "lz4").strip()
+    # any other of Hadoop's codecs means: compressed, never mind how
+    return _CODECS.get(name, "lz4" if "." in name else name)
+
+
+def split_of(attempt: Attempt) -> InputSplit:
+    return InputSplit.from_json(json.loads(attempt.description.split))
+
+
+def task_context(attempt: Attempt, phase: str, split: InputSplit | None = None) -> TaskContext:
+    context = TaskContext(phase=phase, index=attempt.index, attempt=attempt.ref.number, partitions=attempt.spec.reduces)
+    if split is not None:
+        context.input_path, context.input_start, context.input_length = split.path, split.start, split.length
+    return context
+
+
+def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
+    """The task; returns the output file to commit for a job without reduces."""
+    split = split_of(attempt)
+    job = job_class(params, attempt.counters, task_context(attempt, MAP, split))
+    reader = open_reader(job.input_format, split, attempt.conf)
+    job.setup()
+    if not attempt.spec.reduces:
+        return _map_to_file(attempt, job, reader)
+    if job.overrides_map or job.overrides_combine:
+        _map_objects(attempt, job, reader)
+    else:
+        _map_columns(attempt, job, reader)
+    return None
+
+
+def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
+    part = PartFile(attempt, "m")
+    try:
+        part.writer.write_all(_pairs(attempt, job, reader))
+        part.writer.close()
+    except BaseException:
+        part.writer.abort()
+        raise
+    attempt.tallies[TaskCounter.MAP_OUTPUT_RECORDS] = part.writer.records
+    attempt.end_phase("map")
+    return part
+
+
+def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+    half = attempt.sort_bytes() // 2
+    combine = encoded_combiner(job.combine, attempt.tallies) if job.overrides_combine else None
+    memory_bytes = half if job.overrides_combine else half * 2
+    output = _open_output(attempt, job, memory_bytes, combine)
+    try:
+        pairs = _pairs(attempt, job, reader)
+        if job.overrides_combine:
+            combiner = HashCombiner(output, job.combine, memory_bytes=half)
+            combiner.collect_all(pairs)
+            combiner.close()
+        else:
+            while chunk := list(islice(pairs, _ENCODE_PAIRS)):
+                output.collect_batch(_encoded(chunk))
+        attempt.end_phase("map")
+        output.close()
+    except BaseException:
+        output.abandon()
+        raise
+    attempt.end_phase("sort")
+
+
+def _encoded(pairs: list[Pair]) -> Columns:
+    try:
+        return Columns.from_lists(encode_many(k for k, _ in pairs), encode_many(v for _, v in pairs))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, JobError):
+            raise
+        raise JobError(f"map() must yield pairs of key and value: {error}") from error
+
+
+def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+    output = _open_output(attempt, job, attempt.sort_bytes(), None)
+    try:
+        for batch in reader.batches():
+            _count_input(attempt, reader, batch.input_bytes, len(batch))
+            output.collect_batch(Columns(*batch.columns()))
+        last = job.cleanup()
+        if last is not None:
+            output.collect_batch(_encoded(list(last)))
+        attempt.end_phase("map")
+        output.close()
+    except BaseException:
+        output.abandon()
+        raise
+    attempt.end_phase("sort")
+
+
+def _open_output(
+    attempt: Attempt, job: Job, memory_bytes: int, combine: Callable[[Iterator[Columns]], Iterator[Columns]] | None
+) -> MapOutput:
+    return MapOutput(
+        attempt.output_folder(),
+        attempt.spec.reduces,
+        _partitioner(attempt, job),
+        codec=shuffle_codec(attempt.conf),
+        memory_bytes=memory_bytes,
+        combine=combine,
+        counters=attempt.tallies,
+    )
+
+
+def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
+    if job.overrides_partition:
+        return KeyPartitioner(lambda code, partitions: job.partition(decode_key(code), partitions))
+    if attempt.spec.boundaries:
+        return RangePartitioner([bytes.fromhex(key) for key in attempt.spec.boundaries])
+    return HashPartitioner()
+
+
+def _count_input(attempt: Attempt, reader: RecordReader, read_bytes: int, records: int) -> None:
+    attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(records)
+    attempt.counters.increment(INPUT_GROUP, "BYTES_READ", read_bytes)
+    attempt.moved(reader.progress())
+
+
+def _pairs(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
+    """Everything the job's map yields, then what its cleanup yields."""
+    return chain.from_iterable(_streams(attempt, job, reader))
+
+
+def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
+    context = job.task
+    for batch in reader.batches():
+        _count_input(attempt, reader, batch.input_bytes, len(batch))
+        if context.input_path != reader.current.path:
+            current = reader.current
+            context.input_path, context.input_start, context.input_length = (
+                current.path,
+                current.start,
+                current.length,
+            )
+        if job.overrides_map:
+            yield chain.from_iterable(map(job.map, batch.keys(), batch.values()))
+        else:
+            yield iter(batch)
+        attempt.status = context.status
+    last = job.cleanup()
+    if last is not None:
+        yield last

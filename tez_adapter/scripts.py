@@ -1,0 +1,82 @@
+"""A job's Python script: found, imported and checked where it is submitted and where it runs."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tez_adapter.staging import SubmitError, alias_of
+from yaqd.config import Configuration
+from yaqd.mapreduce import Job, load_job, parse_params
+from yaqd.mapreduce.loading import split_script
+from yaqd.mapreduce.serde import encode_key
+from yaqd.storage import InputSplit, open_reader
+
+SAMPLE_KEY = "mapreduce.totalorderpartitioner.sample-records"
+#: splits that a sample is taken from
+_SAMPLE_SPLITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScript:
+    job_class: type[Job]
+    #: local path
+    path: str
+    #: as containers see it
+    script_name: str
+    params: dict[str, Any]
+
+
+def check_script(
+    conf: Configuration, script: str, class_name: str | None, py_files: Sequence[str] = ()
+) -> CheckedScript:
+    """Import the script as the tasks will. Raises JobError, SubmitError."""
+    path, named = split_script(script)
+    for text in py_files:
+        add_import_path(Path(alias_of(text)[0]))
+    job_class = load_job(path, class_name or named)
+    name = Path(path).name
+    if name in ("job.json", "job.splits.json"):
+        raise SubmitError(f"a script cannot be named {name}")
+    return CheckedScript(job_class, path, name, parse_params(job_class, texts(conf)))
+
+
+def texts(conf: Configuration) -> Mapping[str, str]:
+    """Every changed key with its value: where a job's options come from."""
+    values = {key: conf.get(key) for key in conf.changed_keys()}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def add_import_path(path: Path) -> None:
+    """A .py file makes its folder importable, an archive (or unpacked folder) itself."""
+    entry = str((path.parent if path.suffix == ".py" else path).resolve())
+    if entry not in sys.path:
+        sys.path.insert(0, entry)
+
+
+def sample_boundaries(
+    script: CheckedScript, splits: Sequence[InputSplit], partitions: int, conf: Configuration
+) -> list[bytes]:
+    """Encoded keys that divide the map output's keys into equal parts, from the first records of some splits."""
+    from tez_adapter.data import boundaries_from_sample
+
+    wanted = conf.get_int(SAMPLE_KEY, 20_000, minimum=1)
+    step = max(1, len(splits) // _SAMPLE_SPLITS)
+    chosen = splits[::step][:_SAMPLE_SPLITS]
+    keys: list[bytes] = []
+    for split in chosen:
+        keys += _sample_split(script, split, wanted // len(chosen) + 1, conf)
+    return boundaries_from_sample(keys, partitions)
+
+
+def _sample_split(script: CheckedScript, split: InputSplit, wanted: int, conf: Configuration) -> list[bytes]:
+    job = script.job_class(script.params)
+    job.setup()
+    keys: list[bytes] = []
+    for batch in open_reader(script.job_class.input_format, split, conf).batches():
+        for key, value in batch:
+            keys += [encode_key(k) for k, _ in job.map(key, value)]
+            if len(keys) >= wanted:
+                return keys
+    return keys

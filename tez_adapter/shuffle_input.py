@@ -1,0 +1,88 @@
+"""From the job manager's list of map outputs to a filled `ReduceInput`.
+
+The list is followed while fetching goes on: a map that ran again withdraws its former output. What cannot be fetched is
+reported, so that the job manager can have the map run again.
+"""
+
+import os
+import queue
+
+from tez_adapter.attempt import Attempt
+from tez_adapter.data import ReduceInput
+from tez_adapter.data.fetch import Fetcher, FetchFailure
+from tez_adapter.data.fetchplan import FetchSettings, MapLocation
+from tez_adapter.protocol import TaskUmbilicalProtocol
+from yaqd.ipc import BlockingRpcClient
+from yaqd.proto import job_pb2 as pb
+
+_EVENTS_WAIT_MS = 500
+_FETCH_WAIT_S = 0.2
+
+
+class NoLongerWanted(Exception):
+    """The job manager has given up on this attempt."""
+
+
+def fetch_all(attempt: Attempt, sink: ReduceInput, client: BlockingRpcClient, secret: bytes) -> None:
+    """Return when every map's segment is here. Raises FetchFailed, NoLongerWanted."""
+    refs: dict[str, pb.AttemptRef] = {}
+    failures: queue.SimpleQueue[FetchFailure] = queue.SimpleQueue()
+    fetcher = Fetcher(
+        sink,
+        job_id=attempt.spec.job_id,
+        partition=attempt.index,
+        maps=attempt.description.inputs,
+        secret=secret,
+        on_failure=failures.put,
+        local_dirs=[p for p in os.environ.get("LOCAL_DIRS", "").split(",") if p],
+        settings=FetchSettings(
+            parallel_copies=attempt.conf.get_int("mapreduce.reduce.shuffle.parallelcopies", 2, minimum=1)
+        ),
+        counters=attempt.tallies,
+    )
+    seen = 0
+    try:
+        while not fetcher.wait(0 if len(refs) < attempt.description.inputs else _FETCH_WAIT_S):
+            is_waiting_for_maps = len(refs) < attempt.description.inputs
+            seen += _follow(attempt, fetcher, client, refs, seen, _EVENTS_WAIT_MS if is_waiting_for_maps else 0)
+            _report(attempt, client, failures, refs)
+            attempt.moved(fetcher.progress() / 3)
+    finally:
+        fetcher.close()
+
+
+def _follow(
+    attempt: Attempt,
+    fetcher: Fetcher,
+    client: BlockingRpcClient,
+    refs: dict[str, pb.AttemptRef],
+    seen: int,
+    wait_ms: int,
+) -> int:
+    request = pb.GetMapCompletionEventsRequest(attempt=attempt.ref, wait_ms=wait_ms)
+    setattr(request, "from", seen)
+    response = client.call(TaskUmbilicalProtocol.getMapCompletionEvents, request, idempotent=True)
+    if response.stop:
+        raise NoLongerWanted(attempt.name)
+    for event in response.events:
+        if event.available:
+            refs[event.attempt_id] = event.attempt
+            fetcher.add(MapLocation(event.attempt.index, event.attempt_id, event.host, event.port))
+        else:
+            refs.pop(event.attempt_id, None)
+            fetcher.withdraw(event.attempt_id)
+    return len(response.events)
+
+
+def _report(
+    attempt: Attempt,
+    client: BlockingRpcClient,
+    failures: "queue.SimpleQueue[FetchFailure]",
+    refs: dict[str, pb.AttemptRef],
+) -> None:
+    while not failures.empty():
+        failure = failures.get()
+        ref = refs.get(failure.location.attempt)
+        if ref is not None:
+            request = pb.FetchFailedRequest(attempt=attempt.ref, sources=[ref], reason=failure.reason[:1000])
+            client.call(TaskUmbilicalProtocol.fetchFailed, request, idempotent=True)

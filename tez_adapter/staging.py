@@ -1,0 +1,89 @@
+"""A job's staging folder: what its containers need, uploaded before it is submitted and removed when it ends.
+
+`yarn.app.mapreduce.am.staging-dir`/USER/.staging/JOB on the default file system, as MapReduce does it, readable by its
+owner alone. Nodes refuse a resource whose modification time differs from what the launch context says, so the
+times are read back from the file system after the upload.
+"""
+
+from pathlib import Path
+
+from tez_adapter.jobspec import JobResource
+from yaqd.config import Configuration
+from yaqd.model import LocalResourceType
+from yaqd.storage import FileSystem, StorageError, get_filesystem, qualify
+
+STAGING_KEY = "yarn.app.mapreduce.am.staging-dir"
+_CHUNK_BYTES = 1 << 20
+
+
+class SubmitError(Exception):
+    """What is wrong with a submission, in one line."""
+
+
+def alias_of(text: str) -> tuple[str, str]:
+    """`path#name` as path and the name that containers see; without `#`, the path's last part."""
+    path, mark, name = text.partition("#")
+    if not mark:
+        name = path.rstrip("/").rpartition("/")[2]
+    if not name or name in (".", "..") or name.startswith("/") or ".." in name.split("/"):
+        raise SubmitError(f"{text}: a container cannot have a file named {name!r}; write PATH#NAME")
+    return path, name
+
+
+class Staging:
+    def __init__(self, conf: Configuration, user: str, job_id: str) -> None:
+        self._conf = conf
+        root = qualify(conf.require(STAGING_KEY), conf)
+        #: full URI
+        self.path = f"{root}/{user}/.staging/{job_id}"
+        self._files: FileSystem = get_filesystem(self.path, conf)
+
+    def create(self) -> None:
+        try:
+            self._files.mkdirs(self.path, 0o700)
+        except StorageError as error:
+            raise SubmitError(f"cannot make the staging folder ({STAGING_KEY}): {error}") from None
+
+    def write(self, name: str, data: bytes) -> JobResource:
+        path = f"{self.path}/{name}"
+        writer = self._files.create(path, overwrite=True)
+        try:
+            writer.write(data)
+        except BaseException:
+            writer.abort()
+            raise
+        writer.close()
+        return self._resource(name, path, LocalResourceType.FILE)
+
+    def add(self, text: str, kind: LocalResourceType = LocalResourceType.FILE) -> JobResource:
+        """Upload a local file (or take one that lies on a file system already: any URI with a scheme)."""
+        path, name = alias_of(text)
+        if "://" in path and not path.startswith("file://"):
+            return self._resource(name, path, kind, get_filesystem(path, self._conf))
+        local = Path(path.removeprefix("file://"))
+        if not local.is_file():
+            raise SubmitError(f"no file {path}: it was to be sent along with the job")
+        target = f"{self.path}/{'archives' if kind is LocalResourceType.ARCHIVE else 'files'}/{local.name}"
+        if "/" in name or self._files.exists(target):
+            target = f"{self.path}/{'/'.join(('named', name))}/{local.name}"
+        self._upload(local, target)
+        return self._resource(name, target, kind)
+
+    def _upload(self, local: Path, target: str) -> None:
+        self._files.mkdirs(target.rpartition("/")[0], 0o700)
+        writer = self._files.create(target, overwrite=True)
+        try:
+            with local.open("rb") as source:
+                while piece := source.read(_CHUNK_BYTES):
+                    writer.write(piece)
+        except BaseException:
+            writer.abort()
+            raise
+        writer.close()
+
+    def _resource(self, name: str, path: str, kind: LocalResourceType, files: FileSystem | None = None) -> JobResource:
+        status = (files or self._files).status(path)
+        return JobResource(name, status.path, status.length, status.mtime_ms, int(kind))
+
+    def remove(self) -> None:
+        self._files.delete(self.path, recursive=True)

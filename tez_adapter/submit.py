@@ -1,0 +1,265 @@
+"""Submitting a job: check everything that can be checked here, upload, hand it to the ResourceManager.
+
+What is wrong with a submission is said before anything starts, in one line (`SubmitError`, or the JobError,
+StorageError, ConfigError of whoever noticed).
+"""
+
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tez_adapter.follow import SubmittedJob
+from tez_adapter.jobspec import (
+    JOB_FILE,
+    SPLITS_FILE,
+    JobKind,
+    JobResource,
+    JobSpec,
+    Streaming,
+    dump_splits,
+    job_id_of,
+)
+from tez_adapter.launch import python_context, python_environment
+from tez_adapter.rm_client import RmClient
+from tez_adapter.staging import Staging, SubmitError, alias_of
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId, LocalResourceType, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as pb
+from yaqd.security import Credentials, JobTokenSecrets
+from yaqd.storage import get_filesystem, qualify
+
+APPMASTER_ENTRY = "tez_adapter.appmaster:main"
+REDUCES_MAX_KEY = "yaq.job.reduces-max"
+TASKS_MAX_KEY = "yaq.job.tasks-max"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """Files that travel with a job, as the command line names them (`PATH` or `PATH#NAME`)."""
+
+    files: Sequence[str] = ()
+    #: .py, .zip, .egg: also put onto the import path
+    py_files: Sequence[str] = ()
+    archives: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What all kinds of job have in common."""
+
+    conf: Configuration
+    name: str
+    queue: str = "default"
+    attachments: Attachments = field(default_factory=Attachments)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    application_type: str = "YAQ"
+    tags: Sequence[str] = ()
+
+
+def submit_command(
+    conf: Configuration,
+    command: Sequence[str],
+    *,
+    tasks: int = 1,
+    memory_mb: int | None = None,
+    vcores: int | None = None,
+    attachments: Attachments = Attachments(),
+    environment: Mapping[str, str] | None = None,
+    queue: str = "default",
+    name: str | None = None,
+) -> SubmittedJob:
+    """Run a command in `tasks` containers."""
+    if not command:
+        raise SubmitError("no command: write it after --, as in: yaq run -- date")
+    _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
+    settings = {"yaq.job.command.memory-mb": memory_mb, "yaq.job.command.vcores": vcores}
+    conf = conf.with_overrides({key: str(value) for key, value in settings.items() if value is not None})
+    request = Request(conf, name or command[0].rpartition("/")[2], queue, attachments, environment or {})
+    return _submit(request, JobKind.COMMAND, {"command": f"exec {shlex.join(command)}", "tasks": tasks}, [], ())
+
+
+def submit_mapreduce(
+    conf: Configuration,
+    script: str,
+    *,
+    inputs: Sequence[str],
+    output: str,
+    class_name: str | None = None,
+    reduces: int | None = None,
+    attachments: Attachments = Attachments(),
+    queue: str = "default",
+    name: str | None = None,
+) -> SubmittedJob:
+    """Run the job class of a Python script."""
+    from tez_adapter.scripts import check_script, sample_boundaries
+
+    checked = check_script(conf, script, class_name, attachments.py_files)
+    job = checked.job_class
+    count = job.reduces if reduces is None else reduces
+    _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
+    target = check_output(conf, output)
+    splits = _splits(conf, inputs, job.input_format)
+    boundaries: list[bytes] = []
+    if job.partitioner == "range" and count > 1:
+        boundaries = sample_boundaries(checked, splits, count, conf)
+    fields: dict[str, Any] = {
+        "script": checked.script_name,
+        "class_name": job.__name__,
+        "output": target,
+        "reduces": count,
+        "input_format": job.input_format,
+        "output_format": job.output_format,
+        "boundaries": tuple(key.hex() for key in boundaries),
+    }
+    request = Request(conf, name or job.name or job.__name__, queue, attachments, application_type="MAPREDUCE")
+    return _submit(request, JobKind.MAPREDUCE, fields, [s.to_json() for s in splits], (checked.path,))
+
+
+def submit_streaming(
+    conf: Configuration,
+    *,
+    inputs: Sequence[str],
+    output: str,
+    mapper: str,
+    reducer: str = "",
+    combiner: str = "",
+    reduces: int | None = None,
+    attachments: Attachments = Attachments(),
+    environment: Mapping[str, str] | None = None,
+    queue: str = "default",
+    name: str | None = None,
+) -> SubmittedJob:
+    """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output."""
+    if not mapper:
+        raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
+    count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces
+    if reducer == "NONE":
+        count, reducer = 0, ""
+    _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
+    target = check_output(conf, output)
+    splits = _splits(conf, inputs, "bytes")
+    fields = {
+        "output": target,
+        "reduces": count,
+        "input_format": "bytes",
+        "streaming": Streaming(mapper, reducer, combiner),
+    }
+    request = Request(conf, name or "streamjob", queue, attachments, environment or {}, application_type="MAPREDUCE")
+    return _submit(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], ())
+
+
+def check_output(conf: Configuration, output: str) -> str:
+    """The qualified output folder, which must not exist."""
+    target = qualify(output, conf)
+    if get_filesystem(target, conf).exists(target):
+        raise SubmitError(f"output folder {target} exists already: remove it or name another")
+    return target
+
+
+def _splits(conf: Configuration, inputs: Sequence[str], input_format: str) -> list[Any]:
+    from yaqd.mapreduce.formats import InputFormat
+    from yaqd.storage import compute_splits
+
+    splits = compute_splits(inputs, InputFormat.parse(input_format), conf)
+    _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
+    return splits
+
+
+def _check_count(conf: Configuration, key: str, count: int, what: str, minimum: int = 0) -> None:
+    """Every task costs memory in the job manager, every reduce also in every map."""
+    maximum = conf.get_int(key, minimum=1)
+    if count < minimum:
+        raise SubmitError(f"{count} {what}: ask for {minimum} or more")
+    if count > maximum:
+        raise SubmitError(f"{count} {what} are more than {maximum}: ask for fewer, or raise {key} with -D")
+
+
+def _submit(
+    request: Request, kind: JobKind, fields: dict[str, Any], splits: list[dict[str, Any]], scripts: Sequence[str]
+) -> SubmittedJob:
+    conf = request.conf
+    rm = RmClient(conf)
+    try:
+        application_id, largest = rm.new_application()
+        job_id = job_id_of(application_id)
+        staging = Staging(conf, rm.user, job_id)
+        staging.create()
+        try:
+            spec = JobSpec(
+                job_id=job_id,
+                name=request.name,
+                user=rm.user,
+                kind=kind,
+                conf=_conf_values(conf),
+                staging=staging.path,
+                resources=_upload(staging, request.attachments, scripts),
+                py_files=tuple(alias_of(p)[1] for p in request.attachments.py_files),
+                environment=request.environment,
+                **fields,
+            )
+            context = _context(request, spec, splits, staging, application_id, largest)
+            rm.submit(context)
+        except BaseException:
+            staging.remove()
+            raise
+        return SubmittedJob(conf, application_id, rm)
+    except BaseException:
+        rm.close()
+        raise
+
+
+def _conf_values(conf: Configuration) -> dict[str, str]:
+    """What differs from the shipped defaults, variables replaced."""
+    values = {key: conf.get(key) for key in conf.changed_keys()}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _upload(staging: Staging, attachments: Attachments, scripts: Sequence[str]) -> tuple[JobResource, ...]:
+    resources = [staging.add(text) for text in (*scripts, *attachments.files, *attachments.py_files)]
+    resources += [staging.add(text, LocalResourceType.ARCHIVE) for text in attachments.archives]
+    names = [r.name for r in resources]
+    for name in names:
+        if names.count(name) > 1 or name in (JOB_FILE, SPLITS_FILE):
+            raise SubmitError(f"two files would be {name} in the container: name one of them with PATH#NAME")
+    return tuple(resources)
+
+
+def _context(
+    request: Request,
+    spec: JobSpec,
+    splits: list[dict[str, Any]],
+    staging: Staging,
+    application_id: ApplicationId,
+    largest: Resource,
+) -> pb.ApplicationSubmissionContext:
+    conf = request.conf
+    written = [staging.write(SPLITS_FILE, dump_splits(splits))] if spec.kind is not JobKind.COMMAND else []
+    # the file lists what tasks get, itself excepted: its size and time are known only now, and go as arguments
+    own = staging.write(JOB_FILE, spec.dump())
+    environment = python_environment(conf.get("yaq.job.python")) | dict(request.environment)
+    arguments = ("--job-file", own.uri, str(own.bytes), str(own.timestamp_ms))
+    launch = python_context(APPMASTER_ENTRY, arguments, [own, *written], environment)
+    token = JobTokenSecrets(secrets.token_bytes).mint(spec.job_id)
+    launch.tokens = Credentials({spec.job_id: token}).write()
+    memory_mb = conf.get_int("yarn.app.mapreduce.am.resource.mb", minimum=1)
+    if memory_mb > largest.memory_mb:
+        raise SubmitError(
+            f"the job manager's {memory_mb} MB (yarn.app.mapreduce.am.resource.mb) are more than the "
+            f"{largest.memory_mb} MB that a container can have here"
+        )
+    context = pb.ApplicationSubmissionContext(
+        application_id=convert.application_id_pb(application_id),
+        application_name=request.name,
+        queue=request.queue,
+        am_container_spec=launch,
+        maxAppAttempts=conf.get_int("mapreduce.am.max-attempts", 2, minimum=1),
+        applicationType=request.application_type,
+        applicationTags=request.tags,
+        resource=convert.resource_pb(
+            Resource(memory_mb, conf.get_int("yarn.app.mapreduce.am.resource.cpu-vcores", 1, minimum=1))
+        ),
+    )
+    return context

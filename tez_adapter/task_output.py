@@ -1,0 +1,27 @@
+"""A task's own output file: written under `_temporary`, renamed into place when the job manager allows it."""
+
+from tez_adapter.attempt import Attempt
+from tez_adapter.output import committer
+from yaqd.mapreduce.counters import OUTPUT_GROUP
+from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name
+
+
+class PartFile:
+    """part-m-NNNNN or part-r-NNNNN of one attempt."""
+
+    def __init__(self, attempt: Attempt, letter: str) -> None:
+        self._attempt = attempt
+        self._committer = committer(attempt.spec, attempt.conf)
+        name = part_name(letter, attempt.index, output_suffix(attempt.conf))
+        path = self._committer.task_path(attempt.name, name)
+        files = get_filesystem(path, attempt.conf)
+        files.mkdirs(self._committer.task_folder(attempt.name))
+        #: close or abort it before the commit
+        self.writer = open_writer(files, path, attempt.spec.output_format, attempt.conf)
+
+    def commit(self) -> None:
+        self._committer.commit_task(self._attempt.name)
+        self._attempt.counters.increment(OUTPUT_GROUP, "BYTES_WRITTEN", self.writer.bytes_written)
+
+    def abort(self) -> None:
+        self._committer.abort_task(self._attempt.name)
