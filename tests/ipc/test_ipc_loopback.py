@@ -376,7 +376,7 @@ def opening() -> bytes:
 async def test_peers_that_hold_a_connection_without_using_it_lose_it(
     start: Starter, sent: bytes, answered: bool
 ) -> None:
-    server = await start(limits=ServerLimits(handshake_timeout_s=0.1, progress_timeout_s=0.1))
+    server = await start(limits=ServerLimits(handshake_timeout_s=0.3, progress_timeout_s=0.3))
     reader, writer = await asyncio.open_connection(*server.address)
     writer.write(sent)
     assert bool(await read_to_end(reader)) == answered

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random as random_module
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
@@ -20,6 +21,18 @@ Resp = TypeVar("Resp", bound=Message)
 
 _READ_BYTES: Final = 64 << 10
 _UNSENT_BYTES_MAX: Final = 1 << 20
+
+
+_thread = threading.local()
+
+
+def _read_buffer() -> memoryview:
+    """Return the read buffer that all connections of this thread's event loop share: what a read brings is decoded
+    before the next one."""
+    buffer: memoryview | None = getattr(_thread, "read_buffer", None)
+    if buffer is None:
+        buffer = _thread.read_buffer = memoryview(bytearray(_READ_BYTES))
+    return buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +195,7 @@ class _ClientProtocol(asyncio.BufferedProtocol):
         self._limits = limits
         self._peer = peer
         self._transport: asyncio.Transport | None = None
-        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._buffer = _read_buffer()
         #: call id -> (future, response class, deadline, method name)
         self._pending: dict[int, tuple[asyncio.Future[Message], type[Message], float, str]] = {}
         self._output: list[bytes] = []
