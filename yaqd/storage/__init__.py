@@ -1,8 +1,11 @@
-"""File systems, compression, and the input and output of jobs."""
+"""File systems, compression, and the input and output of jobs.
 
-from yaqd.storage.batches import RecordBatch
+Readers work with NumPy and are imported when first asked for, so that a daemon that only copies files does without it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from yaqd.storage.codecs import Codec, get_codec
-from yaqd.storage.columns import ColumnBatch
 from yaqd.storage.committer import OutputCommitter, check_output_absent, part_name
 from yaqd.storage.errors import (
     CorruptFile,
@@ -17,9 +20,13 @@ from yaqd.storage.errors import (
 from yaqd.storage.filesystem import BlockLocation, ByteReader, ByteWriter, FileStatus, FileSystem, get_filesystem
 from yaqd.storage.inputs import glob, list_inputs
 from yaqd.storage.paths import Location, locate, qualify
-from yaqd.storage.readers import RecordReader, open_reader
 from yaqd.storage.splits import FileRange, InputSplit, compute_splits
 from yaqd.storage.writers import RecordWriter, open_writer, output_suffix
+
+if TYPE_CHECKING:
+    from yaqd.storage.batches import RecordBatch
+    from yaqd.storage.columns import ColumnBatch
+    from yaqd.storage.readers import RecordReader, open_reader
 
 __all__ = [
     "BlockLocation",
@@ -57,3 +64,18 @@ __all__ = [
     "part_name",
     "qualify",
 ]
+
+_LAZY = {
+    "ColumnBatch": "yaqd.storage.columns",
+    "RecordBatch": "yaqd.storage.batches",
+    "RecordReader": "yaqd.storage.readers",
+    "open_reader": "yaqd.storage.readers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)

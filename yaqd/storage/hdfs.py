@@ -1,0 +1,275 @@
+"""HDFS through hdfs-native, a client in Rust that needs no JVM.
+
+What was learned of it: reading is fast only as a stream, which must not be asked for bytes beyond the end of the file
+(it panics); it wants `bytes`, not memoryviews; a client used after `fork` hangs, so clients are kept by process id
+(`get_filesystem`); errors of the NameNode come as RuntimeError with the Java class in the text. Block locations, which
+it does not give, come through our own RPC client.
+
+Like local ones, files are written under a hidden name and renamed when closed.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from yaqd.config import Configuration
+from yaqd.storage.errors import (
+    NotAFile,
+    PathDenied,
+    PathExists,
+    PathNotFound,
+    StorageError,
+    StorageFull,
+    StorageUnavailable,
+)
+from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
+from yaqd.storage.hdfs_blocks import BlockLocator
+from yaqd.storage.paths import hadoop_user, join, locate, name_of, parent_of
+from yaqd.storage.streams import ChunkReader
+
+_RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
+_BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
+    "AccessControlException": PathDenied,
+    "ParentNotDirectoryException": NotAFile,
+    "PathIsNotDirectoryException": NotAFile,
+    "FileNotFoundException": PathNotFound,
+    "FileAlreadyExistsException": PathExists,
+    "NSQuotaExceededException": StorageFull,
+    "DSQuotaExceededException": StorageFull,
+    "QuotaExceededException": StorageFull,
+    "SafeModeException": StorageUnavailable,
+    "StandbyException": StorageUnavailable,
+    "RetriableException": StorageUnavailable,
+}
+
+
+def _first_line(text: str) -> str:
+    """What Java says, without its stack trace."""
+    line = re.split(r"\\n|\n", text, maxsplit=1)[0].replace('\\"', '"').replace("\\'", "'")
+    return line[:500]
+
+
+def translate(error: BaseException, path: str) -> StorageError:
+    """The StorageError that stands for an error of the library."""
+    text = str(error)
+    if isinstance(error, FileNotFoundError):
+        if "is not a file" in text:
+            return NotAFile(f"{path} is a folder, not a file", path=path)
+        return PathNotFound(f"{path} does not exist", path=path)
+    if isinstance(error, FileExistsError):
+        if "already exists as a directory" in text:
+            return NotAFile(f"{path} is a folder, not a file", path=path)
+        return PathExists(f"{path} exists already", path=path)
+    match = _RPC_ERROR.search(text)
+    if match is not None:
+        kind = _BY_JAVA_CLASS.get(match["java"].rpartition(".")[2], StorageError)
+        return kind(f"{path}: {_first_line(match['text'])}", path=path)
+    if isinstance(error, OSError):
+        return StorageUnavailable(f"{path}: HDFS does not answer: {_first_line(text)}", path=path)
+    return StorageError(f"{path}: {_first_line(text)}", path=path)
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        raise translate(error, path) from None
+
+
+class HdfsFileSystem:
+    scheme = "hdfs"
+
+    def __init__(self, authority: str, conf: Configuration, user: str) -> None:
+        self.uri = f"hdfs://{authority}"
+        self._conf = conf
+        self._client, self._options = _connect(authority, conf, user)
+        self._blocks = BlockLocator(authority, conf, user)
+        self._write_settings: dict[str, Any] = {
+            "block_size": conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1),
+            "replication": conf.get_int("dfs.replication", 3, minimum=1),
+        }
+
+    def open(self, path: str) -> ChunkReader:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            self._client.read(path)  # a missing file is an error now, not at the first read
+        return ChunkReader(self.open_range(path, 0))
+
+    def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            file = self._client.read(path)
+            available = max(0, len(file) - start)
+            wanted = available if length is None else min(length, available)
+            if wanted == 0:
+                return
+            # packets of 64 KB come one by one; larger pieces cost less per byte above
+            parts: list[bytes] = []
+            size = 0
+            for packet in file.read_range_stream(start, wanted):
+                parts.append(packet)
+                size += len(packet)
+                if size >= CHUNK_BYTES - (64 << 10):
+                    yield b"".join(parts)
+                    parts, size = [], 0
+            if parts:
+                yield b"".join(parts)
+
+    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
+        path = self._path(path)
+        try:
+            found = self.status(path)
+        except PathNotFound:
+            pass
+        else:
+            if found.is_dir:
+                raise NotAFile(f"{found.path} is a folder, not a file", path=path)
+            if not overwrite:
+                raise PathExists(f"{found.path} exists already", path=path)
+        hidden = join(parent_of(path), f".{name_of(path)[:40]}.{uuid.uuid4().hex}.tmp")
+        with _translated(self.uri + path):
+            options = self._options(create_parent=True, overwrite=False, **self._write_settings)
+            return HdfsWriter(self, self._client.create(hidden, options), hidden, path, overwrite)
+
+    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            self._client.mkdirs(path, mode, True)
+
+    def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
+        src, dst = self._path(src), self._path(dst)
+        try:
+            self._client.rename(src, dst, overwrite)
+        except FileNotFoundError as error:
+            about = parent_of(dst) if "destination parent" in str(error) else src
+            raise PathNotFound(f"{self.uri}{about} does not exist", path=about) from None
+        except (OSError, RuntimeError) as error:
+            raise translate(error, self.uri + dst) from None
+
+    def delete(self, path: str, recursive: bool = False) -> bool:
+        path = self._path(path)
+        if path == "/":
+            raise StorageError("the root folder is not deleted", path=path)
+        with _translated(self.uri + path):
+            return bool(self._client.delete(path, recursive))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.status(path)
+        except PathNotFound:
+            return False
+        return True
+
+    def status(self, path: str) -> FileStatus:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            return self._status(self._client.get_file_info(path), path)
+
+    def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
+        return self._blocks.find(self._path(path), start, length)
+
+    def list(self, path: str) -> list[FileStatus]:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            found = [self._status(status, status.path) for status in self._client.list_status(path, False)]
+        return sorted(found, key=lambda status: status.path)
+
+    def _path(self, path: str) -> str:
+        if path.startswith("/"):
+            return path.rstrip("/") or "/"
+        location = locate(path, self._conf)
+        if location.root != self.uri:
+            raise StorageError(f"{path} is not on {self.uri}", path=path)
+        return location.path
+
+    def _status(self, found: Any, path: str) -> FileStatus:
+        return FileStatus(
+            path=self.uri + path,
+            length=0 if found.isdir else found.length,
+            is_dir=found.isdir,
+            mtime_ms=found.modification_time,
+            block_size=found.blocksize or 0,
+            owner=found.owner,
+            group=found.group,
+            mode=found.permission,
+        )
+
+
+class HdfsWriter:
+    """Writes to a hidden name in the same folder; `close` gives the file its own."""
+
+    def __init__(self, filesystem: HdfsFileSystem, file: Any, hidden: str, path: str, overwrite: bool) -> None:
+        self._fs = filesystem
+        self._file = file
+        self._hidden = hidden
+        self._path = path
+        self._overwrite = overwrite
+        self._is_open = True
+
+    def write(self, data: bytes | bytearray, /) -> None:
+        with _translated(self._fs.uri + self._path):
+            self._file.write(data)
+
+    def close(self) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            with _translated(self._fs.uri + self._path):
+                self._file.close()
+            self._fs.rename(self._hidden, self._path, overwrite=self._overwrite)
+        except StorageError:
+            with contextlib.suppress(StorageError):
+                self._fs.delete(self._hidden)
+            raise
+
+    def abort(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            with contextlib.suppress(OSError, RuntimeError):
+                self._file.close()
+            with contextlib.suppress(StorageError):
+                self._fs.delete(self._hidden)
+
+
+def _connect(authority: str, conf: Configuration, user: str) -> tuple[Any, Any]:
+    """A client, and the class of its write options. StorageUnavailable where nobody listens at the address."""
+    try:
+        from hdfs_native import Client, WriteOptions
+    except ImportError as error:
+        raise StorageUnavailable(f"hdfs-native does not load ({error}): pip install hdfs-native") from None
+    if user != hadoop_user():
+        # the library asks the environment, for the whole process
+        os.environ["HADOOP_USER_NAME"] = user
+    settings = {key: value for key, value in conf.items() if key.startswith(("dfs.", "fs.", "hadoop."))}
+    _check_listens(authority, conf)
+    try:
+        return Client(f"hdfs://{authority}", settings), WriteOptions
+    except (OSError, RuntimeError, ValueError) as error:
+        raise StorageUnavailable(f"hdfs://{authority} is no address of a NameNode: {_first_line(str(error))}") from None
+
+
+def _check_listens(authority: str, conf: Configuration) -> None:
+    """One connection attempt with a deadline of ours: the library's own retries last for minutes.
+
+    A name service (no port) is left to the library, which knows its NameNodes.
+    """
+    host, colon, port = authority.rpartition(":")
+    if not colon:
+        host, port = authority, ""
+    if not port and conf.get(f"dfs.ha.namenodes.{authority}"):
+        return
+    if not (port or "8020").isdigit():
+        raise StorageUnavailable(f"hdfs://{authority} is no address of a NameNode: use hdfs://HOST:PORT")
+    timeout_s = conf.get_duration_ms("ipc.client.connect.timeout", 20_000, minimum=1) / 1000
+    try:
+        socket.create_connection((host, int(port or 8020)), timeout_s).close()
+    except OSError as error:
+        raise StorageUnavailable(
+            f"no NameNode answers at hdfs://{authority} ({error.strerror or error}): start it, or check fs.defaultFS"
+        ) from None

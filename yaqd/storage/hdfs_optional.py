@@ -1,0 +1,216 @@
+"""HDFS through libraries that need more than Python: pyarrow with a JVM and libhdfs, and hdfs3 with libhdfs3.
+
+`yaq.storage.hdfs.implementation` chooses one of them; where it cannot load, one line says why and what to use instead.
+"""
+
+import contextlib
+import importlib
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from yaqd.config import Configuration
+from yaqd.storage.errors import NotAFile, PathExists, PathNotFound, StorageError, StorageUnavailable
+from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
+from yaqd.storage.hdfs_blocks import BlockLocator, namenode_addresses
+from yaqd.storage.paths import join, locate, name_of, parent_of
+from yaqd.storage.streams import ChunkReader
+
+_REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
+
+
+def open_pyarrow(authority: str, conf: Configuration, user: str) -> FileSystem:
+    """pyarrow's HadoopFileSystem."""
+    try:
+        from pyarrow import fs
+
+        host, port = namenode_addresses(authority, conf)[0]
+        client = fs.HadoopFileSystem(host, port, user=user)
+    except (ImportError, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise StorageUnavailable(
+            f"pyarrow cannot reach HDFS ({reason}): it needs JAVA_HOME, libhdfs (ARROW_LIBHDFS_DIR) and Hadoop's jars "
+            f"in CLASSPATH; set them, {_REMEDY}"
+        ) from None
+    return ArrowFileSystem(client, authority, conf, user)
+
+
+def open_hdfs3(authority: str, conf: Configuration, user: str) -> FileSystem:
+    """hdfs3: its last release imports on no Python that runs this program; the message says what to do."""
+    try:
+        importlib.import_module("hdfs3")
+        reason = "its last release was made for other Python versions"
+    except (ImportError, AttributeError, OSError) as error:
+        reason = str(error).splitlines()[0][:200]
+    raise StorageUnavailable(
+        f"hdfs3 cannot serve hdfs://{authority} ({reason}): it needs Python before 3.10 and libhdfs3: "
+        f"set JAVA_HOME and use pyarrow, {_REMEDY}"
+    )
+
+
+class ArrowFileSystem:
+    """A pyarrow file system behind our face."""
+
+    scheme = "hdfs"
+
+    def __init__(self, client: Any, authority: str, conf: Configuration, user: str) -> None:
+        self.uri = f"hdfs://{authority}"
+        self._client = client
+        self._conf = conf
+        self._blocks = BlockLocator(authority, conf, user)
+        self._block_bytes = conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1)
+
+    def open(self, path: str) -> ChunkReader:
+        self._file_info(path)
+        return ChunkReader(self.open_range(path, 0))
+
+    def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
+        path = self._path(path)
+        with _translated(self.uri + path), self._client.open_input_file(path) as file:
+            remaining = max(0, file.size() - start)
+            if length is not None:
+                remaining = min(remaining, length)
+            file.seek(start)
+            while remaining > 0:
+                chunk = file.read(min(CHUNK_BYTES, remaining))
+                if not chunk:
+                    return
+                remaining -= len(chunk)
+                yield chunk
+
+    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
+        path = self._path(path)
+        if self.exists(path):
+            if self.status(path).is_dir:
+                raise NotAFile(f"{self.uri}{path} is a folder, not a file", path=path)
+            if not overwrite:
+                raise PathExists(f"{self.uri}{path} exists already", path=path)
+        hidden = join(parent_of(path), f".{name_of(path)[:40]}.{uuid.uuid4().hex}.tmp")
+        with _translated(self.uri + path):
+            self._client.create_dir(parent_of(path), recursive=True)
+            return ArrowWriter(self, self._client.open_output_stream(hidden), hidden, path, overwrite)
+
+    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+        """The library cannot set the mode: the file system's umask holds."""
+        path = self._path(path)
+        if self.exists(path) and not self.status(path).is_dir:
+            raise PathExists(f"{self.uri}{path} exists already", path=path)
+        with _translated(self.uri + path):
+            self._client.create_dir(path, recursive=True)
+
+    def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
+        src, dst = self._path(src), self._path(dst)
+        if self.exists(dst):
+            if not overwrite:
+                raise PathExists(f"{self.uri}{dst} exists already", path=dst)
+            self.delete(dst)
+        with _translated(self.uri + src):
+            self._client.move(src, dst)
+
+    def delete(self, path: str, recursive: bool = False) -> bool:
+        path = self._path(path)
+        if path == "/":
+            raise StorageError("the root folder is not deleted", path=path)
+        try:
+            is_dir = self.status(path).is_dir
+        except PathNotFound:
+            return False
+        if is_dir and not recursive and self.list(path):
+            raise StorageError(f"{self.uri}{path}: the folder is not empty", path=path)
+        with _translated(self.uri + path):
+            (self._client.delete_dir if is_dir else self._client.delete_file)(path)
+        return True
+
+    def exists(self, path: str) -> bool:
+        try:
+            self._file_info(path)
+        except PathNotFound:
+            return False
+        return True
+
+    def status(self, path: str) -> FileStatus:
+        return self._status(self._file_info(path))
+
+    def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
+        return self._blocks.find(self._path(path), start, length)
+
+    def list(self, path: str) -> list[FileStatus]:
+        from pyarrow import fs
+
+        found = self.status(path)
+        if not found.is_dir:
+            return [found]
+        path = self._path(path)
+        with _translated(self.uri + path):
+            infos = self._client.get_file_info(fs.FileSelector(path))
+        return sorted((self._status(info) for info in infos), key=lambda status: status.path)
+
+    def _path(self, path: str) -> str:
+        if path.startswith("/"):
+            return path.rstrip("/") or "/"
+        location = locate(path, self._conf)
+        if location.root != self.uri:
+            raise StorageError(f"{path} is not on {self.uri}", path=path)
+        return location.path
+
+    def _file_info(self, path: str) -> Any:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            info = self._client.get_file_info(path)
+        if info.type.name == "NotFound":
+            raise PathNotFound(f"{self.uri}{path} does not exist", path=path)
+        return info
+
+    def _status(self, info: Any) -> FileStatus:
+        """Owner, group and mode are not told by this library."""
+        is_dir = info.type.name == "Directory"
+        return FileStatus(
+            path=self.uri + self._path(info.path),
+            length=0 if is_dir else info.size,
+            is_dir=is_dir,
+            mtime_ms=(info.mtime_ns or 0) // 1_000_000,
+            block_size=0 if is_dir else self._block_bytes,
+            owner="",
+            group="",
+            mode=0o755 if is_dir else 0o644,
+        )
+
+
+class ArrowWriter:
+    """Writes to a hidden name in the same folder; `close` gives the file its own."""
+
+    def __init__(self, filesystem: ArrowFileSystem, file: Any, hidden: str, path: str, overwrite: bool) -> None:
+        self._fs = filesystem
+        self._file = file
+        self._hidden = hidden
+        self._path = path
+        self._overwrite = overwrite
+
+    def write(self, data: bytes | bytearray, /) -> None:
+        with _translated(self._fs.uri + self._path):
+            self._file.write(data)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        with _translated(self._fs.uri + self._path):
+            self._file.close()
+        self._fs.rename(self._hidden, self._path, overwrite=self._overwrite)
+
+    def abort(self) -> None:
+        if not self._file.closed:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._fs.delete(self._hidden)
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise PathNotFound(f"{path} does not exist", path=path) from None
+    except FileExistsError:
+        raise PathExists(f"{path} exists already", path=path) from None
+    except OSError as error:
+        raise StorageError(f"{path}: {str(error).splitlines()[0][:500]}", path=path) from None
