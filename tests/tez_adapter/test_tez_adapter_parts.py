@@ -1,0 +1,247 @@
+"""The job manager's smaller parts: what it tells the ResourceManager, what it writes down, what it hands to nodes."""
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from riffle_merger.format.columns import Columns
+from tez_adapter.core.machine import Ask
+from tez_adapter.history import NoHistory, read_history, write_history
+from tez_adapter.jobspec import BadJobSpec, JobKind, JobResource, JobSpec, Streaming, attempt_name
+from tez_adapter.launch import command_context, python_context, url
+from tez_adapter.plan import plan
+from tez_adapter.raw import raw_block
+from tez_adapter.rm_link import AskTable
+from tez_adapter.staging import Staging, SubmitError, alias_of
+from yaqd.config import Configuration
+from yaqd.mapreduce.serde import encode_key
+from yaqd.model import ApplicationId, Resource
+
+SMALL = Resource(1024, 1)
+APP = ApplicationId(1700000000000, 7)
+
+
+def spec(**changes: object) -> JobSpec:
+    fields: dict[str, object] = {
+        "job_id": "job_1700000000000_0007",
+        "name": "count",
+        "user": "alice",
+        "kind": JobKind.MAPREDUCE,
+        "conf": {"a": "b"},
+        "staging": "file:///tmp/x",
+        "script": "count.py",
+        "class_name": "Count",
+        "output": "file:///out",
+        "reduces": 2,
+    }
+    return JobSpec(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def conf(tmp_path: Path, **more: str) -> Configuration:
+    return Configuration.load(environ={}, overrides={"yarn.app.mapreduce.am.staging-dir": str(tmp_path), **more})
+
+
+# ---- asks
+
+
+def ask(name: str, count: int, priority: int = 10) -> Ask:
+    return Ask(priority, name, count, SMALL)
+
+
+def test_only_what_changed_is_sent_and_what_is_gone_is_cancelled() -> None:
+    table = AskTable()
+    assert table.changes([ask("h1", 1), ask("*", 2)]) == [ask("h1", 1), ask("*", 2)]
+    assert table.changes([ask("h1", 1), ask("*", 2)]) == []
+    assert table.changes([ask("*", 1)]) == [ask("h1", 0), ask("*", 1)]
+    assert table.changes([]) == [ask("*", 0)]
+    assert table.changes([]) == []
+
+
+def test_after_an_allocation_the_rows_of_its_priority_are_told_again() -> None:
+    table = AskTable()
+    table.changes([ask("*", 2), ask("*", 5, 20)])
+    # the scheduler lowered `*` to 1; the container was released, and 2 are wanted still
+    table.allocated(10)
+    assert table.changes([ask("*", 2), ask("*", 5, 20)]) == [ask("*", 2)]
+
+
+def test_a_new_resource_manager_is_told_everything() -> None:
+    table = AskTable()
+    table.changes([ask("*", 2)])
+    table.forget()
+    assert table.changes([ask("*", 2)]) == [ask("*", 2)]
+
+
+# ---- the job's file
+
+
+@pytest.mark.parametrize(
+    "original",
+    [
+        spec(),
+        spec(kind=JobKind.STREAMING, streaming=Streaming("cat", "wc"), environment={"X": "ü"}),
+        spec(resources=(JobResource("a", "file:///a", 3, 5),), py_files=("lib.zip",), boundaries=("00ff",)),
+        spec(kind=JobKind.COMMAND, command="exec true", tasks=3),
+    ],
+)
+def test_a_job_survives_its_file(original: JobSpec) -> None:
+    assert JobSpec.parse(original.dump()) == original
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"{}", b"\xff", b'{"version": 99}', json.dumps({"version": 1, "kind": "x"}).encode()],
+)
+def test_a_damaged_job_file_is_refused(data: bytes) -> None:
+    with pytest.raises(BadJobSpec):
+        JobSpec.parse(data)
+
+
+def test_a_job_file_with_unknown_fields_is_refused() -> None:
+    fields = json.loads(spec().dump())
+    with pytest.raises(BadJobSpec, match="damaged"):
+        JobSpec.parse(json.dumps({**fields, "more": 1}).encode())
+
+
+def test_ids_have_hadoops_form() -> None:
+    assert spec().application_id == APP
+    assert attempt_name("job_1700000000000_0007", "m", 3, 1) == "attempt_1700000000000_0007_m_000003_1"
+
+
+# ---- the plan
+
+
+def test_a_job_without_reduces_has_one_vertex(tmp_path: Path) -> None:
+    splits = [{"hosts": ["h1"]}, {"hosts": []}]
+    dag = plan(spec(reduces=0), conf(tmp_path), splits)
+    assert [(v.name, v.tasks, v.hosts) for v in dag.vertices] == [("map", 2, (("h1",), ()))]
+    assert dag.edges == ()
+
+
+def test_settings_reach_the_plan(tmp_path: Path) -> None:
+    settings = {
+        "mapreduce.map.memory.mb": "2048",
+        "mapreduce.reduce.maxattempts": "2",
+        "mapreduce.task.timeout": "5000",
+        "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
+    }
+    dag = plan(spec(), conf(tmp_path, **settings), [{}])
+    maps, reduces = dag.vertices
+    assert maps.resource.memory_mb == 2048
+    assert (reduces.max_attempts, reduces.timeout_s, dag.edges[0].slow_start) == (2, 5.0, 0.9)
+    assert maps.hosts == ()
+
+
+# ---- launch contexts
+
+
+def run_as_a_node_does(command: str, folder: Path) -> str:
+    """The script's form: the command verbatim inside double quotes, after expansion."""
+    expanded = command.replace("<LOG_DIR>", str(folder)).replace("{{", "$").replace("}}", "")
+    script = folder / "launch.sh"
+    script.write_text(f'#!/bin/bash\nexec /bin/bash -c "{expanded}"\n')
+    subprocess.run(["/bin/bash", str(script)], check=True, timeout=20)
+    return (folder / "stdout").read_text()
+
+
+@given(
+    words=st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n<{}", exclude_categories=("Cs",)), max_size=8),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_a_command_reaches_its_process_word_for_word(
+    words: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    context = command_context(f"exec {shlex.join(['printf', '%s|', *words])}", (), {})
+    assert run_as_a_node_does(context.command[0], tmp_path_factory.mktemp("c")) == "".join(f"{w}|" for w in words)
+
+
+def test_both_ways_to_start_are_told() -> None:
+    resource = JobResource("job.json", "hdfs://nn:8020/staging/job.json", 10, 20)
+    context = python_context("tez_adapter.task:main", ["h:1"], [resource], {"A": "b"})
+    environment = {e.key: e.value for e in context.environment}
+    assert environment == {"A": "b", "YAQ_WARM_ENTRY": "tez_adapter.task:main", "YAQ_WARM_ARGS": "h:1"}
+    assert context.command[0].startswith("PYTHONPATH={{YAQ_PYTHONPATH}} {{YAQ_PYTHON}} -m tez_adapter.task h:1 1>")
+    local = context.localResources[0]
+    assert (local.key, local.value.size, local.value.timestamp) == ("job.json", 10, 20)
+    parts = local.value.resource
+    assert (parts.scheme, parts.host, parts.port, parts.file) == ("hdfs", "nn", 8020, "/staging/job.json")
+
+
+def test_a_local_url_has_no_host_and_port_minus_one() -> None:
+    parts = url("file:///tmp/a b")
+    assert (parts.scheme, parts.HasField("host"), parts.port, parts.file) == ("file", False, -1, "/tmp/a b")
+
+
+# ---- files
+
+
+def test_history_survives_and_its_absence_is_said(tmp_path: Path) -> None:
+    settings = conf(tmp_path)
+    with pytest.raises(NoHistory, match="application_1700000000000_0007"):
+        read_history(settings, APP)
+    lines = [{"type": "job", "name": "n"}, {"type": "attempt", "task": 0}, {"type": "end", "state": "FAILED"}]
+    write_history(settings, APP, lines)
+    write_history(settings, APP, [dict(line) for line in lines])
+    history = read_history(settings, APP)
+    assert (history.job, history.attempts, history.end) == ({"name": "n"}, [{"task": 0}], {"state": "FAILED"})
+
+
+def test_a_damaged_history_is_named(tmp_path: Path) -> None:
+    settings = conf(tmp_path)
+    write_history(settings, APP, [])
+    path = tmp_path / "history/yaq/job_1700000000000_0007.jsonl"
+    path.write_text('{"type": "job"}\nnot json\n')
+    with pytest.raises(NoHistory, match=r"jsonl:2 is not JSON"):
+        read_history(settings, APP)
+
+
+def test_staging_takes_files_under_other_names_and_goes_away(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    staging = Staging(conf(tmp_path / "s"), "alice", "job_1_0001")
+    staging.create()
+    resource = staging.add(f"{tmp_path}/a.txt#b/c.txt")
+    written = Path(resource.uri.removeprefix("file://"))
+    assert (resource.name, resource.bytes, written.read_text()) == ("b/c.txt", 5, "hello")
+    assert resource.timestamp_ms == written.stat().st_mtime_ns // 1_000_000
+    assert (tmp_path / "s/alice/.staging/job_1_0001").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(SubmitError, match="no file"):
+        staging.add(str(tmp_path / "missing"))
+    staging.remove()
+    assert not (tmp_path / "s/alice/.staging/job_1_0001").exists()
+
+
+@pytest.mark.parametrize("text", ["a#", "a#../x", "a#/x", "..", "a/.."])
+def test_names_that_leave_the_working_folder_are_refused(text: str) -> None:
+    with pytest.raises(SubmitError, match="PATH#NAME"):
+        alias_of(text)
+
+
+# ---- raw output
+
+
+@given(st.integers(1, 12), st.integers(1, 20), st.data())
+def test_raw_blocks_are_the_records_bytes(key_width: int, value_width: int, data: st.DataObject) -> None:
+    sized = st.lists(
+        st.tuples(
+            st.binary(min_size=key_width, max_size=key_width), st.binary(min_size=value_width, max_size=value_width)
+        ),
+        min_size=1,
+        max_size=20,
+    )
+    pairs = data.draw(sized)
+    columns = Columns.from_lists([encode_key(k) for k, _ in pairs], [encode_key(v) for _, v in pairs])
+    assert raw_block(columns) == b"".join(k + v for k, v in pairs)
+
+
+def test_raw_blocks_leave_other_records_to_others() -> None:
+    assert raw_block(Columns.from_lists([encode_key("ab")], [encode_key(b"cd")])) is None
+    assert raw_block(Columns.from_lists([encode_key(b"a"), encode_key(b"bb")], [encode_key(b"c")] * 2)) is None
+    assert raw_block(Columns.empty()) is None
