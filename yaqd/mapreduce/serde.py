@@ -287,8 +287,11 @@ def _decode_element(code: bytes, at: int, depth: int) -> tuple[Value, int]:
     if tag in (_STR, _BYTES):
         raw, at = _unescape(code, at)
         return raw if tag == _BYTES else raw.decode("utf-8", "surrogateescape"), at
+    container = _CONTAINERS.get(tag)
+    if container is None:
+        raise ValueError("unknown tag")
     elements, at = _decode_elements(code, at, depth + 1)
-    return _CONTAINERS[tag](elements), at
+    return container(elements), at
 
 
 def _decode_int(code: bytes, tag: int, at: int) -> tuple[int, int]:
