@@ -69,7 +69,7 @@ class _Cursor:
         """Remove and return the pairs up to and with `key`; all of them for None."""
         count = len(self._held)
         if key is not None:
-            count = count_up_to(self._held.keys, self._held.key_offsets, self._words, key, inclusive=True)
+            count = count_up_to(self._held.keys, self._held.key_offsets, self._words, key)
         taken = self._held.slice(0, count)
         self._held = self._held.slice(count, len(self._held))
         self._words = self._words[count:]

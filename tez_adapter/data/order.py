@@ -25,8 +25,9 @@ _ROUNDS_MAX = 4
 #: Fewer keys than this are not worth a dictionary.
 _DICTIONARY_KEYS_MIN = 4096
 _SAMPLE_KEYS_MAX = 4096
-#: The dictionary pays where a sample has at most this share of distinct keys.
-_DISTINCT_SHARE_MAX = 0.75
+#: The dictionary pays where a key is there this often on average; a sample's collisions tell.
+_REPETITIONS_MIN = 2.5
+_COLLISIONS_MIN = 8
 
 
 def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) -> U64:
@@ -122,15 +123,15 @@ def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.ND
     return same
 
 
-def count_up_to(data: U8, offsets: I64, words: U64, key: bytes, *, inclusive: bool) -> int:
-    """How many of these sorted keys are below `key` (or equal, if inclusive)."""
+def count_up_to(data: U8, offsets: I64, words: U64, key: bytes) -> int:
+    """How many of these sorted keys are at most `key`; `words` are their prefixes."""
     word = np.uint64(int.from_bytes(key[:8].ljust(8, b"\0"), "big"))
     low = int(np.searchsorted(words, word, side="left"))
     high = int(np.searchsorted(words, word, side="right"))
     while low < high:  # binary search among the keys with the same first eight bytes
         middle = (low + high) // 2
         candidate = data[offsets[middle] : offsets[middle + 1]].tobytes()
-        if candidate < key or (inclusive and candidate == key):
+        if candidate <= key:
             low = middle + 1
         else:
             high = middle
@@ -143,7 +144,9 @@ def _few_distinct(data: U8, offsets: I64) -> bool:
     starts, stops = offsets[:-1:step].tolist(), offsets[1::step].tolist()
     whole = data.data
     distinct = {bytes(whole[start:stop]) for start, stop in zip(starts, stops, strict=True)}
-    return len(distinct) <= _DISTINCT_SHARE_MAX * len(starts)
+    # s samples of d equally likely keys collide about s * s / 2d times.
+    collisions = len(starts) - len(distinct)
+    return collisions >= _COLLISIONS_MIN and collisions * count >= _REPETITIONS_MIN / 2 * len(starts) ** 2
 
 
 def _direct_order(data: U8, offsets: I64) -> I64:
