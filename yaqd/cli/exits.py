@@ -11,6 +11,19 @@ BAD_INPUT: Final = 2
 UNREACHABLE: Final = 3
 INTERRUPTED: Final = 130
 
+#: Expected errors by module and class, most particular first. They are looked up only in modules that are imported
+#: already: else the error cannot be theirs, and a command that needs no network pays for none.
+_CODES: Final = (
+    ("yaqd.cli.exits", "CommandError", None),
+    ("yaqd.config.errors", "ConfigError", BAD_INPUT),
+    ("yaqd.mapreduce.errors", "JobError", BAD_INPUT),
+    ("yaqd.storage.errors", "StorageUnavailable", UNREACHABLE),
+    ("yaqd.storage.errors", "StorageError", BAD_INPUT),
+    ("tez_adapter.staging", "SubmitError", BAD_INPUT),
+    ("tez_adapter.rm_client", "RmUnavailable", UNREACHABLE),
+    ("tez_adapter.history", "NoHistory", BAD_INPUT),
+    ("yaqd.ipc.errors", "RpcError", UNREACHABLE),
+)
 #: Remote exceptions that mean "you asked for something wrong"; everything else remote is a failure.
 _CALLERS_FAULT: Final = (
     "ApplicationNotFoundException",
@@ -31,42 +44,28 @@ class CommandError(Exception):
 
 
 def explain(error: Exception) -> tuple[str, int] | None:
-    """(one line, exit code) for an expected error; None for a fault of ours, which deserves its traceback."""
-    from yaqd.config import ConfigError
-
-    if isinstance(error, CommandError):
-        return str(error), error.exit_code
-    if isinstance(error, ConfigError):
-        return str(error), BAD_INPUT
-    return _job_error(error) or _rpc_error(error) or _os_error(error)
-
-
-# The classes below are looked up only if their module was imported: else the error cannot be one of theirs, and a
-# command that needs no network pays for none.
+    """(message, exit code) for an expected error; None for a fault of ours, which deserves its traceback."""
+    for module_name, class_name, code in _CODES:
+        module = sys.modules.get(module_name)
+        if module is not None and isinstance(error, getattr(module, class_name)):
+            detail = getattr(error, "detail", "")  # a job script's own traceback
+            message = f"{error}\n{detail}" if detail else str(error)
+            return message, error.exit_code if isinstance(error, CommandError) else code or FAILED
+    return _remote(error) or _system(error)
 
 
-def _job_error(error: Exception) -> tuple[str, int] | None:
-    module = sys.modules.get("yaqd.mapreduce.errors")
-    if module is None or not isinstance(error, module.JobError):
-        return None
-    detail = getattr(error, "detail", "")
-    return (f"{error}\n{detail}" if detail else str(error)), BAD_INPUT
-
-
-def _rpc_error(error: Exception) -> tuple[str, int] | None:
+def _remote(error: Exception) -> tuple[str, int] | None:
     module = sys.modules.get("yaqd.ipc.errors")
-    if module is None:
+    if module is None or not isinstance(error, module.RemoteException):
         return None
-    if isinstance(error, module.RpcError):
-        return f"{error}; is the cluster up, and does HADOOP_CONF_DIR name its configuration?", UNREACHABLE
-    if isinstance(error, module.RemoteException):
-        short = error.class_name.rpartition(".")[2]
-        return error.message or short, BAD_INPUT if short in _CALLERS_FAULT else FAILED
-    return None
+    short = error.class_name.rpartition(".")[2]
+    return error.message or short, BAD_INPUT if short in _CALLERS_FAULT else FAILED
 
 
-def _os_error(error: Exception) -> tuple[str, int] | None:
-    if not isinstance(error, OSError) or isinstance(error, TimeoutError):
+def _system(error: Exception) -> tuple[str, int] | None:
+    if isinstance(error, TimeoutError):
+        return str(error), FAILED
+    if not isinstance(error, OSError):
         return None
     place = f"{error.filename}: " if error.filename else ""
     return f"{place}{error.strerror or error}", BAD_INPUT

@@ -61,3 +61,19 @@ def check_defines(overrides: dict[str, str]) -> None:
         if finding.severity is Severity.ERROR:
             raise CommandError(f"-D {finding.key}={overrides[finding.key or '']}: {finding.message}")
         click.echo(f"yaq: {finding}", err=True)
+
+
+def words(values: tuple[str, ...]) -> list[str]:
+    """The words of options that take comma-separated lists and may be repeated."""
+    return [word for value in values for word in value.split(",") if word]
+
+
+def assignments(option: str, values: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=VALUE` options as a mapping."""
+    parsed = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise CommandError(f"{option} {value}: write it as {option} NAME=VALUE")
+        parsed[name] = text
+    return parsed

@@ -38,7 +38,7 @@ class ClusterShape:
 
 
 def write_conf(directory: Path, shape: ClusterShape, ports: list[int]) -> None:
-    """Writes `directory/conf`. one for each of its servers."""
+    """Writes `directory/conf`. `ports` are for the ResourceManager's servers, one each."""
     files: dict[str, dict[str, str]] = {
         "core-site.xml": _core(directory, shape),
         "yarn-site.xml": _yarn(directory, shape, ports),

@@ -1,0 +1,224 @@
+"""`yaq app`: applications of any kind, ours or stock."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.exits import CommandError
+from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.output import duration, print_fields, print_json, print_table, shortened
+from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.rm_client import ApplicationReport, RmClient
+    from yaqd.model import ApplicationId
+
+_STATES = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED")
+_KILL_TIMEOUT_S = 30.0
+
+
+@click.group(help="List applications, look at one, end it, read its logs.")
+def app() -> None:
+    pass
+
+
+@app.command("list")
+@click.option("--all", "show_all", is_flag=True, help="Also those that have ended.")
+@click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False))
+@click.option("--user", "users", multiple=True, help="Only this user's; may be repeated.")
+@click.option("--queue", "queues", multiple=True, help="Only this queue's; may be repeated.")
+@click.option("--limit", type=int, help="At most so many, the latest.")
+@json_option
+@with_conf
+def list_applications(
+    conf: Configuration,
+    show_all: bool,
+    states: tuple[str, ...],
+    users: tuple[str, ...],
+    queues: tuple[str, ...],
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List applications that wait or run.
+
+    \b
+    Example:
+      yaq app list --all --limit 10
+    """
+    from tez_adapter.rm_client import RmClient
+    from yaqd.model import YarnApplicationState
+
+    wanted = [YarnApplicationState[state.upper()] for state in states]
+    if not wanted and not show_all:
+        wanted = [state for state in YarnApplicationState if not state.is_final]
+    with RmClient(conf) as rm:
+        reports = rm.applications(states=wanted, users=users, queues=queues)
+    reports.sort(key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
+    reports = reports[:limit]
+    if as_json:
+        print_json([report_as_dict(report) for report in reports])
+        return
+    rows = [
+        (r.id, shortened(r.name, 30), r.type, r.user, r.queue, r.state.name, _verdict(r), f"{r.progress:.0%}", _took(r))
+        for r in reports
+    ]
+    headings = ("application", "name", "type", "user", "queue", "state", "final", "progress", "time")
+    print_table(headings, rows, empty="no applications" if show_all else "no applications wait or run (--all: ended)")
+
+
+@app.command("status")
+@click.argument("application")
+@json_option
+@with_conf
+def status(conf: Configuration, application: str, as_json: bool) -> None:
+    """Show one application; for jobs of ours also their tasks, counters and where the time went.
+
+    \b
+    Example:
+      yaq app status application_1700000000000_0001
+    """
+    from yaqd.cli.job_details import job_details, show_job_details
+
+    with _client(conf) as rm:
+        report = rm.report(parse_application_id(application))
+    details = job_details(conf, report)
+    if as_json:
+        print_json({**report_as_dict(report), "job": details})
+        return
+    print_fields(
+        [
+            ("application", report.id),
+            ("name", report.name),
+            ("type", report.type),
+            ("user", report.user),
+            ("queue", report.queue),
+            ("state", report.state.name),
+            ("final state", _verdict(report)),
+            ("progress", f"{report.progress:.0%}"),
+            ("time", _took(report)),
+            ("in use", f"{report.used_containers} containers, {report.used}"),
+            ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
+            ("tracking", report.tracking_url or "-"),
+            ("diagnostics", report.diagnostics or "-"),
+        ]
+    )
+    show_job_details(details)
+
+
+@app.command("kill")
+@click.argument("applications", nargs=-1, required=True, metavar="APPLICATION...")
+@json_option
+@with_conf
+def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
+    """End applications and wait until they have ended. One that has ended already is left as it is.
+
+    \b
+    Example:
+      yaq app kill application_1700000000000_0001
+    """
+    outcomes = []
+    with _client(conf) as rm:
+        for application_id in [parse_application_id(text) for text in applications]:
+            before = rm.report(application_id)
+            if before.state.is_final:
+                outcomes.append((str(application_id), f"had ended before ({before.state.name})"))
+                continue
+            _kill(conf, rm, application_id)
+            outcomes.append((str(application_id), rm.report(application_id).state.name))
+    if as_json:
+        print_json([{"application_id": name, "outcome": outcome} for name, outcome in outcomes])
+    else:
+        for name, outcome in outcomes:
+            click.echo(f"{name} {outcome}")
+
+
+@app.command("logs")
+@click.argument("application")
+@click.option("--container", "containers", multiple=True, help="Only this container; may be repeated.")
+@click.option("--file", "files", multiple=True, help="Only this file, for example stderr; may be repeated.")
+@click.option("--list", "only_list", is_flag=True, help="Name the containers and files instead of printing them.")
+@json_option
+@with_conf
+def logs(
+    conf: Configuration,
+    application: str,
+    containers: tuple[str, ...],
+    files: tuple[str, ...],
+    only_list: bool,
+    as_json: bool,
+) -> None:
+    """Print what an application's containers wrote to their log folders.
+
+    \b
+    Example:
+      yaq app logs application_1700000000000_0001 --file stderr
+    """
+    from yaqd.cli.logs import print_logs
+
+    application_id = parse_application_id(application)
+    print_logs(conf, application_id, containers=containers, files=files, only_list=only_list, as_json=as_json)
+
+
+def parse_application_id(text: str) -> "ApplicationId":
+    """The id; a job id (job_..._...) stands for its application."""
+    from yaqd.model import ApplicationId
+
+    name = "application_" + text[4:] if text.startswith("job_") else text
+    try:
+        return ApplicationId.parse(name)
+    except ValueError:
+        raise CommandError(f'"{text}" is no application id; it looks like application_1700000000000_0001') from None
+
+
+def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
+    return {
+        "id": str(report.id),
+        "name": report.name,
+        "type": report.type,
+        "user": report.user,
+        "queue": report.queue,
+        "state": report.state.name,
+        "final_status": report.final_status.name,
+        "progress": report.progress,
+        "start_ms": report.start_ms,
+        "finish_ms": report.finish_ms,
+        "containers": report.used_containers,
+        "used_mb": report.used.memory_mb,
+        "used_vcores": report.used.vcores,
+        "memory_seconds": report.memory_seconds,
+        "vcore_seconds": report.vcore_seconds,
+        "tracking_url": report.tracking_url,
+        "diagnostics": report.diagnostics,
+        "tags": list(report.tags),
+    }
+
+
+def _client(conf: Configuration) -> "RmClient":
+    from tez_adapter.rm_client import RmClient
+
+    return RmClient(conf)
+
+
+def _kill(conf: Configuration, rm: "RmClient", application_id: "ApplicationId") -> None:
+    """A job manager of ours is asked first, so that it cleans up; else the ResourceManager ends it."""
+    from tez_adapter.follow import SubmittedJob
+
+    report = rm.report(application_id)
+    if report.type in ("YAQ", "MAPREDUCE"):
+        SubmittedJob(conf, application_id).kill()
+        return
+    deadline = time.monotonic() + _KILL_TIMEOUT_S
+    while not rm.kill(application_id, f"killed by user {rm.user}"):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{application_id} has not ended {_KILL_TIMEOUT_S:g} s after it was killed")
+        time.sleep(0.1)
+
+
+def _verdict(report: "ApplicationReport") -> str:
+    return report.final_status.name if report.state.is_final else "-"
+
+
+def _took(report: "ApplicationReport") -> str:
+    end_ms = report.finish_ms or time.time() * 1000
+    return duration(max(0.0, end_ms - report.start_ms)) if report.start_ms else "-"

@@ -1,0 +1,121 @@
+"""A job on the screen: progress while it runs, on standard error, and what became of it.
+
+Bars only on a terminal; elsewhere a line whenever a tenth more is done. `rich` is imported only for bars.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.exits import FAILED, INTERRUPTED
+from yaqd.cli.output import duration, print_json
+
+if TYPE_CHECKING:
+    from tez_adapter.follow import JobResult, JobStatus, SubmittedJob
+
+_STEP = 0.1
+
+
+def follow(job: "SubmittedJob", *, wait: bool, as_json: bool) -> int:
+    """Shows the submitted job to its end (unless not `wait`) and returns the exit code."""
+    application_id = job.application_id
+    if not wait:
+        print_json({"application_id": str(application_id)}) if as_json else click.echo(str(application_id))
+        return 0
+    if not as_json:
+        click.echo(f"{application_id} submitted", err=True)
+    try:
+        result = wait_with_progress(job, is_quiet=as_json)
+    except KeyboardInterrupt:
+        click.echo(f"yaq: {application_id} goes on; end it with: yaq app kill {application_id}", err=True)
+        return INTERRUPTED
+    if as_json:
+        print_json(result_as_dict(result))
+    else:
+        show_result(result)
+    return 0 if result.succeeded else FAILED
+
+
+def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobResult":
+    """Blocks until the job has ended."""
+    if is_quiet:
+        return job.wait()
+    if sys.stderr.isatty():
+        return _wait_with_bars(job)
+    return job.wait(line_printer(lambda line: click.echo(line, err=True)))
+
+
+def line_printer(write: Callable[[str], None]) -> "Callable[[JobStatus], None]":
+    """Writes a line when the state changes or a vertex has done a tenth more of its work."""
+    last: tuple[Any, ...] = ()
+
+    def show(status: "JobStatus") -> None:
+        nonlocal last
+        steps = tuple(int(vertex.progress / _STEP) for vertex in status.vertices)
+        if (status.state, steps) == last or not status.vertices:
+            return
+        last = (status.state, steps)
+        parts = (f"{v.name} {v.progress:4.0%} ({v.done}/{v.tasks} tasks)" for v in status.vertices)
+        write("  ".join(parts))
+
+    return show
+
+
+def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<8}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[tasks]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        waiting = bars.add_task("waiting", total=None, tasks="")
+        rows: dict[str, Any] = {}
+
+        def show(status: "JobStatus") -> None:
+            if status.vertices:
+                bars.update(waiting, visible=False)
+            for vertex in status.vertices:
+                if vertex.name not in rows:
+                    rows[vertex.name] = bars.add_task(vertex.name, total=1.0, tasks="")
+                tasks = f"{vertex.done}/{vertex.tasks} tasks, {vertex.running} running"
+                bars.update(rows[vertex.name], completed=vertex.progress, tasks=tasks)
+
+        return job.wait(show, progress_every_s=0.2)
+
+
+def show_result(result: "JobResult") -> None:
+    """The verdict, the counters, and for a failure its diagnostics, on standard error."""
+    took = duration(result.finish_ms - result.start_ms) if result.finish_ms > result.start_ms > 0 else "?"
+    click.echo(f"{result.application_id} {result.state} after {took}", err=True)
+    if result.diagnostics and not result.succeeded:
+        click.echo(result.diagnostics.rstrip(), err=True)
+    show_counters(result.counters)
+    if not result.succeeded:
+        click.echo(f"logs: yaq app logs {result.application_id}", err=True)
+
+
+def show_counters(groups: Any, *, err: bool = True) -> None:
+    """Counters under their groups' short names, as Hadoop's client prints them."""
+    for group in sorted(groups):
+        click.echo(group.rpartition(".")[2], err=err)
+        for name, value in sorted(groups[group].items()):
+            click.echo(f"  {name:<32} {value:>16,}", err=err)
+
+
+def result_as_dict(result: "JobResult") -> dict[str, object]:
+    return {
+        "application_id": str(result.application_id),
+        "state": result.state,
+        "exit_code": result.exit_code,
+        "diagnostics": result.diagnostics,
+        "start_ms": result.start_ms,
+        "finish_ms": result.finish_ms,
+        "counters": {group: dict(values) for group, values in result.counters.items()},
+    }

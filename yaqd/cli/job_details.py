@@ -1,0 +1,133 @@
+"""What `yaq app status` and the demo tell about a job of ours beyond the ResourceManager's report.
+
+While it runs its job manager answers; after its end the history file does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.following import show_counters
+from yaqd.cli.output import duration, print_table, shortened
+from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.history import JobHistory
+    from tez_adapter.rm_client import ApplicationReport
+
+_ERRORS_SHOWN = 5
+
+
+def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, Any]:
+    """Vertices, counters, timeline and errors; {} for an application that is no job of ours."""
+    from tez_adapter.follow import SubmittedJob
+    from tez_adapter.history import NoHistory, read_history
+    from yaqd.storage import StorageError
+
+    if report.state.is_final:
+        try:
+            return _from_history(read_history(conf, report.id), report)
+        except (NoHistory, StorageError):
+            return {}
+    if report.rpc_port == 0 or report.type not in ("YAQ", "MAPREDUCE"):
+        return {}
+    status = SubmittedJob(conf, report.id).status(report, with_counters=True)
+    return {
+        "vertices": [
+            {"name": v.name, "tasks": v.tasks, "done": v.done, "running": v.running, "failed": v.failed}
+            for v in status.vertices
+        ],
+        "counters": {group: dict(values) for group, values in status.counters.items()},
+    }
+
+
+def show_job_details(details: dict[str, Any]) -> None:
+    if not details:
+        return
+    vertices = details["vertices"]
+    if vertices:
+        click.echo()
+        headings = [key.replace("_", " ").removesuffix(" ms") for key in vertices[0]]
+        rows = [[duration(v) if k.endswith("_ms") else v for k, v in row.items()] for row in vertices]
+        print_table(headings, rows, empty="")
+    show_timeline(details.get("timeline", []))
+    for error in details.get("errors", [])[:_ERRORS_SHOWN]:
+        click.echo(f"{error['name']} on {error['node']}: {error['error']}")
+    if details["counters"]:
+        click.echo()
+        show_counters(details["counters"], err=False)
+
+
+def show_timeline(timeline: Sequence[dict[str, Any]]) -> None:
+    """Where the time went: one line for each span, with its start relative to the submission."""
+    if not timeline:
+        return
+    click.echo()
+    rows = [(span["what"], duration(span["from_ms"]), duration(span["ms"])) for span in timeline]
+    print_table(("where the time went", "from", "took"), rows, empty="")
+
+
+def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[str, Any]:
+    by_vertex: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for attempt in history.attempts:
+        by_vertex[attempt["vertex"]].append(attempt)
+    tasks: dict[str, int] = history.job.get("vertices", {})
+    return {
+        "vertices": [_vertex(name, count, by_vertex[name]) for name, count in tasks.items()],
+        "timeline": _timeline(history, report, by_vertex),
+        "errors": [
+            {"name": a["name"], "node": a["node"], "error": shortened(a["error"], 300)}
+            for a in history.attempts
+            if a.get("error")
+        ],
+        "counters": history.end.get("counters", {}),
+    }
+
+
+def _vertex(name: str, tasks: int, attempts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    times = sorted(a["finished_ms"] - a["started_ms"] for a in attempts if a.get("finished_ms"))
+    return {
+        "name": name,
+        "tasks": tasks,
+        "attempts": len(attempts),
+        "failed": sum(a["state"] == "FAILED" for a in attempts),
+        "median_ms": times[len(times) // 2] if times else 0,
+        "longest_ms": times[-1] if times else 0,
+        "all_ms": sum(times),
+    }
+
+
+def _timeline(
+    history: "JobHistory", report: "ApplicationReport", by_vertex: dict[str, list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Spans in order; maps and reduces overlap, and phases are sums over the tasks of their vertex."""
+    submitted = report.start_ms
+    spans: list[tuple[str, float, float]] = []
+    manager_started = history.job.get("started_ms")
+    if manager_started:
+        spans.append(("submission to job manager", submitted, manager_started))
+    for name, attempts in by_vertex.items():
+        started = min((a["started_ms"] for a in attempts), default=None)
+        finished = max((a["finished_ms"] for a in attempts if a.get("finished_ms")), default=None)
+        if started and finished:
+            spans.append((f"{name} tasks, first start to last end", started, finished))
+    finished_ms = history.end.get("finished_ms")
+    last = max((end for _, _, end in spans), default=submitted)
+    if finished_ms:
+        spans.append(("commit and report", last, finished_ms))
+    timeline = [{"what": what, "from_ms": max(0, a - submitted), "ms": max(0, b - a)} for what, a, b in spans]
+    return timeline + [
+        {"what": f"  {name}: {phase}, all tasks together", "from_ms": 0, "ms": spent}
+        for name, attempts in by_vertex.items()
+        for phase, spent in _phase_sums(attempts)
+    ]
+
+
+def _phase_sums(attempts: Iterable[dict[str, Any]]) -> list[tuple[str, int]]:
+    sums: dict[str, int] = defaultdict(int)
+    for attempt in attempts:
+        for phase, spent in attempt.get("phases_ms", {}).items():
+            sums[phase] += spent
+    return list(sums.items())

@@ -1,0 +1,165 @@
+"""`yaq mr`: MapReduce jobs from Python classes or from any programs, on the cluster or in one process."""
+
+import click
+
+from yaqd.cli.options import json_option, load_conf, with_conf, words
+from yaqd.config import Configuration
+
+_inputs = click.option(
+    "--input", "inputs", multiple=True, required=True, metavar="PATH", help="File, folder or pattern; may be repeated."
+)
+_output = click.option("--output", required=True, metavar="DIR", help="Folder for the results; must not exist.")
+_reduces = click.option("--reduces", type=int, metavar="N", help="Reduce tasks; 0 writes the map output as it is.")
+
+
+@click.group(help="Run MapReduce jobs: Python classes or streaming programs.")
+def mr() -> None:
+    pass
+
+
+@mr.command("submit")
+@click.argument("script", metavar="SCRIPT[:CLASS]")
+@_inputs
+@_output
+@_reduces
+@click.option("--files", multiple=True, metavar="PATHS", help="Files for the tasks: PATH or PATH#NAME, commas.")
+@click.option("--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise.")
+@click.option("--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise.")
+@click.option("--queue", help="Queue to submit to.")
+@click.option("--name", help="Name of the job [default: its class's].")
+@click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
+@json_option
+@with_conf
+@click.pass_context
+def submit(
+    ctx: click.Context,
+    conf: Configuration,
+    script: str,
+    inputs: tuple[str, ...],
+    output: str,
+    reduces: int | None,
+    files: tuple[str, ...],
+    py_files: tuple[str, ...],
+    archives: tuple[str, ...],
+    queue: str | None,
+    name: str | None,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Run the job class of a Python script on the cluster. -D NAME=VALUE also sets the job's own options.
+
+    \b
+    Example:
+      yaq mr submit examples/wordcount.py --input big.txt --output counts --reduces 2 -D min_length=4
+    """
+    from tez_adapter.submit import Attachments, submit_mapreduce
+    from yaqd.cli.following import follow
+    from yaqd.mapreduce import split_script
+
+    path, class_name = split_script(script)
+    job = submit_mapreduce(
+        conf,
+        path,
+        class_name=class_name,
+        inputs=inputs,
+        output=output,
+        reduces=_reduce_count(conf, reduces),
+        attachments=Attachments(words(files), words(py_files), words(archives)),
+        queue=queue or conf.require("mapreduce.job.queuename"),
+        name=name or conf.get("mapreduce.job.name"),
+    )
+    ctx.exit(follow(job, wait=not no_wait, as_json=as_json))
+
+
+class _StreamingCommand(click.Command):
+    """Hands its words on unparsed: Hadoop Streaming's options are not of click's kind."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any(word in ("-help", "--help", "-h", "-info") for word in args):
+            return super().parse_args(ctx, ["--help"])
+        ctx.obj = args
+        return super().parse_args(ctx, [])
+
+
+@mr.command("streaming", cls=_StreamingCommand, options_metavar="-input PATH -output DIR -mapper COMMAND [OPTIONS]")
+@click.pass_context
+def streaming(ctx: click.Context) -> None:
+    """Run any programs as mapper, combiner and reducer, with Hadoop Streaming's options.
+
+    \b
+      -input PATH           file, folder or pattern; may be repeated
+      -output DIR           folder for the results; must not exist
+      -mapper COMMAND       reads lines, writes key TAB value lines
+      -combiner COMMAND     the same on sorted map output
+      -reducer COMMAND      the same on sorted input; NONE: no reduce phase
+      -numReduceTasks N     reduce tasks
+      -file PATH            ship a file; may be repeated
+      -files PATHS          ship files, commas; PATH#NAME renames
+      -archives PATHS       ship and unpack archives, likewise
+      -cmdenv NAME=VALUE    environment of the programs; may be repeated
+      -D KEY=VALUE          set a configuration key; may be repeated
+      -queue NAME           queue to submit to
+      -conf DIR             configuration folder
+      -background           print the application's id and return
+      --json                print one JSON value
+
+    \b
+    Example:
+      yaq mr streaming -input big.txt -output counts -file map.py -file reduce.py \\
+        -mapper 'python3 map.py' -reducer 'python3 reduce.py' -numReduceTasks 2
+    """
+    from pathlib import Path
+
+    from yaqd.cli.streaming_options import parse_streaming
+
+    args: list[str] = ctx.obj or []
+    as_json = "--json" in args
+    options = parse_streaming([word for word in args if word != "--json"])
+    conf = load_conf(Path(options.conf_dir) if options.conf_dir else None, options.defines)
+
+    from tez_adapter.submit import Attachments, submit_streaming
+    from yaqd.cli.following import follow
+
+    job = submit_streaming(
+        conf,
+        inputs=options.inputs,
+        output=options.output,
+        mapper=options.mapper,
+        combiner=options.combiner,
+        reducer=options.reducer,
+        reduces=options.reduces,
+        attachments=Attachments(files=options.files, archives=options.archives),
+        environment=options.environment,
+        queue=conf.require("mapreduce.job.queuename"),
+        name=conf.get("mapreduce.job.name"),
+    )
+    ctx.exit(follow(job, wait=not options.is_background, as_json=as_json))
+
+
+@mr.command("local")
+@click.argument("script", metavar="SCRIPT[:CLASS]")
+@_inputs
+@_output
+@_reduces
+@json_option
+@with_conf
+def local(
+    conf: Configuration, script: str, inputs: tuple[str, ...], output: str, reduces: int | None, as_json: bool
+) -> None:
+    """Run the job class in this process, without a cluster; the results are the same.
+
+    \b
+    Example:
+      yaq mr local examples/wordcount.py --input README.md --output counts
+    """
+    from yaqd.cli.local_job import run_local_job
+
+    run_local_job(conf, script, inputs, output, _reduce_count(conf, reduces), as_json=as_json)
+
+
+def _reduce_count(conf: Configuration, given: int | None) -> int | None:
+    """The option, else what a site file or -D sets, else None: the job's class decides."""
+    if given is not None:
+        return given
+    key = "mapreduce.job.reduces"
+    return conf.get_int(key, minimum=0) if key in conf.changed_keys() else None

@@ -1,0 +1,65 @@
+"""`yaq node`: the cluster's nodes."""
+
+import click
+
+from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.output import print_json, print_table, shortened
+from yaqd.config import Configuration
+
+
+@click.group(help="List the cluster's nodes.")
+def node() -> None:
+    pass
+
+
+@node.command("list")
+@click.option("--all", "show_all", is_flag=True, help="Also nodes that are lost or have left.")
+@json_option
+@with_conf
+def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
+    """List the nodes with what they offer and what is in use.
+
+    \b
+    Example:
+      yaq node list --all
+    """
+    from tez_adapter.rm_client import RmClient
+    from yaqd.model import NodeState
+
+    usable = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+    with RmClient(conf) as rm:
+        nodes = rm.nodes(() if show_all else usable)
+    nodes.sort(key=lambda found: (found.id.host, found.id.port))
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": str(n.id),
+                    "state": n.state.name,
+                    "http_address": n.http_address,
+                    "rack": n.rack,
+                    "containers": n.containers,
+                    "used_mb": n.used.memory_mb,
+                    "memory_mb": n.capability.memory_mb,
+                    "used_vcores": n.used.vcores,
+                    "vcores": n.capability.vcores,
+                    "health": n.health,
+                }
+                for n in nodes
+            ]
+        )
+        return
+    rows = [
+        (
+            n.id,
+            n.state.name,
+            n.http_address,
+            n.containers,
+            f"{n.used.memory_mb}/{n.capability.memory_mb}",
+            f"{n.used.vcores}/{n.capability.vcores}",
+            shortened(n.health),
+        )
+        for n in nodes
+    ]
+    headings = ("node", "state", "web", "containers", "memory MB", "vcores", "health")
+    print_table(headings, rows, empty="no nodes are there")

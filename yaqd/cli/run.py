@@ -1,0 +1,66 @@
+"""`yaq run`: a command line in N containers."""
+
+import click
+
+from yaqd.cli.options import json_option, with_conf
+from yaqd.config import Configuration
+
+
+@click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True)
+@click.option("-n", "tasks", type=int, default=1, show_default=True, help="How many containers run the command.")
+@click.option("--memory", "memory_mb", type=int, metavar="MB", help="Memory of each container.")
+@click.option("--vcores", type=int, help="Virtual cores of each container.")
+@click.option("--files", multiple=True, metavar="PATHS", help="Files for the containers: PATH or PATH#NAME, commas.")
+@click.option("--archives", multiple=True, metavar="PATHS", help="Archives to unpack for them, likewise.")
+@click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="Environment of the command.")
+@click.option("--queue", help="Queue to submit to.")
+@click.option("--name", help="Name of the application [default: the command's].")
+@click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
+@click.option("--logs", "show_logs", is_flag=True, help="Print what the containers printed, once they are done.")
+@json_option
+@with_conf
+@click.pass_context
+def run(
+    ctx: click.Context,
+    conf: Configuration,
+    command: tuple[str, ...],
+    tasks: int,
+    memory_mb: int | None,
+    vcores: int | None,
+    files: tuple[str, ...],
+    archives: tuple[str, ...],
+    environment: tuple[str, ...],
+    queue: str | None,
+    name: str | None,
+    no_wait: bool,
+    show_logs: bool,
+    as_json: bool,
+) -> None:
+    """Run any command in N containers; exit code 1 if one of them fails.
+
+    \b
+    Example:
+      yaq run -n 4 --memory 512 --logs -- hostname
+    """
+    from tez_adapter.submit import Attachments, submit_command
+    from yaqd.cli.following import follow
+    from yaqd.cli.options import assignments, words
+
+    job = submit_command(
+        conf,
+        command,
+        tasks=tasks,
+        memory_mb=memory_mb,
+        vcores=vcores,
+        attachments=Attachments(files=words(files), archives=words(archives)),
+        environment=assignments("--env", environment),
+        queue=queue or conf.require("mapreduce.job.queuename"),
+        name=name,
+    )
+    code = follow(job, wait=not no_wait, as_json=as_json)
+    if show_logs and not no_wait and not as_json:
+        from yaqd.cli.logs import print_logs
+
+        print_logs(conf, job.application_id, files=("stdout", "stderr"), only_tasks=True)
+    ctx.exit(code)
