@@ -28,30 +28,41 @@ _SAMPLE_KEYS_MAX = 4096
 #: The dictionary pays where a key is there this often on average; a sample's collisions tell.
 _REPETITIONS_MIN = 2.5
 _COLLISIONS_MIN = 8
+_SLICE_KEYS = 16 * 1024
+#: By the number of bytes that a key lacks to fill its word: which bits are the key's.
+_KEEP_MASKS: U64 = np.array([(1 << 64) - (1 << 8 * missing) for missing in range(9)], dtype=np.uint64)
 
 
 def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) -> U64:
     """Bytes `8 * depth` to `8 * depth + 8` of each key as a number, zero-padded; of the keys in `subset` where
     given.
     """
-    starts = offsets[:-1] if subset is None else offsets[:-1][subset]
-    stops = offsets[1:] if subset is None else offsets[1:][subset]
-    starts = np.minimum(starts + 8 * depth, stops)
-    lengths = np.minimum(stops - starts, 8)
     if len(data) < 8:
         data = np.concatenate([data, np.zeros(8, dtype=np.uint8)])
+    windows = np.ndarray((len(data) - 7,), dtype=">u8", buffer=np.ascontiguousarray(data), strides=(1,))
+    count = len(offsets) - 1 if subset is None else len(subset)
+    words = np.empty(count, dtype=np.uint64)
+    # In slices whose many temporary arrays stay in the cache.
+    for first in range(0, count, _SLICE_KEYS):
+        part = slice(first, min(first + _SLICE_KEYS, count))
+        if subset is None:
+            starts, stops = offsets[:-1][part], offsets[1:][part]
+        else:
+            starts, stops = offsets[subset[part]], offsets[subset[part] + 1]
+        words[part] = _words_at(windows, np.minimum(starts + 8 * depth, stops), stops)
+    return words
+
+
+def _words_at(windows: npt.NDArray[np.void], starts: I64, stops: I64) -> U64:
+    """Up to eight bytes from each start, not past its stop."""
     # Words near the buffer's end are read from its last eight bytes and shifted into place.
-    last = len(data) - 8
+    last = len(windows) - 1
     at = np.minimum(starts, last)
-    windows = np.ndarray((last + 1,), dtype=">u8", buffer=np.ascontiguousarray(data), strides=(1,))
-    words = windows[at].astype(np.uint64)
-    if len(at) and bool((starts > last).any()):
-        words <<= np.minimum((starts - at) * 8, 63).astype(np.uint64) * (lengths > 0)
-    missing = ((8 - lengths) * 8).astype(np.uint64)
-    short = missing > 0
-    if bool(short.any()):
-        keep = np.where(missing >= 64, np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF) << np.minimum(missing, 63))
-        words &= keep
+    words: U64 = windows[at].astype(np.uint64)
+    missing = 8 - np.minimum(stops - starts, 8)
+    if int(starts.max()) > last:
+        words <<= np.where(missing < 8, (starts - at) * 8, 0).astype(np.uint64)
+    words &= _KEEP_MASKS[missing]
     return words
 
 

@@ -8,13 +8,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from riffle_merger.format.columns import I64, U8, common_width, item_list
+from riffle_merger.format.columns import I64, U8, item_list
 from tez_adapter.data.order import prefixes
 
 Partitions = npt.NDArray[np.int64]
 
-#: Keys of one width up to this are hashed a byte column at a time; longer or mixed ones key by key.
-_COLUMN_WIDTH_MAX = 16
+#: Keys up to this length are hashed together, a byte at a time; longer ones key by key.
+_COLUMN_WIDTH_MAX = 24
+_SLICE_KEYS = 16 * 1024
 
 
 class Partitioner(Protocol):
@@ -80,15 +81,31 @@ def boundaries_from_sample(keys: Sequence[bytes], partitions: int) -> list[bytes
 
 
 def _crc32(data: U8, offsets: I64) -> npt.NDArray[np.uint32]:
-    width = common_width(offsets)
-    if width is None or width > _COLUMN_WIDTH_MAX:
-        keys = item_list(data, offsets)
-        return np.fromiter(map(zlib.crc32, keys), dtype=np.uint32, count=len(keys))
+    """The CRC-32 of each key, in slices whose temporary arrays stay in the cache."""
     count = len(offsets) - 1
-    rows = data[int(offsets[0]) : int(offsets[-1])].reshape(count, width)
-    crc = np.full(count, 0xFFFFFFFF, dtype=np.uint32)
-    for column in range(width):
-        crc = _CRC_TABLE[(crc & np.uint32(0xFF)) ^ rows[:, column]] ^ (crc >> np.uint32(8))
+    result = np.empty(count, dtype=np.uint32)
+    for first in range(0, count, _SLICE_KEYS):
+        part = offsets[first : first + _SLICE_KEYS + 1]
+        lengths = np.diff(part)
+        if int(lengths.max()) <= _COLUMN_WIDTH_MAX:
+            crc = _crc32_by_column(data, part[:-1], lengths)
+        else:
+            crc = np.fromiter(map(zlib.crc32, item_list(data, part)), dtype=np.uint32, count=len(lengths))
+        result[first : first + len(crc)] = crc
+    return result
+
+
+def _crc32_by_column(data: U8, starts: I64, lengths: I64) -> npt.NDArray[np.uint32]:
+    crc = np.full(len(starts), 0xFFFFFFFF, dtype=np.uint32)
+    shortest = int(lengths.min())
+    for column in range(int(lengths.max())):
+        at = starts + column
+        if column < shortest:
+            crc = _CRC_TABLE[(crc & np.uint32(0xFF)) ^ data[at]] ^ (crc >> np.uint32(8))
+        else:
+            has_byte = lengths > column
+            byte = data[np.where(has_byte, at, 0)]
+            crc = np.where(has_byte, _CRC_TABLE[(crc & np.uint32(0xFF)) ^ byte] ^ (crc >> np.uint32(8)), crc)
     return crc ^ np.uint32(0xFFFFFFFF)
 
 
