@@ -1,0 +1,154 @@
+"""One application: what was submitted, how far it is, how it ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from rm.attempt import Attempt
+from rm.transitions import Machine
+from yaqd.model import ApplicationId, FinalApplicationStatus, NodeId, YarnApplicationState
+from yaqd.proto import yarn_common_pb2 as common
+
+
+class AppStage(Enum):
+    NEW = auto()
+    #: not acknowledged yet: it goes into the state store first
+    NEW_SAVING = auto()
+    SUBMITTED = auto()
+    ACCEPTED = auto()
+    RUNNING = auto()
+    #: how it ended goes into the state store before anybody is told
+    FINAL_SAVING = auto()
+    #: its master has unregistered and still runs
+    FINISHING = auto()
+    FINISHED = auto()
+    FAILED = auto()
+    KILLED = auto()
+
+
+class AppEvent(Enum):
+    SUBMIT = auto()
+    STORED = auto()
+    ACCEPT = auto()
+    REGISTER = auto()
+    #: an attempt failed and another one follows
+    RETRY = auto()
+    #: it has ended, one way or another
+    CONCLUDE = auto()
+    STORED_FINISHED = auto()
+    STORED_FAILED = auto()
+    STORED_KILLED = auto()
+    #: the last attempt's master is gone
+    MASTER_GONE = auto()
+
+
+_S, _E = AppStage, AppEvent
+
+APPLICATION_TRANSITIONS: Final[Mapping[tuple[AppStage, AppEvent], AppStage]] = {
+    (_S.NEW, _E.SUBMIT): _S.NEW_SAVING,
+    (_S.NEW_SAVING, _E.STORED): _S.SUBMITTED,
+    (_S.NEW_SAVING, _E.CONCLUDE): _S.FINAL_SAVING,
+    (_S.SUBMITTED, _E.ACCEPT): _S.ACCEPTED,
+    (_S.SUBMITTED, _E.CONCLUDE): _S.FINAL_SAVING,
+    (_S.ACCEPTED, _E.REGISTER): _S.RUNNING,
+    (_S.ACCEPTED, _E.RETRY): _S.ACCEPTED,
+    (_S.ACCEPTED, _E.CONCLUDE): _S.FINAL_SAVING,
+    (_S.RUNNING, _E.RETRY): _S.ACCEPTED,
+    (_S.RUNNING, _E.CONCLUDE): _S.FINAL_SAVING,
+    # killed while its submission was being stored
+    (_S.FINAL_SAVING, _E.STORED): _S.FINAL_SAVING,
+    (_S.FINAL_SAVING, _E.STORED_FINISHED): _S.FINISHING,
+    (_S.FINAL_SAVING, _E.STORED_FAILED): _S.FAILED,
+    (_S.FINAL_SAVING, _E.STORED_KILLED): _S.KILLED,
+    (_S.FINISHING, _E.MASTER_GONE): _S.FINISHED,
+}
+
+#: what clients are told; FINAL_SAVING shows the state before it
+PUBLIC_STATE: Final[Mapping[AppStage, YarnApplicationState]] = {
+    _S.NEW: YarnApplicationState.NEW,
+    _S.NEW_SAVING: YarnApplicationState.NEW_SAVING,
+    _S.SUBMITTED: YarnApplicationState.SUBMITTED,
+    _S.ACCEPTED: YarnApplicationState.ACCEPTED,
+    _S.RUNNING: YarnApplicationState.RUNNING,
+    _S.FINISHING: YarnApplicationState.FINISHED,
+    _S.FINISHED: YarnApplicationState.FINISHED,
+    _S.FAILED: YarnApplicationState.FAILED,
+    _S.KILLED: YarnApplicationState.KILLED,
+}
+
+STORED_EVENT: Final[Mapping[FinalApplicationStatus, AppEvent]] = {
+    FinalApplicationStatus.FAILED: _E.STORED_FAILED,
+    FinalApplicationStatus.KILLED: _E.STORED_KILLED,
+}
+
+_OVER: Final = (_S.FINISHED, _S.FAILED, _S.KILLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How an application ended."""
+
+    state: YarnApplicationState
+    #: what its master said, or FAILED or KILLED
+    final_status: FinalApplicationStatus
+    diagnostics: str
+    tracking_url: str
+    finished_ms: int
+
+
+class Application:
+    def __init__(
+        self, app_id: ApplicationId, context: common.ApplicationSubmissionContext, user: str, submitted_ms: int
+    ) -> None:
+        self.id = app_id
+        #: as submitted; its launch context goes to the node with everything in it that we do not know
+        self.context = context
+        self.user = user
+        self.queue = context.queue or "default"
+        self.name = context.application_name or "N/A"
+        self.type = (context.applicationType or "YARN")[:20]
+        self.tags = tuple(context.applicationTags)
+        self.priority = context.priority.priority
+        self.submitted_ms = submitted_ms
+        self.launched_ms = 0
+        self.machine = Machine(app_id, APPLICATION_TRANSITIONS, AppStage.NEW)
+        self.stage_before_saving = AppStage.NEW
+        self.attempts: list[Attempt] = []
+        #: attempts made by earlier ResourceManagers, which are not in `attempts`
+        self.earlier_attempts = 0
+        self.conclusion: Conclusion | None = None
+        #: nodes that ran something of it and will be told to clean up
+        self.nodes: dict[NodeId, None] = {}
+        self.master_is_gone = False
+        #: memory and cores held, times seconds, of ended containers
+        self.memory_mb_seconds = 0
+        self.vcore_seconds = 0
+
+    @property
+    def stage(self) -> AppStage:
+        return self.machine.state
+
+    @property
+    def state(self) -> YarnApplicationState:
+        stage = self.machine.state
+        return PUBLIC_STATE[self.stage_before_saving if stage is AppStage.FINAL_SAVING else stage]
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing will happen to it any more."""
+        return self.machine.state in _OVER
+
+    @property
+    def is_concluded(self) -> bool:
+        """It has ended, though its end may not be stored yet or its master may still be there."""
+        return self.conclusion is not None
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The last attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def is_unmanaged(self) -> bool:
+        return self.context.unmanaged_am

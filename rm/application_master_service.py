@@ -1,0 +1,269 @@
+"""ApplicationMasterProtocol: masters register, say what they want and hear what they got, and say good-bye.
+
+A master is who its AMRMToken says, never who its request says. The conversation has a number: a request that repeats
+the last one gets the last answer again, any other gap ends it, as in Hadoop's ApplicationMasterService.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from rm.applications import Applications
+from rm.attempt import Attempt
+from rm.cluster import Cluster
+from rm.container import ContainerEvent, ContainerStage
+from rm.messages import completion_pb, container_pb, node_report_pb, resource_types_pb
+from rm.scheduler.asks import TooManyAsks
+from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.events import Asked, AskRow
+from rm.tokens import TokenMint
+from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc.errors import (
+    ApplicationAttemptNotFound,
+    ApplicationMasterNotRegistered,
+    InvalidApplicationMasterRequest,
+    InvalidResourceRequest,
+    InvalidToken,
+    YarnError,
+)
+from yaqd.model import (
+    ANY_HOST,
+    ApplicationAttemptId,
+    ExecutionType,
+    ExitStatus,
+    FinalApplicationStatus,
+    NodeId,
+    Resource,
+)
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationMasterProtocol
+
+log = logging.getLogger(__name__)
+
+_RESPONSE_ID_MASK: Final = 0x7FFFFFFF
+_TEXT_MAX: Final = 4096
+#: containers one ask may want; more is a mistake or an attack
+_COUNT_MAX: Final = 10_000_000
+
+
+class ApplicationMasterService:
+    def __init__(
+        self,
+        cluster: Cluster,
+        applications: Applications,
+        tokens: TokenMint,
+        conclusion_stored: Callable[[Attempt], Awaitable[None]],
+    ) -> None:
+        self._cluster = cluster
+        self._applications = applications
+        self._tokens = tokens
+        self._conclusion_stored = conclusion_stored
+        #: identifier bytes -> attempt, so that a heartbeat parses no token
+        self._attempts: dict[bytes, Attempt] = {}
+
+    def register_on(self, server: RpcServer) -> None:
+        server.register(ApplicationMasterProtocol.registerApplicationMaster, self.register_application_master)
+        server.register(ApplicationMasterProtocol.allocate, self.allocate)
+        server.register(ApplicationMasterProtocol.finishApplicationMaster, self.finish_application_master)
+
+    def forget(self, attempt_id: ApplicationAttemptId) -> None:
+        """The attempt is over: its token opens nothing any more."""
+        self._tokens.masters.forget(attempt_id)
+        self._attempts = {k: a for k, a in self._attempts.items() if a.id != attempt_id}
+
+    def _attempt_of(self, caller: Caller) -> Attempt:
+        identifier = caller.token_identifier
+        if identifier is None:
+            raise InvalidToken("this port serves application masters with an AMRMToken only")
+        attempt = self._attempts.get(identifier)
+        if attempt is None:
+            attempt_id = self._tokens.masters.attempt(identifier)
+            attempt = self._cluster.find_attempt(attempt_id)
+            if attempt is None or attempt.is_over:
+                raise ApplicationAttemptNotFound(f"Application attempt {attempt_id} doesn't exist in this cluster.")
+            self._attempts[identifier] = attempt
+        if attempt.is_over:
+            self._attempts.pop(identifier, None)
+            raise ApplicationAttemptNotFound(f"Application attempt {attempt.id} doesn't exist in this cluster.")
+        return attempt
+
+    # ---- register
+
+    def register_application_master(
+        self, request: pb.RegisterApplicationMasterRequest, caller: Caller
+    ) -> pb.RegisterApplicationMasterResponse:
+        attempt = self._attempt_of(caller)
+        if attempt.is_registered or not attempt.takes_containers:
+            raise InvalidApplicationMasterRequest(f"Application Master is already registered : {attempt.app.id}")
+        if attempt.state.name not in ("ALLOCATED", "LAUNCHED"):
+            raise InvalidApplicationMasterRequest(f"{attempt.id} is {attempt.state.name}, nobody launched it yet")
+        attempt.host = request.host[:_TEXT_MAX] if request.HasField("host") else "N/A"
+        attempt.rpc_port = request.rpc_port if request.HasField("rpc_port") else -1
+        attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
+        attempt.is_registered = True
+        attempt.response_id = 0
+        self._applications.registered(attempt)
+        log.info("%s: registered at %s:%d", attempt.id, attempt.host, attempt.rpc_port)
+        response = pb.RegisterApplicationMasterResponse(queue=attempt.app.queue)
+        maximum = self._cluster.scheduler.maximum_allocation()
+        response.maximumCapability.CopyFrom(convert.resource_pb(maximum))
+        response.application_ACLs.extend(attempt.app.context.am_container_spec.application_ACLs)
+        response.scheduler_resource_types.append(pb.MEMORY)
+        if self._cluster.scheduler.view.calculator.counts_vcores:
+            response.scheduler_resource_types.append(pb.CPU)
+        response.resource_types.extend(resource_types_pb())
+        return response
+
+    # ---- allocate
+
+    def allocate(self, request: pb.AllocateRequest, caller: Caller) -> pb.AllocateResponse:
+        attempt = self._attempt_of(caller)
+        now = self._cluster.clock.now()
+        self._applications.masters.refresh(attempt.id, now)
+        if not attempt.is_registered:
+            raise ApplicationMasterNotRegistered(f"AM is not registered for known application attempt: {attempt.id}")
+        last = attempt.last_response
+        if last is not None and (request.response_id + 1) & _RESPONSE_ID_MASK == attempt.response_id:
+            return last
+        if request.response_id != attempt.response_id:
+            raise InvalidApplicationMasterRequest(
+                f"Invalid responseId in AllocateRequest from application attempt: {attempt.id}, "
+                f"expect responseId to be {attempt.response_id}, but get {request.response_id}"
+            )
+        if not attempt.takes_containers:
+            return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+        self._take_in(attempt, request)
+        response = pb.AllocateResponse()
+        self._hand_out(attempt, response)
+        return self._answer(attempt, response)
+
+    @staticmethod
+    def _answer(attempt: Attempt, response: pb.AllocateResponse) -> pb.AllocateResponse:
+        attempt.response_id = (attempt.response_id + 1) & _RESPONSE_ID_MASK
+        response.response_id = attempt.response_id
+        attempt.last_response = response
+        return response
+
+    def _take_in(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
+        if request.scheduling_requests:
+            raise YarnError("SchedulingRequests (placement constraints) are not supported: ask with ResourceRequests")
+        rows = self._rows(request) if request.ask else ()
+        progress = request.progress
+        attempt.progress = 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
+        if request.HasField("tracking_url"):
+            attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
+        for released in request.release:
+            container = attempt.containers.get(convert.container_id(released))
+            if container is not None:
+                why = "Container released by application"
+                is_known = container.stage is not ContainerStage.ALLOCATED
+                self._cluster.end_container(container, ContainerEvent.RELEASE, ExitStatus.ABORTED, why, kill=is_known)
+        blacklist = request.blacklist_request
+        additions, removals = tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals)
+        if rows or additions or removals:
+            try:
+                self._cluster.schedule(Asked(attempt.id, rows, additions, removals))
+            except TooManyAsks as error:
+                raise InvalidResourceRequest(str(error)) from None
+
+    def _rows(self, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
+        """Checked and converted; raises InvalidResourceRequest before anything is taken in."""
+        bounds = self._cluster.scheduler.limits.bounds
+        maximum: Resource | None = None
+        rows = []
+        for ask in request.ask:
+            amount = convert.resource(ask.capability)
+            count = ask.num_containers
+            if count < 0 or count > _COUNT_MAX:
+                raise InvalidResourceRequest(f"Invalid resource request, num_containers is {count}")
+            if count:
+                maximum = maximum or self._cluster.scheduler.maximum_allocation()
+                try:
+                    bounds.check(amount, maximum)
+                except InvalidAsk as error:
+                    raise InvalidResourceRequest(str(error)) from None
+            if ask.node_label_expression.strip() not in ("", ANY_HOST):
+                raise InvalidResourceRequest(f"no node has the label {ask.node_label_expression[:80]!r}")
+            opportunistic = ask.execution_type_request.execution_type == common.OPPORTUNISTIC
+            rows.append(
+                AskRow(
+                    ask.priority.priority,
+                    ask.allocation_request_id,
+                    ask.resource_name or ANY_HOST,
+                    amount,
+                    count,
+                    ask.relax_locality,
+                    ExecutionType.OPPORTUNISTIC if opportunistic else ExecutionType.GUARANTEED,
+                )
+            )
+        return tuple(rows)
+
+    def _hand_out(self, attempt: Attempt, response: pb.AllocateResponse) -> None:
+        cluster, app = self._cluster, attempt.app
+        if attempt.allocated:
+            granted, attempt.allocated = attempt.allocated, []
+            now_ms = cluster.clock.wall_ms()
+            context = app.context
+            logs = context.log_aggregation_context if context.HasField("log_aggregation_context") else None
+            for container in granted:
+                container.machine.advance(ContainerEvent.ACQUIRE)
+                token = self._tokens.container_token(container, app.user, now_ms, logs)
+                response.allocated_containers.append(container_pb(container, token))
+                self._add_nm_token(attempt, container.node_id, response)
+        if attempt.completions:
+            ended, attempt.completions = attempt.completions, []
+            for completion in ended:
+                response.completed_container_statuses.append(completion_pb(completion))
+                cluster.forget_id_on_node(completion.container_id, completion.node_id)
+        if attempt.node_changes_seen != cluster.node_changes:
+            changed = cluster.node_changes_since(attempt.node_changes_seen)
+            attempt.node_changes_seen = cluster.node_changes
+            response.updated_nodes.extend(node_report_pb(node) for node in changed)
+        view = cluster.scheduler.view
+        scheduled = view.attempt(attempt.id)
+        headroom = view.headroom(scheduled) if scheduled is not None else Resource()
+        limit = response.limit
+        limit.memory, limit.virtual_cores = headroom.memory_mb, headroom.vcores
+        response.num_cluster_nodes = max(1, cluster.usable_nodes)
+        response.application_priority.priority = app.priority
+        newest = self._tokens.amrm_keys.newest.key_id
+        if attempt.amrm_key_id != newest:
+            attempt.amrm_key_id = newest
+            response.am_rm_token.CopyFrom(self._tokens.masters.mint(attempt.id).to_pb())
+
+    def _add_nm_token(self, attempt: Attempt, node_id: NodeId, response: pb.AllocateResponse) -> None:
+        node = self._cluster.nodes.get(node_id)
+        key_id = self._tokens.nm_keys.current.key_id
+        if node is None or attempt.nm_tokens.get(node.id) == key_id:
+            return
+        attempt.nm_tokens[node.id] = key_id
+        token = self._tokens.nm_token(attempt.id, node.id, attempt.app.user)
+        message = response.nm_tokens.add()
+        message.nodeId.host, message.nodeId.port = node.id.host, node.id.port
+        message.token.CopyFrom(token.to_pb())
+
+    # ---- finish
+
+    async def finish_application_master(
+        self, request: pb.FinishApplicationMasterRequest, caller: Caller
+    ) -> pb.FinishApplicationMasterResponse:
+        attempt = self._attempt_of(caller)
+        self._applications.masters.refresh(attempt.id, self._cluster.clock.now())
+        if not attempt.is_registered:
+            raise ApplicationMasterNotRegistered(
+                f"Application Master is trying to unregister before registering for: {attempt.app.id}"
+            )
+        if attempt.takes_containers:
+            said = request.final_application_status
+            try:
+                status = FinalApplicationStatus(said)
+            except ValueError:
+                status = FinalApplicationStatus.UNDEFINED
+            url = request.tracking_url[:_TEXT_MAX] or attempt.tracking_url
+            log.info("%s: finishes with %s", attempt.id, status.name)
+            self._applications.unregistered(attempt, status, request.diagnostics, url)
+        await self._conclusion_stored(attempt)
+        return pb.FinishApplicationMasterResponse(isUnregistered=True)

@@ -1,0 +1,361 @@
+"""The life of applications and of their attempts, from submission to the last node's clean-up.
+
+Order of obligations: a submission is stored before it is acknowledged, and an end before it is told. Both come back as
+calls (`application_stored`, `conclusion_stored`) when the store has them.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rm.application import STORED_EVENT, AppEvent, Application, AppStage, Conclusion
+from rm.attempt import Attempt, AttemptEvent
+from rm.cluster import Cluster
+from rm.container import Completion, ContainerEvent
+from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.liveness import Liveness
+from rm.scheduler.decisions import RefuseApplication
+from rm.scheduler.events import (
+    ApplicationEnded,
+    ApplicationSubmitted,
+    AskRow,
+    AttemptEnded,
+    AttemptStarted,
+    PriorityChanged,
+)
+from yaqd.model import (
+    ANY_HOST,
+    ApplicationAttemptId,
+    ApplicationId,
+    ExitStatus,
+    FinalApplicationStatus,
+    Resource,
+    YarnApplicationState,
+)
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+
+log = logging.getLogger(__name__)
+
+#: what a diagnostics text is cut to, in characters
+DIAGNOSTICS_MAX: Final = 64 * 1024
+
+#: ends of a master's container that are not the master's fault
+_INNOCENT: Final = frozenset(
+    {
+        ExitStatus.PREEMPTED,
+        ExitStatus.ABORTED,
+        ExitStatus.DISKS_FAILED,
+        ExitStatus.KILLED_BY_RESOURCEMANAGER,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationLimits:
+    #: `yarn.resourcemanager.am.max-attempts`
+    attempts_max: int
+    #: `yarn.resourcemanager.max-completed-applications`
+    completed_max: int
+    #: `yarn.am.liveness-monitor.expiry-interval-ms`, in s
+    master_expiry_s: float
+    #: the ResourceManager's start, epoch ms: part of every application id
+    cluster_timestamp: int
+    #: how often a ResourceManager was started on this state store
+    epoch: int
+
+
+class SubmissionRefused(ValueError):
+    """The application cannot be taken; the message says why."""
+
+
+class Applications:
+    def __init__(self, cluster: Cluster, limits: ApplicationLimits) -> None:
+        self.cluster = cluster
+        self.limits = limits
+        self.masters: Liveness[ApplicationAttemptId] = Liveness(limits.master_expiry_s)
+        #: masters that have unregistered and should be gone soon
+        self.finishing: Liveness[ApplicationAttemptId] = Liveness(limits.master_expiry_s)
+        #: called when an attempt is over; set by the daemon
+        self.on_attempt_over: Callable[[ApplicationAttemptId], None] = lambda attempt_id: None
+        self._last_id = 0
+        #: applications that are over, oldest first
+        self._completed: dict[ApplicationId, None] = {}
+        cluster.on_master_ended = self._master_ended
+
+    # ---- submission
+
+    def new_id(self) -> ApplicationId:
+        self._last_id += 1
+        return ApplicationId(self.limits.cluster_timestamp, self._last_id)
+
+    def submit(self, context: common.ApplicationSubmissionContext, user: str) -> Application:
+        """Take an application in; it counts once `application_stored` has been called. Raises `SubmissionRefused`."""
+        app_id = convert.application_id(context.application_id)
+        if app_id.cluster_timestamp == self.limits.cluster_timestamp and not 0 < app_id.id <= self._last_id:
+            raise SubmissionRefused(f"{app_id} was not made by this ResourceManager: call getNewApplication first")
+        app = Application(app_id, context, user, self.cluster.clock.wall_ms())
+        self.cluster.applications[app_id] = app
+        app.machine.advance(AppEvent.SUBMIT)
+        log.info("%s: submitted by %s to queue %s: %s", app_id, user, app.queue, app.name)
+        self.cluster.perform(StoreSubmission(app))
+        return app
+
+    def application_stored(self, app: Application) -> None:
+        """The store has the submission."""
+        app.machine.advance(AppEvent.STORED)
+        if app.stage is AppStage.SUBMITTED:
+            self._enter_scheduler(app)
+
+    def application_not_stored(self, app: Application) -> None:
+        """The store could not take it: it was never there."""
+        self.cluster.applications.pop(app.id, None)
+
+    def recover(self, app: Application, conclusion: Conclusion | None, attempts: int) -> None:
+        """Take over an application from the state store: list it when it is over, else try again."""
+        self.cluster.applications[app.id] = app
+        app.earlier_attempts = attempts
+        if conclusion is not None:
+            app.conclusion = conclusion
+            app.machine.state = AppStage[conclusion.state.name]
+            self._completed[app.id] = None
+            return
+        app.machine.advance(AppEvent.SUBMIT)
+        app.machine.advance(AppEvent.STORED)
+        if app.is_unmanaged:
+            self._conclude_failed(app, f"Application {app.id} was lost: the ResourceManager restarted under its master")
+            return
+        log.info("%s: the ResourceManager restarted; it is tried again after %d attempts", app.id, attempts)
+        self._enter_scheduler(app)
+
+    def _enter_scheduler(self, app: Application) -> None:
+        for decision in self.cluster.schedule(ApplicationSubmitted(app.id, app.queue, app.user, app.priority)):
+            if isinstance(decision, RefuseApplication):
+                self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
+                return
+            app.queue = app.queue.rpartition(".")[2]
+        app.machine.advance(AppEvent.ACCEPT)
+        self._start_attempt(app)
+
+    # ---- attempts
+
+    def _start_attempt(self, app: Application) -> None:
+        number = app.earlier_attempts + len(app.attempts) + 1
+        attempt_id = ApplicationAttemptId(app.id, number)
+        attempt = Attempt(attempt_id, app, self.cluster.clock.wall_ms())
+        attempt.node_changes_seen = self.cluster.node_changes
+        app.attempts.append(attempt)
+        self.cluster.perform(StoreAttempt(app, number))
+        if app.is_unmanaged:
+            attempt.machine.advance(AttemptEvent.ATTACH)
+            self.masters.seen(attempt_id, self.cluster.clock.now())
+            rows: tuple[AskRow, ...] = ()
+        else:
+            attempt.machine.advance(AttemptEvent.SCHEDULE)
+            rows = master_rows(app.context)
+        self.cluster.schedule(AttemptStarted(attempt_id, rows, self.limits.epoch))
+
+    def master_launched(self, attempt: Attempt) -> None:
+        """The node has accepted the master's container."""
+        if attempt.is_over:
+            return
+        attempt.machine.advance(AttemptEvent.LAUNCH)
+        app = attempt.app
+        app.launched_ms = app.launched_ms or self.cluster.clock.wall_ms()
+        if not attempt.is_registered:
+            self.masters.seen(attempt.id, self.cluster.clock.now())
+
+    def master_launch_failed(self, attempt: Attempt, reason: str) -> None:
+        if not attempt.is_over:
+            diagnostics = f"Error launching {attempt.id}. Got exception: {reason}"
+            self._attempt_failed(attempt, diagnostics, counts=True)
+
+    def registered(self, attempt: Attempt) -> None:
+        attempt.machine.advance(AttemptEvent.REGISTER)
+        attempt.app.machine.advance(AppEvent.REGISTER)
+        self.masters.seen(attempt.id, self.cluster.clock.now())
+
+    def unregistered(self, attempt: Attempt, status: FinalApplicationStatus, diagnostics: str, url: str) -> None:
+        """The master says that the application is over."""
+        attempt.machine.advance(AttemptEvent.UNREGISTER)
+        attempt.final_status = status
+        attempt.diagnostics = diagnostics[:DIAGNOSTICS_MAX]
+        attempt.tracking_url = url
+        self.masters.forget(attempt.id)
+        app = attempt.app
+        self._conclude(app, YarnApplicationState.FINISHED, status, attempt.diagnostics, url)
+        if app.is_unmanaged:
+            self._finish_attempt(attempt)
+        else:
+            self.finishing.seen(attempt.id, self.cluster.clock.now())
+
+    def _master_ended(self, attempt: Attempt, completion: Completion) -> None:
+        """The master's container is over."""
+        if attempt.is_over:
+            return
+        if attempt.state.name == "FINISHING":
+            self._finish_attempt(attempt)
+            return
+        status = completion.exit_status
+        diagnostics = (
+            f"AM Container for {attempt.id} exited with  exitCode: {status}\n"
+            f"Failing this attempt.Diagnostics: {completion.diagnostics}"
+        )
+        self._attempt_failed(attempt, diagnostics, counts=status not in _INNOCENT)
+
+    def _finish_attempt(self, attempt: Attempt) -> None:
+        self._end_attempt(attempt, AttemptEvent.END)
+        attempt.app.master_is_gone = True
+        if attempt.app.stage is AppStage.FINISHING:
+            attempt.app.machine.advance(AppEvent.MASTER_GONE)
+            self._retire(attempt.app)
+
+    def fail_attempt(self, attempt: Attempt, diagnostics: str) -> None:
+        """Somebody asked for it; another attempt may follow."""
+        if attempt.takes_containers:
+            self._attempt_failed(attempt, diagnostics, counts=True)
+
+    def _attempt_failed(self, attempt: Attempt, diagnostics: str, *, counts: bool) -> None:
+        attempt.diagnostics = diagnostics[:DIAGNOSTICS_MAX]
+        attempt.counts = counts
+        attempt.final_status = FinalApplicationStatus.FAILED
+        self._end_attempt(attempt, AttemptEvent.FAIL)
+        app = attempt.app
+        limit = self.attempts_max(app)
+        failures = self._failures(app)
+        log.warning("%s: failed (%d of %d): %s", attempt.id, failures, limit, diagnostics[:500])
+        if not app.is_unmanaged and failures < limit:
+            app.machine.advance(AppEvent.RETRY)
+            self._start_attempt(app)
+            return
+        times = f"{failures} times"
+        if limit < self.limits.attempts_max:
+            times += f" (global limit ={self.limits.attempts_max}; local limit is ={limit})"
+        text = f"Application {app.id} failed {times} due to {attempt.diagnostics}. Failing the application."
+        self._conclude_failed(app, text)
+
+    def attempts_max(self, app: Application) -> int:
+        """The smaller of what the cluster allows and what the application asked for."""
+        wanted = app.context.maxAppAttempts
+        return min(wanted, self.limits.attempts_max) if wanted > 0 else self.limits.attempts_max
+
+    def _failures(self, app: Application) -> int:
+        """Failed attempts that count, within the application's validity interval where it has one."""
+        interval = app.context.attempt_failures_validity_interval
+        since = self.cluster.clock.wall_ms() - interval if interval > 0 else 0
+        return sum(1 for a in app.attempts if a.state.name == "FAILED" and a.counts and a.finished_ms >= since)
+
+    def _end_attempt(self, attempt: Attempt, event: AttemptEvent) -> None:
+        if not attempt.machine.advance(event):
+            return
+        attempt.finished_ms = self.cluster.clock.wall_ms()
+        self.masters.forget(attempt.id)
+        self.finishing.forget(attempt.id)
+        self.cluster.schedule(AttemptEnded(attempt.id))
+        why = f"Container killed: {attempt.id} is over"
+        for container in list(attempt.containers.values()):
+            status = ExitStatus.KILLED_AFTER_APP_COMPLETION
+            self.cluster.end_container(container, ContainerEvent.KILL, status, why, kill=True)
+        if attempt.master is not None:
+            status = ExitStatus.KILLED_BY_RESOURCEMANAGER
+            if not attempt.master.is_over:
+                self.cluster.end_container(attempt.master, ContainerEvent.KILL, status, why, kill=True)
+        for completion in attempt.completions:
+            self.cluster.forget_id_on_node(completion.container_id, completion.node_id)
+        attempt.allocated, attempt.completions = [], []
+        self.on_attempt_over(attempt.id)
+
+    # ---- ends
+
+    def kill(self, app: Application, diagnostics: str) -> None:
+        """End an application whatever it is doing; a second call changes nothing."""
+        if app.is_concluded or app.is_over:
+            return
+        log.info("%s: %s", app.id, diagnostics)
+        attempt = app.attempt
+        if attempt is not None and not attempt.is_over:
+            attempt.diagnostics = diagnostics
+            attempt.final_status = FinalApplicationStatus.KILLED
+            self._end_attempt(attempt, AttemptEvent.KILL)
+        self._conclude(app, YarnApplicationState.KILLED, FinalApplicationStatus.KILLED, diagnostics, "N/A")
+
+    def _conclude_failed(self, app: Application, diagnostics: str) -> None:
+        self._conclude(app, YarnApplicationState.FAILED, FinalApplicationStatus.FAILED, diagnostics, "N/A")
+
+    def _conclude(
+        self, app: Application, state: YarnApplicationState, status: FinalApplicationStatus, text: str, url: str
+    ) -> None:
+        before = app.stage
+        if not app.machine.advance(AppEvent.CONCLUDE):
+            return
+        app.stage_before_saving = before
+        text = text[:DIAGNOSTICS_MAX]
+        app.conclusion = Conclusion(state, status, text, url, self.cluster.clock.wall_ms())
+        self.cluster.perform(StoreConclusion(app))
+
+    def conclusion_stored(self, app: Application) -> None:
+        """The store has the end (or cannot take it, which has been logged): tell everybody."""
+        if app.conclusion is None:
+            return
+        state = app.conclusion.state
+        event = AppEvent.STORED_FINISHED
+        if state is not YarnApplicationState.FINISHED:
+            event = STORED_EVENT[FinalApplicationStatus[state.name]]
+        app.machine.advance(event)
+        log.info("%s: %s, %s", app.id, state.name, app.conclusion.final_status.name)
+        if app.stage is AppStage.FINISHING and app.master_is_gone:
+            app.machine.advance(AppEvent.MASTER_GONE)
+        if app.is_over:
+            self._retire(app)
+
+    def _retire(self, app: Application) -> None:
+        """Free what it still holds, have its nodes clean up, and forget the oldest of those that are over."""
+        self.cluster.schedule(ApplicationEnded(app.id))
+        for node_id in app.nodes:
+            node = self.cluster.nodes.get(node_id)
+            if node is not None and app.id in node.applications:
+                node.applications.discard(app.id)
+                node.applications_to_clean.append(app.id)
+        app.nodes.clear()
+        self._completed[app.id] = None
+        while len(self._completed) > self.limits.completed_max:
+            oldest = next(iter(self._completed))
+            del self._completed[oldest]
+            self.cluster.perform(ForgetApplication(self.cluster.applications.pop(oldest)))
+
+    # ---- other changes
+
+    def set_priority(self, app: Application, priority: int) -> None:
+        app.priority = priority
+        self.cluster.schedule(PriorityChanged(app.id, priority))
+
+    def check_expiry(self, now: float) -> None:
+        """End attempts whose masters are silent, and clean up after masters that do not go."""
+        for attempt_id in self.masters.expired(now):
+            attempt = self.cluster.find_attempt(attempt_id)
+            if attempt is not None and not attempt.is_over:
+                limit = f"{self.masters.limit_s:g}"
+                reason = f"ApplicationMaster for attempt {attempt_id} timed out after {limit} s without a heartbeat"
+                self._attempt_failed(attempt, reason, counts=True)
+        for attempt_id in self.finishing.expired(now):
+            attempt = self.cluster.find_attempt(attempt_id)
+            if attempt is not None and not attempt.is_over:
+                self._finish_attempt(attempt)
+
+
+def master_rows(context: common.ApplicationSubmissionContext) -> tuple[AskRow, ...]:
+    """What the master's container asks for: priority 0, one container, in preferred places where some are named."""
+    if not context.am_container_resource_request:
+        return (AskRow(0, -1, ANY_HOST, convert.resource(context.resource), 1),)
+    asked = context.am_container_resource_request
+    capability = next((r.capability for r in asked if r.resource_name == ANY_HOST), asked[0].capability)
+    amount = convert.resource(capability)
+    rows = [AskRow(0, -1, r.resource_name, amount, 1, r.relax_locality) for r in asked if r.resource_name]
+    if all(row.resource_name != ANY_HOST for row in rows):
+        rows.append(AskRow(0, -1, ANY_HOST, amount, 1))
+    return tuple(rows)
+
+
+def master_resource(context: common.ApplicationSubmissionContext) -> Resource:
+    return master_rows(context)[0].capability

@@ -1,0 +1,117 @@
+"""One attempt to run an application: its master's container, registration, progress, end."""
+
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from rm.container import Completion, RmContainer
+from rm.transitions import Machine
+from yaqd.model import (
+    ApplicationAttemptId,
+    ContainerId,
+    FinalApplicationStatus,
+    NodeId,
+    YarnApplicationAttemptState,
+)
+from yaqd.proto import yarn_service_pb2 as service
+
+if TYPE_CHECKING:
+    from rm.application import Application
+
+#: ended containers an attempt's report still lists
+_ENDED_CONTAINERS_KEPT: Final = 500
+
+
+class AttemptEvent(Enum):
+    #: ask for the master's container
+    SCHEDULE = auto()
+    #: the master runs outside the cluster
+    ATTACH = auto()
+    ALLOCATE = auto()
+    LAUNCH = auto()
+    REGISTER = auto()
+    UNREGISTER = auto()
+    #: the master's container ended after it unregistered
+    END = auto()
+    FAIL = auto()
+    KILL = auto()
+
+
+_S, _E = YarnApplicationAttemptState, AttemptEvent
+
+ATTEMPT_TRANSITIONS: Final[Mapping[tuple[YarnApplicationAttemptState, AttemptEvent], YarnApplicationAttemptState]] = {
+    (_S.NEW, _E.SCHEDULE): _S.SCHEDULED,
+    (_S.NEW, _E.ATTACH): _S.LAUNCHED,
+    (_S.NEW, _E.KILL): _S.KILLED,
+    (_S.SCHEDULED, _E.ALLOCATE): _S.ALLOCATED,
+    (_S.SCHEDULED, _E.FAIL): _S.FAILED,
+    (_S.SCHEDULED, _E.KILL): _S.KILLED,
+    (_S.ALLOCATED, _E.LAUNCH): _S.LAUNCHED,
+    # a quick master registers before the node's answer to the launch is here
+    (_S.ALLOCATED, _E.REGISTER): _S.RUNNING,
+    (_S.ALLOCATED, _E.FAIL): _S.FAILED,
+    (_S.ALLOCATED, _E.KILL): _S.KILLED,
+    (_S.LAUNCHED, _E.REGISTER): _S.RUNNING,
+    (_S.LAUNCHED, _E.FAIL): _S.FAILED,
+    (_S.LAUNCHED, _E.KILL): _S.KILLED,
+    (_S.RUNNING, _E.LAUNCH): _S.RUNNING,
+    (_S.RUNNING, _E.UNREGISTER): _S.FINISHING,
+    (_S.RUNNING, _E.FAIL): _S.FAILED,
+    (_S.RUNNING, _E.KILL): _S.KILLED,
+    (_S.FINISHING, _E.LAUNCH): _S.FINISHING,
+    (_S.FINISHING, _E.END): _S.FINISHED,
+}
+
+_OVER: Final = (_S.FINISHED, _S.FAILED, _S.KILLED)
+
+
+class Attempt:
+    def __init__(self, attempt_id: ApplicationAttemptId, app: "Application", started_ms: int) -> None:
+        self.id = attempt_id
+        self.app = app
+        self.machine = Machine(attempt_id, ATTEMPT_TRANSITIONS, YarnApplicationAttemptState.NEW)
+        self.started_ms = started_ms
+        self.finished_ms = 0
+        self.master: RmContainer | None = None
+        #: as registered
+        self.host = "N/A"
+        self.rpc_port = -1
+        self.tracking_url = ""
+        self.progress = 0.0
+        self.diagnostics = ""
+        self.final_status = FinalApplicationStatus.UNDEFINED
+        #: whether its failure counts against the limit of attempts
+        self.counts = True
+
+        #: live containers without the master's own
+        self.containers: dict[ContainerId, RmContainer] = {}
+        self.ended: deque[RmContainer] = deque(maxlen=_ENDED_CONTAINERS_KEPT)
+
+        # What the next allocate response will carry.
+        self.allocated: list[RmContainer] = []
+        self.completions: list[Completion] = []
+        #: number of the last node change it was told
+        self.node_changes_seen = 0
+
+        # The allocate conversation.
+        self.is_registered = False
+        self.response_id = -1
+        self.last_response: service.AllocateResponse | None = None
+        #: id of the key of the last AMRMToken made for it
+        self.amrm_key_id: int | None = None
+        #: node -> id of the key of the NMToken it was sent
+        self.nm_tokens: dict[NodeId, int] = {}
+
+    @property
+    def state(self) -> YarnApplicationAttemptState:
+        return self.machine.state
+
+    @property
+    def is_over(self) -> bool:
+        return self.machine.state in _OVER
+
+    @property
+    def takes_containers(self) -> bool:
+        """False once it has unregistered or ended."""
+        return not self.is_over and self.machine.state is not YarnApplicationAttemptState.FINISHING

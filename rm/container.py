@@ -1,0 +1,101 @@
+"""A container as the ResourceManager knows it, from allocation to the end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from rm.scheduler.decisions import Allocate
+from rm.transitions import Machine
+from yaqd.model import ContainerId, ExecutionType, NodeId, Resource
+
+
+class ContainerStage(Enum):
+    #: the scheduler has charged it, its master does not know it yet
+    ALLOCATED = auto()
+    #: its master has it
+    ACQUIRED = auto()
+    #: its node has reported it
+    RUNNING = auto()
+    COMPLETED = auto()
+    #: never started in time
+    EXPIRED = auto()
+    #: given back by its master
+    RELEASED = auto()
+    #: ended by the ResourceManager, or lost with its node
+    KILLED = auto()
+
+
+class ContainerEvent(Enum):
+    ACQUIRE = auto()
+    LAUNCH = auto()
+    FINISH = auto()
+    EXPIRE = auto()
+    RELEASE = auto()
+    KILL = auto()
+
+
+_S, _E = ContainerStage, ContainerEvent
+
+CONTAINER_TRANSITIONS: Final[Mapping[tuple[ContainerStage, ContainerEvent], ContainerStage]] = {
+    (_S.ALLOCATED, _E.ACQUIRE): _S.ACQUIRED,
+    (_S.ALLOCATED, _E.EXPIRE): _S.EXPIRED,
+    (_S.ALLOCATED, _E.RELEASE): _S.RELEASED,
+    (_S.ALLOCATED, _E.KILL): _S.KILLED,
+    (_S.ACQUIRED, _E.LAUNCH): _S.RUNNING,
+    (_S.ACQUIRED, _E.FINISH): _S.COMPLETED,
+    (_S.ACQUIRED, _E.EXPIRE): _S.EXPIRED,
+    (_S.ACQUIRED, _E.RELEASE): _S.RELEASED,
+    (_S.ACQUIRED, _E.KILL): _S.KILLED,
+    (_S.RUNNING, _E.LAUNCH): _S.RUNNING,
+    (_S.RUNNING, _E.FINISH): _S.COMPLETED,
+    (_S.RUNNING, _E.RELEASE): _S.RELEASED,
+    (_S.RUNNING, _E.KILL): _S.KILLED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The end of a container, as its master is told."""
+
+    container_id: ContainerId
+    exit_status: int
+    diagnostics: str
+    resource: Resource
+    execution_type: ExecutionType
+    node_id: NodeId
+
+
+class RmContainer:
+    """One container."""
+
+    __slots__ = (
+        "allocation",
+        "completion",
+        "created_ms",
+        "finished_ms",
+        "http_address",
+        "id",
+        "machine",
+        "node_id",
+    )
+
+    def __init__(self, allocation: Allocate, http_address: str, created_ms: int) -> None:
+        self.id = allocation.container_id
+        self.node_id = allocation.node_id
+        #: the decision it comes from: resource, priority, request id, execution type, whether it is a master's
+        self.allocation = allocation
+        #: `host:port` of the node's web server
+        self.http_address = http_address
+        self.machine = Machine(self.id, CONTAINER_TRANSITIONS, ContainerStage.ALLOCATED)
+        self.created_ms = created_ms
+        self.finished_ms = 0
+        self.completion: Completion | None = None
+
+    @property
+    def stage(self) -> ContainerStage:
+        return self.machine.state
+
+    @property
+    def is_over(self) -> bool:
+        return self.completion is not None

@@ -1,0 +1,330 @@
+"""The ResourceManager assembled: servers, core, state store, launcher, ticker; and the one place that performs
+effects.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from rm.admin_service import AdminService
+from rm.am_launcher import MasterLauncher
+from rm.application import Application
+from rm.application_master_service import ApplicationMasterService
+from rm.applications import ApplicationLimits, Applications
+from rm.attempt import Attempt
+from rm.client_service import ClientService
+from rm.clock import Clock, SystemClock
+from rm.cluster import Cluster
+from rm.effects import Effect, ForgetApplication, LaunchMaster, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.node_tracker import NodeTracker, TrackerSettings
+from rm.nodes import Nodes
+from rm.reports import Reports
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.settings import RmSettings, read_hosts, read_queues
+from rm.state_store import StateStore, StateStoreError, StoredApplication
+from rm.tokens import TokenMint
+from rm.topology import Topology
+from rm.web import RmWeb
+from yaqd.config import ConfigError, Configuration
+from yaqd.ipc import RpcError, RpcServer
+from yaqd.ipc.loop import run
+from yaqd.model import ApplicationId
+from yaqd.proto import yarn_common_pb2 as common
+
+log = logging.getLogger(__name__)
+
+_Outcome = Callable[[Application, "asyncio.Future[None]"], None]
+
+_TICK_S = 1.0
+_TOKEN_ACTIVATION_FACTOR = 1.5
+
+
+class ResourceManager:
+    """Start it on a running event loop; the bound addresses are attributes after that."""
+
+    def __init__(self, conf: Configuration, *, clock: Clock | None = None, tick_s: float = _TICK_S) -> None:
+        self._conf = conf
+        self.settings = settings = RmSettings.read(conf)
+        self._clock = clock or SystemClock()
+        self._tick_s = tick_s
+        self._ticker: asyncio.TimerHandle | None = None
+        #: writes under way, by application
+        self._stored: dict[ApplicationId, asyncio.Future[None]] = {}
+        self.started_ms = self._clock.wall_ms()
+        self.store = StateStore(settings.state_store)
+        state = self.store.load()
+        scheduler_limits = SchedulerLimits(
+            settings.bounds,
+            ask_rows_max=settings.ask_rows_max,
+            decision_log_entries=settings.decision_log_entries,
+            reserve_after_s=settings.reserve_after_s,
+            reservation_s=settings.reservation_s,
+            reserved_share=settings.reserved_share,
+        )
+        self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
+        self.cluster = Cluster(
+            self.scheduler, self._clock, self._perform, allocation_expiry_s=settings.allocation_expiry_s
+        )
+        limits = ApplicationLimits(
+            settings.attempts_max,
+            settings.completed_max,
+            settings.master_expiry_s,
+            self.started_ms,
+            state.epoch,
+        )
+        self.applications = Applications(self.cluster, limits)
+        self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
+        self.tokens = self._mint()
+        self._recovered = state.applications
+        self._build_services()
+
+    def _mint(self) -> TokenMint:
+        settings = self.settings
+        return TokenMint(
+            now=self._clock.now(),
+            random=os.urandom,
+            rm_identifier=self.started_ms,
+            container_interval_s=settings.container_key_interval_s,
+            nm_interval_s=settings.nm_key_interval_s,
+            amrm_interval_s=settings.amrm_key_interval_s,
+            nm_activation_s=_TOKEN_ACTIVATION_FACTOR * settings.node_expiry_s,
+            amrm_activation_s=_TOKEN_ACTIVATION_FACTOR * settings.master_expiry_s,
+            container_lifetime_s=settings.allocation_expiry_s,
+        )
+
+    def _build_services(self) -> None:
+        settings, conf = self.settings, self._conf
+
+        def server(name: str, address: tuple[str, int]) -> RpcServer:
+            return RpcServer(name=name, host=settings.listen_host(address), port=address[1])
+
+        self.client_server = server("ResourceManager client service", settings.client_address)
+        self.tracker_server = server("ResourceManager node tracker", settings.tracker_address)
+        self.admin_server = server("ResourceManager administration", settings.admin_address)
+        self.scheduler_server = RpcServer(
+            name="ResourceManager application master service",
+            host=settings.listen_host(settings.scheduler_address),
+            port=settings.scheduler_address[1],
+            token_secrets=self.tokens.masters,
+            allow_simple=False,
+        )
+        tracker_settings = TrackerSettings(
+            settings.heartbeat_interval_ms,
+            self.started_ms,
+            settings.bounds.minimum,
+            settings.excluded,
+            settings.included,
+        )
+        self.tracker = NodeTracker(self.cluster, self.nodes, self.tokens, tracker_settings)
+        self.masters = ApplicationMasterService(self.cluster, self.applications, self.tokens, self._conclusion_stored)
+        self.applications.on_attempt_over = self.masters.forget
+        self.admin = AdminService(
+            self.cluster,
+            self.nodes,
+            self.tracker,
+            read_queues=lambda: read_queues(conf),
+            read_hosts=lambda: (
+                read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
+                read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
+            ),
+            is_administrator=settings.is_administrator,
+        )
+        self.launcher: MasterLauncher | None = None
+        self.web: RmWeb | None = None
+
+    # ---- start and stop
+
+    async def start(self) -> None:
+        """Listen. Raises RpcConnectionError or OSError when an address cannot be had."""
+        settings = self.settings
+        loop = asyncio.get_running_loop()
+        self.store.start(loop)
+        self.launcher = MasterLauncher(
+            self.applications,
+            self.tokens,
+            self._clock,
+            launches_max=settings.launches_max,
+            timeout_s=settings.launch_timeout_s,
+            user=settings.user,
+        )
+        reports = Reports(self.cluster, "", settings.cluster_id)
+        host, port = settings.web_address
+        self.web = RmWeb(
+            self.cluster,
+            reports,
+            host=settings.listen_host(settings.web_address),
+            port=port,
+            started_ms=self.started_ms,
+        )
+        await self.web.start()
+        reports.web_address = f"{host}:{self.web.port}"
+        client = ClientService(
+            self.cluster,
+            self.applications,
+            reports,
+            self.tokens,
+            self._submission_stored,
+            acls=settings.acls,
+            is_administrator=settings.is_administrator,
+        )
+        client.register_on(self.client_server)
+        self.masters.register_on(self.scheduler_server)
+        self.tracker.register_on(self.tracker_server)
+        self.admin.register_on(self.admin_server)
+        self._recover()
+        for server in self._servers:
+            await server.start()
+        self._ticker = loop.call_later(self._tick_s, self._tick)
+        log.info("%s", self.ready_line())
+
+    @property
+    def _servers(self) -> tuple[RpcServer, ...]:
+        return self.client_server, self.scheduler_server, self.tracker_server, self.admin_server
+
+    async def stop(self) -> None:
+        """Stop serving and close the store; what was acknowledged is in it."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+        for server in self._servers:
+            await server.stop()
+        if self.web is not None:
+            await self.web.stop()
+        if self.launcher is not None:
+            await self.launcher.stop()
+        await asyncio.to_thread(self.store.close)
+
+    def address(self, server: RpcServer, configured: tuple[str, int]) -> str:
+        """`host:port` that others connect to."""
+        return f"{configured[0]}:{server.port}"
+
+    def ready_line(self) -> str:
+        settings, web = self.settings, self.web
+        assert web is not None
+        return (
+            "ResourceManager ready"
+            f" client={self.address(self.client_server, settings.client_address)}"
+            f" scheduler={self.address(self.scheduler_server, settings.scheduler_address)}"
+            f" tracker={self.address(self.tracker_server, settings.tracker_address)}"
+            f" admin={self.address(self.admin_server, settings.admin_address)}"
+            f" web={settings.web_address[0]}:{web.port}"
+        )
+
+    def _recover(self) -> None:
+        """Take over what the last ResourceManager left in the store."""
+        for stored in self._recovered:
+            app = _application(stored)
+            self.applications.recover(app, stored.conclusion, stored.attempts)
+        if self._recovered:
+            log.info("%d applications recovered from the state store", len(self._recovered))
+        self._recovered = ()
+
+    def _tick(self) -> None:
+        """Once a second: who is silent, which keys roll."""
+        now = self._clock.now()
+        try:
+            self.nodes.check_expiry(now)
+            self.applications.check_expiry(now)
+            self.tokens.roll(now)
+        except Exception:
+            log.exception("the periodic check failed; it is tried again")
+        self._ticker = asyncio.get_running_loop().call_later(self._tick_s, self._tick)
+
+    # ---- effects: the one place that acts
+
+    def _perform(self, effect: Effect) -> None:
+        """Carry an effect out, its outcome coming back as a later call on the event loop."""
+        match effect:
+            case StoreSubmission(app):
+                self._store(app, self.store.put_submission(app), self._submission_outcome)
+            case StoreConclusion(app):
+                assert app.conclusion is not None
+                self._store(app, self.store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
+            case StoreAttempt(app, number):
+                self.store.put_attempt(app, number).add_done_callback(_log_failure)
+            case ForgetApplication(app):
+                self.store.forget(app).add_done_callback(_log_failure)
+            case LaunchMaster(attempt):
+                assert self.launcher is not None
+                # Later, so that a launch that fails at once does not end an attempt inside a decision.
+                asyncio.get_running_loop().call_soon(self.launcher.launch, attempt)
+
+    def _store(self, app: Application, done: "asyncio.Future[None]", outcome: _Outcome) -> None:
+        """Come back through `outcome` when the store has it; whoever awaits `done` as well is woken after that."""
+        self._stored[app.id] = done
+
+        def settled(future: "asyncio.Future[None]") -> None:
+            if self._stored.get(app.id) is future:
+                del self._stored[app.id]
+            if not future.cancelled():
+                outcome(app, future)
+
+        done.add_done_callback(settled)
+
+    def _submission_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
+        error = done.exception()
+        if error is None:
+            self.applications.application_stored(app)
+        else:
+            log.error("%s: not accepted: %s", app.id, error)
+            self.applications.application_not_stored(app)
+
+    def _conclusion_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
+        error = done.exception()
+        if error is not None:
+            log.error("%s: its end is not in the state store and will be unknown after a restart: %s", app.id, error)
+        self.applications.conclusion_stored(app)
+
+    async def _submission_stored(self, app: Application) -> None:
+        """Wait for the store. Raises StateStoreError."""
+        done = self._stored.get(app.id)
+        if done is not None:
+            await asyncio.shield(done)
+
+    async def _conclusion_stored(self, attempt: Attempt) -> None:
+        done = self._stored.get(attempt.app.id)
+        if done is not None:
+            with suppress(StateStoreError):
+                await asyncio.shield(done)
+
+
+def _log_failure(done: "asyncio.Future[None]") -> None:
+    if not done.cancelled() and done.exception() is not None:
+        log.error("%s", done.exception())
+
+
+def _application(stored: StoredApplication) -> Application:
+    context = common.ApplicationSubmissionContext.FromString(stored.context)
+    app = Application(stored.id, context, stored.user, stored.submitted_ms)
+    app.launched_ms = stored.launched_ms
+    return app
+
+
+async def _serve(conf: Configuration) -> int:
+    manager = ResourceManager(conf)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        await manager.start()
+        print(manager.ready_line(), flush=True)
+        await stopped.wait()
+        log.info("stopping")
+    finally:
+        await manager.stop()
+    return 0
+
+
+def main(conf: Configuration) -> int:
+    """Run a ResourceManager until SIGTERM or SIGINT; 2 when it cannot start, with one line that says why."""
+    try:
+        return run(_serve(conf))
+    except (ConfigError, StateStoreError, RpcError, OSError) as error:
+        log.error("the ResourceManager cannot start: %s", error)
+        print(f"ResourceManager: {error}", file=sys.stderr, flush=True)
+        return 2

@@ -1,0 +1,48 @@
+"""What the core asks of the world: values that `rm.daemon` carries out in one place, in the order they come.
+
+Each outcome returns to the core as a call: `application_stored`, `conclusion_stored`, `master_launched`, …
+"""
+
+from dataclasses import dataclass
+
+from rm.application import Application
+from rm.attempt import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSubmission:
+    """Write the application down BEFORE its submission is acknowledged."""
+
+    application: Application
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAttempt:
+    """Note that an attempt with this number was begun; nobody waits for it."""
+
+    application: Application
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConclusion:
+    """Write down how the application ended BEFORE anybody is told."""
+
+    application: Application
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetApplication:
+    """Delete it from the store."""
+
+    application: Application
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMaster:
+    """Start the attempt's master in its container."""
+
+    attempt: Attempt
+
+
+Effect = StoreSubmission | StoreAttempt | StoreConclusion | ForgetApplication | LaunchMaster

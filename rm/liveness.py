@@ -1,0 +1,42 @@
+"""Who has been silent for too long. Times are handed in; everything watched here has the same limit.
+
+Entries are kept in the order of their last sign of life, so a check looks only at those that are due.
+"""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Liveness(Generic[K]):
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._seen: dict[K, float] = {}
+
+    def seen(self, key: K, now: float) -> None:
+        """Watch `key`, or note a sign of life."""
+        self._seen.pop(key, None)
+        self._seen[key] = now
+
+    def refresh(self, key: K, now: float) -> None:
+        """A sign of life of something that may not be watched (any more)."""
+        if self._seen.pop(key, None) is not None:
+            self._seen[key] = now
+
+    def forget(self, key: K) -> None:
+        self._seen.pop(key, None)
+
+    def expired(self, now: float) -> list[K]:
+        """Those silent for longer than the limit; they are no longer watched."""
+        due: list[K] = []
+        for key, at in self._seen.items():
+            if now - at <= self.limit_s:
+                break
+            due.append(key)
+        for key in due:
+            del self._seen[key]
+        return due
+
+    def __len__(self) -> int:
+        return len(self._seen)

@@ -1,0 +1,94 @@
+"""Records to messages, for the services that speak to masters and nodes."""
+
+from enum import IntEnum
+from typing import Any
+
+from rm.container import Completion, ContainerStage, RmContainer
+from rm.node import RmNode
+from yaqd.model import ContainerState, NodeState
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.security import Token
+
+
+def wire(value: IntEnum) -> Any:
+    """The number of an enum of ours where a message wants one of its own, which are the same by construction."""
+    return value.value
+
+
+def container_pb(container: RmContainer, token: Token) -> common.Container:
+    """What a master is given."""
+    allocation = container.allocation
+    message = common.Container(
+        node_http_address=container.http_address,
+        execution_type=wire(allocation.execution_type),
+        allocation_request_id=allocation.allocation_request_id,
+        version=0,
+    )
+    message.id.CopyFrom(convert.container_id_pb(container.id))
+    message.nodeId.host, message.nodeId.port = container.node_id.host, container.node_id.port
+    message.resource.CopyFrom(convert.resource_pb(allocation.resource))
+    message.priority.priority = allocation.priority
+    message.container_token.CopyFrom(token.to_pb())
+    return message
+
+
+def completion_pb(completion: Completion) -> common.ContainerStatus:
+    message = common.ContainerStatus(
+        state=wire(ContainerState.COMPLETE),
+        diagnostics=completion.diagnostics,
+        exit_status=completion.exit_status,
+        executionType=wire(completion.execution_type),
+    )
+    message.container_id.CopyFrom(convert.container_id_pb(completion.container_id))
+    message.capability.CopyFrom(convert.resource_pb(completion.resource))
+    return message
+
+
+def node_report_pb(node: RmNode) -> common.NodeReport:
+    message = common.NodeReport(
+        httpAddress=node.http_address,
+        rackName=node.rack,
+        numContainers=len(node.containers),
+        node_state=wire(node.state),
+        health_report=node.health_report,
+        last_health_report_time=node.health_reported_ms,
+    )
+    message.nodeId.CopyFrom(convert.node_id_pb(node.id))
+    message.used.CopyFrom(convert.resource_pb(node.used))
+    message.capability.CopyFrom(convert.resource_pb(node.total))
+    if node.status.HasField("containers_utilization"):
+        message.containers_utilization.CopyFrom(node.status.containers_utilization)
+    if node.status.HasField("node_utilization"):
+        message.node_utilization.CopyFrom(node.status.node_utilization)
+    usable = node.state is NodeState.RUNNING
+    message.node_update_type = common.NODE_USABLE if usable else common.NODE_UNUSABLE
+    return message
+
+
+def container_report_pb(container: RmContainer, user: str) -> common.ContainerReport:
+    allocation, over = container.allocation, container.completion
+    started = over is not None or container.stage is ContainerStage.RUNNING
+    state = ContainerState.COMPLETE if over is not None else ContainerState.RUNNING
+    message = common.ContainerReport(
+        creation_time=container.created_ms,
+        finish_time=container.finished_ms,
+        diagnostics_info=over.diagnostics if over is not None else "",
+        container_exit_status=over.exit_status if over is not None else -1000,
+        container_state=wire(state if started else ContainerState.NEW),
+        node_http_address=f"http://{container.http_address}",
+        log_url=f"http://{container.http_address}/node/containerlogs/{container.id}/{user}",
+        executionType=wire(allocation.execution_type),
+    )
+    message.container_id.CopyFrom(convert.container_id_pb(container.id))
+    message.resource.CopyFrom(convert.resource_pb(allocation.resource))
+    message.node_id.CopyFrom(convert.node_id_pb(container.node_id))
+    message.priority.priority = allocation.priority
+    return message
+
+
+def resource_types_pb() -> list[common.ResourceTypeInfo]:
+    return [
+        common.ResourceTypeInfo(name="memory-mb", units="Mi", type=common.COUNTABLE),
+        common.ResourceTypeInfo(name="vcores", units="", type=common.COUNTABLE),
+    ]

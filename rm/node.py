@@ -1,0 +1,116 @@
+"""A node as the ResourceManager knows it, from registration to loss, and what its next heartbeat will be told."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+
+from rm.container import RmContainer
+from rm.transitions import Machine
+from yaqd.model import ApplicationId, ContainerId, NodeId, NodeState, Resource
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as service
+
+
+class NodeEvent(Enum):
+    REGISTER = auto()
+    SICKEN = auto()
+    RECOVER = auto()
+    EXPIRE = auto()
+    SHUT_DOWN = auto()
+    DECOMMISSION = auto()
+
+
+_S, _E = NodeState, NodeEvent
+
+NODE_TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], NodeState]] = {
+    (_S.NEW, _E.REGISTER): _S.RUNNING,
+    (_S.RUNNING, _E.REGISTER): _S.RUNNING,
+    (_S.RUNNING, _E.SICKEN): _S.UNHEALTHY,
+    (_S.RUNNING, _E.EXPIRE): _S.LOST,
+    (_S.RUNNING, _E.SHUT_DOWN): _S.SHUTDOWN,
+    (_S.RUNNING, _E.DECOMMISSION): _S.DECOMMISSIONED,
+    (_S.UNHEALTHY, _E.RECOVER): _S.RUNNING,
+    (_S.UNHEALTHY, _E.REGISTER): _S.RUNNING,
+    (_S.UNHEALTHY, _E.EXPIRE): _S.LOST,
+    (_S.UNHEALTHY, _E.SHUT_DOWN): _S.SHUTDOWN,
+    (_S.UNHEALTHY, _E.DECOMMISSION): _S.DECOMMISSIONED,
+    (_S.LOST, _E.REGISTER): _S.RUNNING,
+    (_S.SHUTDOWN, _E.REGISTER): _S.RUNNING,
+    (_S.DECOMMISSIONED, _E.REGISTER): _S.RUNNING,
+}
+
+
+class RmNode:
+    """One node that has ever registered and is not forgotten."""
+
+    def __init__(self, node_id: NodeId, rack: str) -> None:
+        self.id = node_id
+        self.rack = rack
+        self.machine = Machine(f"node {node_id}", NODE_TRANSITIONS, NodeState.NEW)
+        self.total = Resource()
+        #: `host:port` of its web server
+        self.http_address = ""
+        self.version = ""
+        #: extensions it understands, as it said when it registered; none for a stock node
+        self.capabilities: tuple[str, ...] = ()
+        self.health_report = ""
+        self.health_reported_ms = 0
+        #: containers charged to it and not over
+        self.containers: dict[ContainerId, RmContainer] = {}
+        #: those of them that it has reported, and their ids as they came on the wire
+        self.running: set[ContainerId] = set()
+        self.running_wire: set[bytes] = set()
+        #: applications that have had a container here and are not over
+        self.applications: set[ApplicationId] = set()
+        self.status = server.NodeStatus()
+
+        # The heartbeat conversation.
+        self.last_response: server.NodeHeartbeatResponse | None = None
+        self.response_id = 0
+
+        # What the next response will carry.
+        self.containers_to_kill: list[ContainerId] = []
+        self.containers_to_forget: list[ContainerId] = []
+        self.applications_to_clean: list[ApplicationId] = []
+        self.signals: list[service.SignalContainerRequest] = []
+        #: its size changed by an administrator
+        self.resized = False
+
+    @property
+    def state(self) -> NodeState:
+        return self.machine.state
+
+    @property
+    def is_usable(self) -> bool:
+        return self.machine.state is NodeState.RUNNING
+
+    @property
+    def used(self) -> Resource:
+        total = Resource()
+        for container in self.containers.values():
+            total = total + container.allocation.resource
+        return total
+
+    @property
+    def has_orders(self) -> bool:
+        return bool(
+            self.containers_to_kill
+            or self.containers_to_forget
+            or self.applications_to_clean
+            or self.signals
+            or self.resized
+        )
+
+    def reset_conversation(self) -> None:
+        """A registration starts it anew."""
+        self.response_id = 0
+        self.last_response = None
+        self.containers_to_kill.clear()
+        self.containers_to_forget.clear()
+        self.applications_to_clean.clear()
+        self.signals.clear()
+        self.resized = False
+
+    def utilization(self) -> common.ResourceUtilization | None:
+        return self.status.node_utilization if self.status.HasField("node_utilization") else None

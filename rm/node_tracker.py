@@ -1,0 +1,205 @@
+"""ResourceTracker: NodeManagers register, send heartbeats and take orders.
+
+Answers carry both master keys at registration, the next key while it is being rolled in, and orders only when there
+are any. A lost answer is asked for again with the same number and repeated unchanged. Extension fields go to nodes
+that said they understand them, so that a stock NodeManager sees nothing unknown.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rm.cluster import Cluster
+from rm.node import RmNode
+from rm.nodes import Nodes, Registration
+from rm.tokens import TokenMint
+from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc.errors import YarnError
+from yaqd.model import NodeId, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as pb
+from yaqd.proto.protocols import ResourceTracker
+from yaqd.security import RollingKeys
+
+log = logging.getLogger(__name__)
+
+_RESPONSE_ID_MASK: Final = 0x7FFFFFFF
+#: extensions that this ResourceManager understands
+CAPABILITIES: Final = ("yaq-1",)
+#: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
+RM_VERSION: Final = "3.4.1"
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerSettings:
+    heartbeat_interval_ms: int
+    rm_identifier: int
+    minimum: Resource
+    #: hosts that may not join; empty: none
+    excluded: frozenset[str]
+    #: hosts that alone may join; empty: all may
+    included: frozenset[str]
+
+    def admits(self, host: str) -> bool:
+        return host not in self.excluded and (not self.included or host in self.included)
+
+
+class NodeTracker:
+    def __init__(self, cluster: Cluster, nodes: Nodes, tokens: TokenMint, settings: TrackerSettings) -> None:
+        self._cluster = cluster
+        self._nodes = nodes
+        self._tokens = tokens
+        self.settings = settings
+        #: (host, port) -> node, so that a heartbeat makes no NodeId
+        self._by_address: dict[tuple[str, int], RmNode] = {}
+
+    def admit(self, excluded: frozenset[str], included: frozenset[str]) -> None:
+        """Take new lists of hosts that may not, or alone may, join."""
+        self.settings = replace(self.settings, excluded=excluded, included=included)
+
+    def register_on(self, server: RpcServer) -> None:
+        server.register(ResourceTracker.registerNodeManager, self.register_node_manager)
+        server.register(ResourceTracker.nodeHeartbeat, self.node_heartbeat)
+        server.register(ResourceTracker.unRegisterNodeManager, self.unregister_node_manager)
+
+    # ---- registration
+
+    async def register_node_manager(
+        self, request: pb.RegisterNodeManagerRequest, caller: Caller
+    ) -> pb.RegisterNodeManagerResponse:
+        said = _registration(request)
+        refusal = self._refusal(said)
+        if refusal is not None:
+            log.warning("node %s: refused: %s", said.node_id, refusal)
+            return pb.RegisterNodeManagerResponse(
+                nodeAction=pb.SHUTDOWN, diagnostics_message=refusal, rm_version=RM_VERSION
+            )
+        await self._nodes.topology.resolve(said.node_id.host)
+        node = self._nodes.register(said)
+        self._by_address[(said.node_id.host, said.node_id.port)] = node
+        response = pb.RegisterNodeManagerResponse(
+            nodeAction=pb.NORMAL,
+            rm_identifier=self.settings.rm_identifier,
+            rm_version=RM_VERSION,
+            areNodeLabelsAcceptedByRM=False,
+            areNodeAttributesAcceptedByRM=False,
+        )
+        response.container_token_master_key.CopyFrom(self._tokens.container_keys.current.to_pb())
+        response.nm_token_master_key.CopyFrom(self._tokens.nm_keys.current.to_pb())
+        if node.capabilities:
+            response.yaq_capabilities.understands.extend(CAPABILITIES)
+        return response
+
+    def _refusal(self, said: Registration) -> str | None:
+        if not self.settings.admits(said.node_id.host):
+            return f"Disallowed NodeManager from  {said.node_id.host}, Sending SHUTDOWN signal to the NodeManager."
+        least = self.settings.minimum
+        if said.total.memory_mb < least.memory_mb or said.total.vcores < least.vcores:
+            return (
+                f"NodeManager from  {said.node_id.host} doesn't satisfy minimum allocations, Sending SHUTDOWN signal "
+                f"to the NodeManager. Node capabilities are {said.total}; minimums are {least.memory_mb}mb and "
+                f"{least.vcores} vcores"
+            )
+        return None
+
+    def unregister_node_manager(
+        self, request: pb.UnRegisterNodeManagerRequest, caller: Caller
+    ) -> pb.UnRegisterNodeManagerResponse:
+        self._nodes.shut_down(convert.node_id(request.node_id))
+        return pb.UnRegisterNodeManagerResponse()
+
+    # ---- heartbeats
+
+    def node_heartbeat(self, request: pb.NodeHeartbeatRequest, caller: Caller) -> pb.NodeHeartbeatResponse:
+        status = request.node_status
+        address = status.node_id
+        node = self._by_address.get((address.host, address.port))
+        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY"):
+            return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
+        if not self.settings.admits(address.host):
+            self._nodes.decommission(node)
+            return pb.NodeHeartbeatResponse(
+                nodeAction=pb.SHUTDOWN,
+                diagnostics_message=f"Disallowed NodeManager nodeId: {node.id} hostname: {address.host}",
+            )
+        if status.response_id != node.response_id:
+            repeated = (status.response_id + 1) & _RESPONSE_ID_MASK == node.response_id
+            if repeated and node.last_response is not None:
+                return node.last_response
+            return self._resync(f"Too far behind rm response id:{node.response_id} nm response id:{status.response_id}")
+        self._nodes.beat(node, status)
+        return self._answer(node, request)
+
+    @staticmethod
+    def _resync(why: str) -> pb.NodeHeartbeatResponse:
+        log.info("node told to register again: %s", why)
+        return pb.NodeHeartbeatResponse(nodeAction=pb.RESYNC, diagnostics_message=why)
+
+    def _answer(self, node: RmNode, request: pb.NodeHeartbeatRequest) -> pb.NodeHeartbeatResponse:
+        node.response_id = (node.response_id + 1) & _RESPONSE_ID_MASK
+        response = pb.NodeHeartbeatResponse(
+            response_id=node.response_id,
+            nodeAction=pb.NORMAL,
+            nextHeartBeatInterval=self.settings.heartbeat_interval_ms,
+        )
+        if node.has_orders:
+            self._give_orders(node, response)
+        tokens = self._tokens
+        if tokens.container_keys.next is not None or tokens.nm_keys.next is not None:
+            self._show_next_keys(request, response)
+        elif request.last_known_container_token_master_key.key_id != tokens.container_keys.current.key_id:
+            response.container_token_master_key.CopyFrom(tokens.container_keys.current.to_pb())
+            response.nm_token_master_key.CopyFrom(tokens.nm_keys.current.to_pb())
+        node.last_response = response
+        return response
+
+    def _show_next_keys(self, request: pb.NodeHeartbeatRequest, response: pb.NodeHeartbeatResponse) -> None:
+        known = request.last_known_container_token_master_key.key_id
+        _show(self._tokens.container_keys, known, response.container_token_master_key)
+        _show(self._tokens.nm_keys, request.last_known_nm_token_master_key.key_id, response.nm_token_master_key)
+
+    @staticmethod
+    def _give_orders(node: RmNode, response: pb.NodeHeartbeatResponse) -> None:
+        response.containers_to_cleanup.extend(convert.container_id_pb(c) for c in node.containers_to_kill)
+        response.containers_to_be_removed_from_nm.extend(convert.container_id_pb(c) for c in node.containers_to_forget)
+        response.applications_to_cleanup.extend(convert.application_id_pb(a) for a in node.applications_to_clean)
+        response.containers_to_signal.extend(node.signals)
+        if node.resized:
+            response.resource.CopyFrom(convert.resource_pb(node.total))
+        node.containers_to_kill.clear()
+        node.containers_to_forget.clear()
+        node.applications_to_clean.clear()
+        node.signals.clear()
+        node.resized = False
+
+
+def _show(keys: RollingKeys, known: int, message: pb.MasterKey) -> None:
+    """Put the newest key into the answer unless the node has it."""
+    if keys.newest.key_id != known:
+        message.CopyFrom(keys.newest.to_pb())
+
+
+def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
+    node_id = convert.node_id(request.node_id)
+    if not node_id.host or len(node_id.host) > 255 or not 0 < node_id.port < 65536:
+        raise YarnError(f"registration without a usable node id: {str(node_id)[:300]!r}")
+    health = request.nodeStatus.nodeHealthStatus
+    reported = request.nodeStatus.HasField("nodeHealthStatus")
+    statuses = request.container_statuses
+    return Registration(
+        node_id=NodeId(node_id.host, node_id.port),
+        http_address=f"{node_id.host}:{request.http_port}",
+        total=convert.resource(request.resource),
+        version=request.nm_version[:100],
+        capabilities=tuple(request.yaq_capabilities.understands)[:100],
+        alive=tuple(convert.container_id(s.container_id) for s in statuses if s.container_state != common.C_COMPLETE),
+        ended=tuple(
+            (convert.container_id(s.container_id), s.container_exit_status, s.diagnostics)
+            for s in statuses
+            if s.container_state == common.C_COMPLETE
+        ),
+        applications=tuple(convert.application_id(a) for a in request.runningApplications),
+        is_healthy=health.is_node_healthy if reported else True,
+        health_report=health.health_report[:4096],
+    )

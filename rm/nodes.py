@@ -1,0 +1,223 @@
+"""The life of nodes: registration, heartbeats, sickness, loss.
+
+A heartbeat that brings no news costs a look-up or two: statuses of containers already known to run are recognised by
+the bytes of their id and not converted again.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rm.cluster import Cluster
+from rm.container import ContainerEvent, ContainerStage, RmContainer
+from rm.liveness import Liveness
+from rm.node import NodeEvent, RmNode
+from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeResized
+from rm.topology import Topology
+from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+
+log = logging.getLogger(__name__)
+
+LOST_NODE: Final = "Container released on a *lost* node"
+_REPORT_MAX: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a node says of itself."""
+
+    node_id: NodeId
+    http_address: str
+    total: Resource
+    version: str
+    capabilities: tuple[str, ...]
+    #: containers that it has kept alive
+    alive: tuple[ContainerId, ...]
+    #: ended containers that it has not been told to forget: id, exit status, diagnostics
+    ended: tuple[tuple[ContainerId, int, str], ...]
+    applications: tuple[ApplicationId, ...]
+    is_healthy: bool
+    health_report: str
+
+
+class Nodes:
+    def __init__(self, cluster: Cluster, *, expiry_s: float, topology: Topology) -> None:
+        self.cluster = cluster
+        self.liveness: Liveness[NodeId] = Liveness(expiry_s)
+        self.topology = topology
+
+    # ---- joining and leaving
+
+    def register(self, said: Registration) -> RmNode:
+        """A node joins, or joins again: what it does not bring along of its old containers is lost."""
+        cluster = self.cluster
+        node = cluster.nodes.get(said.node_id)
+        if node is None:
+            node = cluster.nodes[said.node_id] = RmNode(said.node_id, self.topology.rack_of(said.node_id.host))
+        else:
+            self._rejoin(node, said)
+        node.http_address, node.version, node.total = said.http_address, said.version, said.total
+        node.capabilities = said.capabilities
+        node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
+        node.reset_conversation()
+        node.machine.advance(NodeEvent.REGISTER)
+        self.liveness.seen(node.id, cluster.clock.now())
+        log.info("node %s: registered with %s, rack %s, version %s", node.id, node.total, node.rack, node.version)
+        cluster.note_node_change(node)
+        for container_id in said.alive:
+            self._reported_alive(node, container_id)
+        for container_id, exit_status, diagnostics in said.ended:
+            self._reported_ended(node, container_id, exit_status, diagnostics)
+        for app_id in said.applications:
+            self._reported_application(node, app_id)
+        if said.is_healthy:
+            cluster.schedule(NodeJoined(node.id, node.rack, node.total, tuple(node.containers)))
+        else:
+            self._sicken(node, said.health_report)
+        return node
+
+    def _rejoin(self, node: RmNode, said: Registration) -> None:
+        kept = frozenset(said.alive) | {container_id for container_id, *_ in said.ended}
+        self.cluster.schedule(NodeLeft(node.id))
+        self._lose_containers(node, LOST_NODE, lambda container: container.id not in kept)
+        node.running.clear()
+        node.running_wire.clear()
+        if node.containers:
+            # They stay charged: the scheduler gets the node with them on it.
+            log.info("node %s: back with %d containers", node.id, len(node.containers))
+
+    def _lose_containers(self, node: RmNode, why: str, is_lost: Callable[[RmContainer], bool]) -> None:
+        for container in list(node.containers.values()):
+            if is_lost(container):
+                self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, why, kill=False)
+
+    def _leave(self, node: RmNode, event: NodeEvent, why: str) -> None:
+        if not node.machine.advance(event):
+            return
+        log.warning("node %s: %s (%s)", node.id, node.state.name, why)
+        self.liveness.forget(node.id)
+        self.cluster.schedule(NodeLeft(node.id))
+        self.cluster.note_node_change(node)
+        self._lose_containers(node, LOST_NODE, lambda _: True)
+        node.running_wire.clear()
+
+    def shut_down(self, node_id: NodeId) -> None:
+        """The node says that it goes."""
+        node = self.cluster.nodes.get(node_id)
+        if node is not None and node.machine.can(NodeEvent.SHUT_DOWN):
+            self._leave(node, NodeEvent.SHUT_DOWN, "it unregistered")
+
+    def decommission(self, node: RmNode) -> None:
+        """An administrator sends it away."""
+        if node.machine.can(NodeEvent.DECOMMISSION):
+            self._leave(node, NodeEvent.DECOMMISSION, "an administrator excluded it")
+
+    def check_expiry(self, now: float) -> None:
+        for node_id in self.liveness.expired(now):
+            node = self.cluster.nodes.get(node_id)
+            if node is not None:
+                self._leave(node, NodeEvent.EXPIRE, f"no heartbeat for {self.liveness.limit_s:g} s")
+        for container_id in self.cluster.unstarted.expired(now):
+            container = self.cluster.containers.get(container_id)
+            if container is not None:
+                why = f"Container {container_id} expired since it was unused"
+                self.cluster.end_container(container, ContainerEvent.EXPIRE, ExitStatus.ABORTED, why, kill=True)
+
+    def resize(self, node: RmNode, total: Resource) -> None:
+        """An administrator gives the node another size."""
+        node.total = total
+        node.resized = True
+        self.cluster.schedule(NodeResized(node.id, total))
+
+    # ---- heartbeats
+
+    def beat(self, node: RmNode, status: server.NodeStatus) -> None:
+        """Take in what a node reports and let the scheduler use the opportunity."""
+        self.liveness.refresh(node.id, self.cluster.clock.now())
+        node.status = status
+        health = status.nodeHealthStatus
+        if health.is_node_healthy != node.is_usable and status.HasField("nodeHealthStatus"):
+            self._health_changed(node, health)
+        if status.containersStatuses or node.running:
+            self._statuses(node, status.containersStatuses)
+        if self.cluster.scheduler.view.root.waiting:
+            self.cluster.schedule(NodeBeat(node.id))
+
+    def _health_changed(self, node: RmNode, health: server.NodeHealthStatus) -> None:
+        node.health_report = health.health_report[:_REPORT_MAX]
+        node.health_reported_ms = health.last_health_report_time
+        if not health.is_node_healthy:
+            self._sicken(node, node.health_report)
+        elif node.machine.advance(NodeEvent.RECOVER):
+            log.info("node %s: healthy again", node.id)
+            self.cluster.note_node_change(node)
+            self.cluster.schedule(NodeJoined(node.id, node.rack, node.total))
+
+    def _sicken(self, node: RmNode, report: str) -> None:
+        if node.machine.advance(NodeEvent.SICKEN):
+            log.warning("node %s: unhealthy: %s", node.id, report[:500])
+            self.cluster.schedule(NodeLeft(node.id))
+            self.cluster.note_node_change(node)
+            for container in list(node.containers.values()):
+                self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
+
+    def _statuses(self, node: RmNode, statuses: Iterable[common.ContainerStatus]) -> None:
+        known = node.running_wire
+        running: set[bytes] = set()
+        for status in statuses:
+            wire = status.container_id.SerializeToString()
+            if status.state == common.C_COMPLETE:
+                container_id = convert.container_id(status.container_id)
+                self._reported_ended(node, container_id, status.exit_status, status.diagnostics)
+            else:
+                if wire not in known:
+                    self._reported_alive(node, convert.container_id(status.container_id))
+                running.add(wire)
+        if running != known:
+            node.running_wire = running
+        if len(node.running) > len(running):
+            self._find_missing(node, running)
+
+    def _reported_alive(self, node: RmNode, container_id: ContainerId) -> None:
+        container = node.containers.get(container_id)
+        if container is None:
+            log.info("%s: runs on %s and should not; it is stopped", container_id, node.id)
+            node.containers_to_kill.append(container_id)
+        elif container_id not in node.running:
+            self.cluster.container_started(container, node)
+
+    def _reported_ended(self, node: RmNode, container_id: ContainerId, exit_status: int, diagnostics: str) -> None:
+        container = node.containers.get(container_id)
+        if container is not None:
+            if container.stage is ContainerStage.ALLOCATED:
+                # Nobody can have started what nobody was told of.
+                log.warning("%s: ended on %s before its master had it", container_id, node.id)
+                container.machine.advance(ContainerEvent.ACQUIRE)
+            self.cluster.end_container(container, ContainerEvent.FINISH, exit_status, diagnostics, kill=False)
+        elif not self._is_awaited(container_id):
+            node.containers_to_forget.append(container_id)
+
+    def _is_awaited(self, container_id: ContainerId) -> bool:
+        """Has this end been booked, and not been pulled by its master yet?"""
+        attempt = self.cluster.find_attempt(container_id.attempt_id)
+        return attempt is not None and any(c.container_id == container_id for c in attempt.completions)
+
+    def _find_missing(self, node: RmNode, running: set[bytes]) -> None:
+        """Containers that the node ran and no longer speaks of are lost."""
+        for container_id in list(node.running):
+            if convert.container_id_pb(container_id).SerializeToString() not in running:
+                container = node.containers[container_id]
+                why = f"Container {container_id} was running but not reported from {node.id}"
+                self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, why, kill=True)
+
+    def _reported_application(self, node: RmNode, app_id: ApplicationId) -> None:
+        app = self.cluster.applications.get(app_id)
+        if app is None or app.is_over:
+            node.applications_to_clean.append(app_id)
+        else:
+            node.applications.add(app_id)
+            app.nodes[node.id] = None

@@ -1,0 +1,231 @@
+"""What clients are told about applications, attempts and queues, with the fields that Hadoop's clients read unasked.
+
+Every report is made anew from the records: clients ask seldom, and nothing needs to be kept in step.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from rm.application import Application
+from rm.attempt import Attempt
+from rm.cluster import Cluster
+from rm.messages import wire
+from rm.scheduler.queues import QueueState
+from rm.scheduler.view import QueueView
+from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.security import Token
+
+_NOT_KNOWN: Final = Resource(-1, -1)
+
+
+@dataclass(slots=True)
+class Reports:
+    cluster: Cluster
+    #: `host:port` that browsers and masters can reach
+    web_address: str
+    cluster_id: str
+
+    # ---- applications
+
+    def tracking_url(self, app: Application) -> str:
+        """Through the proxy while there is something behind it, else the application's page."""
+        attempt = app.attempt
+        if app.is_concluded and app.conclusion is not None and app.conclusion.state.name != "FINISHED":
+            return f"http://{self.web_address}/cluster/app/{app.id}"
+        if attempt is not None and attempt.is_registered and attempt.tracking_url:
+            return f"http://{self.web_address}/proxy/{app.id}/"
+        if app.conclusion is not None and app.conclusion.tracking_url not in ("", "N/A"):
+            return f"http://{self.web_address}/proxy/{app.id}/"
+        return "N/A"
+
+    def application(self, app: Application, *, amrm_token: Token | None = None) -> common.ApplicationReport:
+        attempt, conclusion = app.attempt, app.conclusion
+        message = common.ApplicationReport(
+            user=app.user,
+            queue=app.queue,
+            name=app.name,
+            host=attempt.host if attempt is not None else "N/A",
+            rpc_port=attempt.rpc_port if attempt is not None else -1,
+            yarn_application_state=wire(app.state),
+            trackingUrl=self.tracking_url(app),
+            originalTrackingUrl=_original_url(app),
+            diagnostics=self.diagnostics(app),
+            startTime=app.submitted_ms,
+            submitTime=app.submitted_ms,
+            launchTime=app.launched_ms,
+            finishTime=0,
+            final_application_status=wire(FinalApplicationStatus.UNDEFINED),
+            progress=attempt.progress if attempt is not None else 0.0,
+            applicationType=app.type,
+            applicationTags=app.tags,
+            log_aggregation_status=common.LOG_DISABLED,
+            unmanaged_application=app.is_unmanaged,
+            rmClusterId=self.cluster_id,
+        )
+        if conclusion is not None and app.state.is_final:
+            message.finishTime = conclusion.finished_ms
+            message.final_application_status = wire(conclusion.final_status)
+            message.progress = 1.0 if conclusion.state.name == "FINISHED" else message.progress
+        message.applicationId.CopyFrom(convert.application_id_pb(app.id))
+        last = attempt.id if attempt is not None else ApplicationAttemptId(app.id, max(1, app.earlier_attempts))
+        message.currentApplicationAttemptId.CopyFrom(convert.attempt_id_pb(last))
+        message.priority.priority = app.priority
+        message.app_resource_Usage.CopyFrom(self._usage(app))
+        timeout = message.appTimeouts.add(application_timeout_type=common.APP_TIMEOUT_LIFETIME).application_timeout
+        timeout.application_timeout_type = common.APP_TIMEOUT_LIFETIME
+        timeout.expire_time, timeout.remaining_time = "UNLIMITED", -1
+        if amrm_token is not None:
+            message.am_rm_token.CopyFrom(amrm_token.to_pb())
+        return message
+
+    def diagnostics(self, app: Application) -> str:
+        """How it ended, else why it waits."""
+        if app.conclusion is not None:
+            return app.conclusion.diagnostics
+        attempt = app.attempt
+        if attempt is None:
+            return ""
+        if attempt.state is YarnApplicationAttemptState.SCHEDULED:
+            return self._why_waiting(attempt)
+        if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
+            return "AM container is launched, waiting for AM container to Register with RM"
+        return attempt.diagnostics
+
+    def _why_waiting(self, attempt: Attempt) -> str:
+        view = self.cluster.scheduler.view
+        scheduled = view.attempt(attempt.id)
+        if scheduled is None:
+            return "Application is added to the scheduler and is not yet activated."
+        leaf = scheduled.app.leaf
+        if scheduled.master is None:
+            limit = view.masters_limit(leaf)
+            return (
+                "Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded: "
+                f"masters of {leaf.path} hold {leaf.masters_used} of {limit} (maximum-am-resource-percent "
+                f"{leaf.spec.maximum_am_share:g})"
+            )
+        needs = [a.capability for a in scheduled.asks if a.pending]
+        if not len(view.nodes):
+            return "Application is activated, waiting for resources to be assigned for AM. No node is usable."
+        if needs and not view.has_room(leaf, needs[0]):
+            return f"Application is activated. Queue {leaf.path} is at its maximum capacity, used {leaf.used}."
+        return (
+            "Application is activated, waiting for resources to be assigned for AM. "
+            f"It asks for {needs[0] if needs else 'nothing'}; the cluster uses {view.root.used} of {view.nodes.total}."
+        )
+
+    def _usage(self, app: Application) -> common.ApplicationResourceUsageReport:
+        message = common.ApplicationResourceUsageReport(
+            num_used_containers=-1,
+            num_reserved_containers=-1,
+            memory_seconds=app.memory_mb_seconds,
+            vcore_seconds=app.vcore_seconds,
+            preempted_memory_seconds=0,
+            preempted_vcore_seconds=0,
+        )
+        view = self.cluster.scheduler.view
+        scheduled = view.applications.get(app.id)
+        used = reserved = needed = _NOT_KNOWN
+        if scheduled is not None and not app.is_concluded:
+            used, reserved, needed = scheduled.used, Resource(), scheduled.used
+            message.num_used_containers = scheduled.containers
+            message.num_reserved_containers = 0
+            attempt = scheduled.attempt
+            if attempt is not None:
+                for ask in attempt.asks:
+                    needed = needed + ask.capability * ask.pending
+                if attempt.reservation is not None:
+                    reserved = attempt.reservation.ask.capability
+                    message.num_reserved_containers = 1
+            share = view.calculator.share(used, view.nodes.total)
+            message.cluster_usage_percentage = share * 100
+            part = scheduled.leaf.spec.absolute_capacity
+            message.queue_usage_percentage = share * 100 / part if part > 0 else 0.0
+        message.used_resources.CopyFrom(convert.resource_pb(used))
+        message.reserved_resources.CopyFrom(convert.resource_pb(reserved))
+        message.needed_resources.CopyFrom(convert.resource_pb(needed))
+        return message
+
+    def attempt(self, attempt: Attempt) -> common.ApplicationAttemptReport:
+        message = common.ApplicationAttemptReport(
+            host=attempt.host,
+            rpc_port=attempt.rpc_port,
+            tracking_url=self.tracking_url(attempt.app),
+            original_tracking_url=attempt.tracking_url or "N/A",
+            diagnostics=attempt.diagnostics,
+            yarn_application_attempt_state=wire(attempt.state),
+            startTime=attempt.started_ms,
+            finishTime=attempt.finished_ms,
+        )
+        message.application_attempt_id.CopyFrom(convert.attempt_id_pb(attempt.id))
+        if attempt.master is not None:
+            message.am_container_id.CopyFrom(convert.container_id_pb(attempt.master.id))
+        return message
+
+    # ---- queues
+
+    def queue(self, queue: QueueView, *, children: bool, recursive: bool, applications: bool) -> common.QueueInfo:
+        view, spec = self.cluster.scheduler.view, queue.spec
+        share = view.calculator.share(queue.used, view.nodes.total)
+        guarantee = spec.absolute_capacity
+        is_draining = spec.state is QueueState.STOPPED and any(q.applications for q in queue.walk())
+        message = common.QueueInfo(
+            queueName=spec.name,
+            queuePath=spec.path,
+            capacity=spec.capacity,
+            maximumCapacity=spec.maximum_capacity,
+            currentCapacity=share / guarantee if guarantee > 0 else 0.0,
+            state=wire(QueueState.DRAINING if is_draining else spec.state),
+            schedulerType="CapacityScheduler",
+            weight=-1.0,
+            maxParallelApps=2**31 - 1,
+            preemptionDisabled=True,
+            intraQueuePreemptionDisabled=True,
+            defaultNodeLabelExpression="",
+        )
+        message.queueStatistics.CopyFrom(self._statistics(queue))
+        if children:
+            for child in queue.children:
+                below = self.queue(child, children=recursive, recursive=recursive, applications=applications)
+                message.childQueues.append(below)
+        if applications:
+            for app_id in queue.applications:
+                message.applications.append(self.application(self.cluster.applications[app_id]))
+        return message
+
+    def _statistics(self, queue: QueueView) -> common.QueueStatistics:
+        view = self.cluster.scheduler.view
+        pending = Resource()
+        count = running = waiting = 0
+        users = set()
+        for leaf in (q for q in queue.walk() if q.is_leaf):
+            for app in leaf.applications.values():
+                record = self.cluster.applications[app.id]
+                running += record.state.name == "RUNNING"
+                waiting += record.state.name != "RUNNING"
+                users.add(app.user)
+                for ask in app.attempt.asks if app.attempt is not None else ():
+                    pending = pending + ask.capability * ask.pending
+                    count += ask.pending
+        room = ((queue.limit or view.nodes.total) - queue.used).floored()
+        return common.QueueStatistics(
+            numAppsRunning=running,
+            numAppsPending=waiting,
+            numActiveUsers=len(users),
+            availableMemoryMB=room.memory_mb,
+            allocatedMemoryMB=queue.used.memory_mb,
+            pendingMemoryMB=pending.memory_mb,
+            availableVCores=room.vcores,
+            allocatedVCores=queue.used.vcores,
+            pendingVCores=pending.vcores,
+            allocatedContainers=queue.containers,
+            pendingContainers=count,
+        )
+
+
+def _original_url(app: Application) -> str:
+    if app.conclusion is not None and app.conclusion.tracking_url:
+        return app.conclusion.tracking_url
+    return (app.attempt.tracking_url if app.attempt is not None else "") or "N/A"

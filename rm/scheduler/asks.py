@@ -1,0 +1,179 @@
+"""What one attempt still wants, kept as Hadoop's AppSchedulingInfo keeps it.
+
+Rows are absolute counts, not increments. The scheduler lowers them itself as it allocates (host, rack and `*` for a
+node-local container, rack and `*` for a rack-local one, `*` alone otherwise); the master lowers its own copy and
+sends the lower numbers in its next heartbeat, so that both stay in step and a repeated row changes nothing.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from rm.scheduler.decisions import Locality
+from rm.scheduler.events import AskRow
+from yaqd.model import ANY_HOST, ExecutionType, Resource
+
+#: priority, allocation request id
+AskKey = tuple[int, int]
+
+
+class TooManyAsks(ValueError):
+    """An attempt keeps more rows than the scheduler is willing to hold."""
+
+
+class Ask:
+    """All rows of one priority and request id."""
+
+    __slots__ = ("capability", "counts", "execution_type", "is_master", "key", "missed", "strict", "waiting_since")
+
+    def __init__(self, key: AskKey, capability: Resource, now: float, *, is_master: bool) -> None:
+        self.key = key
+        #: normalized; one per key, the last one sent
+        self.capability = capability
+        #: still wanted by host, rack or `*`; never 0 or less
+        self.counts: dict[str, int] = {}
+        #: names whose row forbids taking a place at that level
+        self.strict: set[str] = set()
+        self.execution_type = ExecutionType.GUARANTEED
+        self.is_master = is_master
+        #: offers passed over while waiting for a better place
+        self.missed = 0
+        #: since when nothing was given, scheduler's seconds
+        self.waiting_since = now
+
+    @property
+    def pending(self) -> int:
+        return self.counts.get(ANY_HOST, 0)
+
+    @property
+    def prefers_places(self) -> bool:
+        """True when some host or rack is wanted in particular."""
+        return len(self.counts) > 1
+
+    def allows(self, name: str) -> bool:
+        """May a place be taken because of the row of this rack, or of `*`?"""
+        return name in self.counts and name not in self.strict
+
+    def take(self, host: str, rack: str, locality: Locality, now: float) -> None:
+        """Lower the counts for one container given."""
+        if locality is Locality.NODE:
+            self._lower(host)
+        if locality in (Locality.NODE, Locality.RACK):
+            self._lower(rack)
+        self._lower(ANY_HOST)
+        self.waiting_since = now
+        if locality is Locality.NODE:
+            self.missed = 0
+
+    def _lower(self, name: str) -> None:
+        left = self.counts.get(name, 0) - 1
+        if left > 0:
+            self.counts[name] = left
+        else:
+            self.counts.pop(name, None)
+
+
+class AskTable:
+    """All asks of one attempt, by key in serving order."""
+
+    def __init__(self, rows_max: int) -> None:
+        self._rows_max = rows_max
+        self._asks: dict[AskKey, Ask] = {}
+        #: keys of pending asks by capability, each list in serving order
+        self._by_shape: dict[Resource, list[AskKey]] = {}
+        #: sum over pending asks
+        self.pending = 0
+        self._rows = 0
+
+    def __iter__(self) -> Iterator[Ask]:
+        return iter(self._asks.values())
+
+    def get(self, key: AskKey) -> Ask | None:
+        return self._asks.get(key)
+
+    def shapes(self) -> list[Resource]:
+        """Capabilities for which something is pending."""
+        return list(self._by_shape)
+
+    def wants(self, shape: Resource) -> bool:
+        return shape in self._by_shape
+
+    def of_shape(self, shape: Resource) -> Iterator[Ask]:
+        """Pending asks of this capability in serving order."""
+        for key in self._by_shape.get(shape, ()):
+            yield self._asks[key]
+
+    def check_room(self, rows: int) -> None:
+        """Raise `TooManyAsks` when so many further rows might be too many."""
+        if self._rows + rows > self._rows_max:
+            raise TooManyAsks(f"more than {self._rows_max} resource requests would be pending: ask for less at a time")
+
+    def put(self, row: AskRow, capability: Resource, now: float, *, is_master: bool = False) -> Ask:
+        """Take a row in; the ask it belongs to. `capability` is the row's, normalized."""
+        key = (row.priority, row.allocation_request_id)
+        ask = self._asks.get(key)
+        if ask is None:
+            ask = self._asks[key] = Ask(key, capability, now, is_master=is_master)
+        else:
+            self._forget_pending(ask)
+        if ask.pending == 0:
+            ask.waiting_since, ask.missed = now, 0
+        had = row.resource_name in ask.counts
+        if row.count > 0:
+            ask.capability = capability
+            ask.execution_type = row.execution_type
+            ask.counts[row.resource_name] = row.count
+            self._rows += not had
+        elif had:
+            del ask.counts[row.resource_name]
+            self._rows -= 1
+        (ask.strict.discard if row.relax_locality else ask.strict.add)(row.resource_name)
+        self._count_pending(ask)
+        self._drop_if_empty(ask)
+        return ask
+
+    def take(self, ask: Ask, host: str, rack: str, locality: Locality, now: float) -> None:
+        """One container of this ask is given."""
+        rows = len(ask.counts)
+        before = ask.pending
+        ask.take(host, rack, locality, now)
+        self._rows -= rows - len(ask.counts)
+        self.pending -= before - ask.pending
+        if ask.pending == 0:
+            self._remove_shape(ask)
+            self._drop_if_empty(ask)
+
+    def clear(self) -> None:
+        self._asks.clear()
+        self._by_shape.clear()
+        self.pending = 0
+        self._rows = 0
+
+    def _drop_if_empty(self, ask: Ask) -> None:
+        if not ask.counts:
+            self._asks.pop(ask.key, None)
+
+    def _count_pending(self, ask: Ask) -> None:
+        if ask.pending:
+            self.pending += ask.pending
+            insort(self._by_shape.setdefault(ask.capability, []), ask.key)
+
+    def _forget_pending(self, ask: Ask) -> None:
+        if ask.pending:
+            self.pending -= ask.pending
+            self._remove_shape(ask)
+
+    def _remove_shape(self, ask: Ask) -> None:
+        keys = self._by_shape[ask.capability]
+        del keys[bisect_left(keys, ask.key)]
+        if not keys:
+            del self._by_shape[ask.capability]
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        assert self.pending == sum(a.pending for a in self._asks.values())
+        assert self._rows == sum(len(a.counts) for a in self._asks.values()) <= self._rows_max
+        assert all(n > 0 for a in self._asks.values() for n in a.counts.values())
+        listed = sorted((s.memory_mb, s.vcores, k) for s, keys in self._by_shape.items() for k in keys)
+        wanted = sorted((a.capability.memory_mb, a.capability.vcores, a.key) for a in self if a.pending)
+        assert listed == wanted, (listed, wanted)
+        assert all(keys == sorted(keys) and keys for keys in self._by_shape.values())

@@ -1,0 +1,104 @@
+"""What counts as a resource when a container is fitted to a node and a queue to its share.
+
+Hadoop has two answers and a switch, `yarn.scheduler.capacity.resource-calculator`: memory alone (its default: every
+container then reports one virtual core and cores never refuse anyone), or every resource, with the scarcest one
+deciding how large a share is (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from yaqd.model import Resource
+
+
+class InvalidAsk(ValueError):
+    """An application master asked for something that no node may be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationBounds:
+    """The smallest and the largest container (`yarn.scheduler.minimum-allocation-*`, `maximum-allocation-*`)."""
+
+    minimum: Resource
+    maximum: Resource
+
+    def check(self, asked: Resource, maximum: Resource) -> None:
+        """Raise `InvalidAsk` for a negative amount or one above `maximum`."""
+        if asked.memory_mb < 0 or asked.vcores < 0 or any(v < 0 for v in asked.extras.values()):
+            raise InvalidAsk(f"Invalid resource request, an amount is negative: {asked}")
+        if asked.memory_mb > maximum.memory_mb or asked.vcores > maximum.vcores:
+            raise InvalidAsk(
+                "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum "
+                f"allowed allocation. Requested resource={asked}, maximum allowed allocation={maximum}. Ask for less, "
+                "or raise yarn.scheduler.maximum-allocation-mb / -vcores and the nodes' own size."
+            )
+
+
+def _round_up(amount: int, step: int) -> int:
+    return -(-amount // step) * step
+
+
+class Calculator(Protocol):
+    """How amounts are compared."""
+
+    #: False when virtual cores never refuse a container
+    counts_vcores: bool
+
+    def fits(self, need: Resource, room: Resource) -> bool: ...
+
+    def share(self, used: Resource, total: Resource) -> float:
+        """The part of `total` that `used` is, 0 when there is nothing at all."""
+        ...
+
+    def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
+        """The container that is given for `asked`: never less than asked, in steps of the minimum."""
+        ...
+
+
+class MemoryOnly:
+    """Hadoop's DefaultResourceCalculator."""
+
+    counts_vcores = False
+
+    def fits(self, need: Resource, room: Resource) -> bool:
+        return need.memory_mb <= room.memory_mb
+
+    def share(self, used: Resource, total: Resource) -> float:
+        return used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
+
+    def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
+        memory = _round_up(max(asked.memory_mb, bounds.minimum.memory_mb, 1), max(bounds.minimum.memory_mb, 1))
+        return Resource(min(memory, max(bounds.maximum.memory_mb, asked.memory_mb)), 1)
+
+
+class Dominant:
+    """Hadoop's DominantResourceCalculator."""
+
+    counts_vcores = True
+
+    def fits(self, need: Resource, room: Resource) -> bool:
+        return need.fits_in(room)
+
+    def share(self, used: Resource, total: Resource) -> float:
+        share = used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
+        if total.vcores > 0:
+            share = max(share, used.vcores / total.vcores)
+        for name, amount in used.extras.items():
+            whole = total.extras.get(name, 0)
+            if whole > 0:
+                share = max(share, amount / whole)
+        return share
+
+    def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
+        least, most = bounds.minimum, bounds.maximum
+        memory = _round_up(max(asked.memory_mb, least.memory_mb, 1), max(least.memory_mb, 1))
+        vcores = _round_up(max(asked.vcores, least.vcores, 1), max(least.vcores, 1))
+        memory = min(memory, max(most.memory_mb, asked.memory_mb))
+        vcores = min(vcores, max(most.vcores, asked.vcores))
+        return Resource(memory, vcores, asked.extras) if asked.extras else Resource(memory, vcores)
+
+
+CALCULATORS: Final[dict[str, type[MemoryOnly] | type[Dominant]]] = {
+    "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator": MemoryOnly,
+    "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator": Dominant,
+}

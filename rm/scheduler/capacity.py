@@ -1,0 +1,216 @@
+"""The capacity policy: which ask gets room on which node. It reads a `ClusterView` and changes nothing.
+
+Two questions, two generators. `for_ask`: an ask came in, where is there room for it? (Nobody who waits could use
+that room, or it would be taken.) `for_node`: a node has room, who comes first? Queues by how much of their guarantee
+they use, as Hadoop's CapacityScheduler orders them; in a leaf queue applications by its ordering policy; in an
+application asks by priority. Each yields one pick at a time and is resumed after the owner has carried it out or
+refused it.
+
+An ask that prefers places waits for them (delay scheduling, Zaharia et al., EuroSys 2010): as many passed offers as
+`node-locality-delay` says, never more than there are nodes, and not at all when no preferred place is in the
+cluster.
+
+Against starvation of large containers by small ones: an ask that has waited `reserve_after_s` gets the next node
+that is large enough reserved, and what becomes free there is kept for it, as Hadoop's reservations do, but after a
+time and not at the first miss, so that a passing shortage idles no node.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from rm.scheduler.asks import Ask
+from rm.scheduler.decisions import Locality
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
+from yaqd.model import ANY_HOST, Resource
+
+#: applications of one line that may refuse a node before the line is given up for this time
+_REFUSALS_MAX = 32
+#: preferred places looked at to see whether any is in the cluster
+_PLACES_LOOKED_AT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Give this ask a container on this node."""
+
+    attempt: AttemptView
+    ask: Ask
+    node: NodeView
+    locality: Locality
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Reserve this node for this ask."""
+
+    attempt: AttemptView
+    ask: Ask
+    node: NodeView
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """This ask was offered the node and waits for a better place."""
+
+    ask: Ask
+
+
+class CapacityPolicy:
+    def __init__(self, *, reserve_after_s: float, reserved_share: float) -> None:
+        self._reserve_after_s = reserve_after_s
+        #: largest part of the nodes that may be reserved at a time (at least one node may)
+        self._reserved_share = reserved_share
+
+    def for_ask(self, view: ClusterView, attempt: AttemptView, ask: Ask, hosts: list[str]) -> Iterator[Pick]:
+        """Places for an ask: on `hosts` (those whose rows are new), in its racks, anywhere."""
+        for host in hosts:
+            if host in ask.counts:
+                yield from self._picks_in(view, attempt, ask, host, Locality.NODE)
+        if not ask.pending:
+            return
+        if not ask.prefers_places:
+            if ask.allows(ANY_HOST):
+                yield from self._picks_in(view, attempt, ask, ANY_HOST, Locality.NONE)
+            return
+        for rack in [n for n in ask.counts if n.startswith("/") and ask.allows(n)]:
+            if view.nodes.has_place(rack) and self._has_waited(view, ask, Locality.RACK):
+                yield from self._picks_in(view, attempt, ask, rack, Locality.RACK)
+        if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
+            yield from self._picks_in(view, attempt, ask, ANY_HOST, Locality.OFF_SWITCH)
+
+    def _picks_in(
+        self, view: ClusterView, attempt: AttemptView, ask: Ask, place: str, locality: Locality
+    ) -> Iterator[Pick]:
+        leaf = attempt.app.leaf
+        while ask.pending and place in ask.counts and view.has_room(leaf, ask.capability):
+            node = view.nodes.emptiest(ask.capability, attempt.accepts, place)
+            if node is None:
+                return
+            yield Pick(attempt, ask, node, locality)
+
+    def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
+        """Who gets what this node has free, until nothing more fits or nobody wants it."""
+        while view.root.waiting:
+            reservation = view.reservations.get(node.id)
+            if reservation is not None:
+                attempt, ask = reservation.attempt, reservation.ask
+                if not view.calculator.fits(ask.capability, node.free):
+                    return
+                locality = self._locality(view, attempt, ask, node) or Locality.OFF_SWITCH
+                if not view.has_room(attempt.app.leaf, ask.capability):
+                    return
+                yield Pick(attempt, ask, node, locality)
+                continue
+            chosen: Pick | Keep | None = None
+            for leaf in leaves_by_need(view, view.root):
+                found = self._in_leaf(view, leaf, node, now)
+                for result in found:
+                    if isinstance(result, Pass):
+                        yield result
+                    else:
+                        chosen = result
+                if chosen is not None:
+                    break
+            if chosen is None:
+                return
+            yield chosen
+            if isinstance(chosen, Keep):
+                return
+
+    def _in_leaf(self, view: ClusterView, leaf: QueueView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
+        """Passes, then at most one pick or reservation."""
+        best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
+        for shape, line in leaf.lines.items():
+            if not view.calculator.fits(shape, node.free):
+                kept = self._starving(view, leaf, shape, line, node, now)
+                if kept is not None:
+                    yield kept
+                    return
+                continue
+            if not view.has_room(leaf, shape):
+                continue
+            for key in islice(line, _REFUSALS_MAX):
+                attempt = leaf.attempts[key[-1]]
+                if best is not None and key > best[0][0]:
+                    break
+                pick: Pick | None = None
+                for outcome in self._first_ask(view, attempt, shape, node):
+                    if isinstance(outcome, Pass):
+                        yield outcome
+                    else:
+                        pick = outcome
+                if pick is not None:
+                    rank = (key, pick.ask.key)
+                    if best is None or rank < best[0]:
+                        best = (rank, pick)
+                    break
+        if best is not None:
+            yield best[1]
+
+    def _first_ask(
+        self, view: ClusterView, attempt: AttemptView, shape: Resource, node: NodeView
+    ) -> Iterator[Pick | Pass]:
+        """The attempt's first ask of this shape that takes the node, after those that pass."""
+        if not attempt.accepts(node):
+            return
+        for ask in islice(attempt.asks.of_shape(shape), _REFUSALS_MAX):
+            locality = self._locality(view, attempt, ask, node)
+            if locality is not None:
+                yield Pick(attempt, ask, node, locality)
+                return
+            yield Pass(ask)
+
+    def _starving(
+        self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
+    ) -> Keep | None:
+        if not view.calculator.fits(shape, node.total):
+            return None
+        if len(view.reservations) >= max(1, int(len(view.nodes) * self._reserved_share)):
+            return None
+        attempt = leaf.attempts[line[0][-1]]
+        if attempt.reservation is not None or not attempt.accepts(node) or not view.has_room(leaf, shape):
+            return None
+        ask = next(attempt.asks.of_shape(shape))
+        if now - ask.waiting_since < self._reserve_after_s or self._locality(view, attempt, ask, node) is None:
+            return None
+        return Keep(attempt, ask, node)
+
+    def _locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
+        """How near the node is to what the ask wants, None when it should not be taken (yet)."""
+        if not ask.prefers_places:
+            return Locality.NONE if ask.allows(ANY_HOST) else None
+        if node.id.host in ask.counts:
+            return Locality.NODE
+        if ask.allows(node.rack) and self._has_waited(view, ask, Locality.RACK):
+            return Locality.RACK
+        if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
+            return Locality.OFF_SWITCH
+        return None
+
+    def _has_waited(self, view: ClusterView, ask: Ask, level: Locality) -> bool:
+        """Has the ask passed enough offers to take a place of this level?"""
+        nodes = len(view.nodes)
+        delay = min(view.spec.node_locality_delay, nodes)
+        if level is Locality.OFF_SWITCH and view.spec.rack_locality_additional_delay > 0:
+            delay = min(delay + view.spec.rack_locality_additional_delay, nodes)
+        if ask.missed >= delay:
+            return True
+        preferred = (n for n in ask.counts if n != ANY_HOST and (level is Locality.OFF_SWITCH or n[0] != "/"))
+        return not any(view.nodes.has_place(n) for n in islice(preferred, _PLACES_LOOKED_AT))
+
+
+def leaves_by_need(view: ClusterView, queue: QueueView) -> Iterator[QueueView]:
+    """Leaf queues below with somebody waiting, the furthest below its guarantee first."""
+    if queue.is_leaf:
+        yield queue
+        return
+
+    def need(child: QueueView) -> tuple[float, str]:
+        share = view.calculator.share(child.used, view.nodes.total)
+        guarantee = child.spec.absolute_capacity
+        return (share / guarantee if guarantee > 0 else share * 1e9, child.path)
+
+    for child in sorted((c for c in queue.children if c.waiting), key=need):
+        yield from leaves_by_need(view, child)

@@ -1,0 +1,96 @@
+"""What the scheduler decides: values, carried out by the daemon or by the simulator."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+
+
+class Locality(IntEnum):
+    """How near a container is to what was asked; NONE when no place was preferred."""
+
+    NONE = 0
+    NODE = 1
+    RACK = 2
+    OFF_SWITCH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Give this container. Already charged to node, queue and application when it is returned."""
+
+    container_id: ContainerId
+    node_id: NodeId
+    resource: Resource
+    #: the ask's priority and request id: masters match containers by them
+    priority: int
+    allocation_request_id: int
+    execution_type: ExecutionType
+    locality: Locality
+    #: the attempt's own master, which the ResourceManager starts itself
+    is_master: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Keep what becomes free on this node for an ask that has waited too long for a node with enough room."""
+
+    node_id: NodeId
+    attempt_id: ApplicationAttemptId
+    priority: int
+    allocation_request_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreserve:
+    node_id: NodeId
+    attempt_id: ApplicationAttemptId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptApplication:
+    application_id: ApplicationId
+    #: full path of the leaf queue
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseApplication:
+    application_id: ApplicationId
+    reason: str
+
+
+Decision = Allocate | Reserve | Unreserve | AcceptApplication | RefuseApplication
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    #: the scheduler's time, s
+    at: float
+    #: class name of the event that led to it
+    event: str
+    decision: Decision
+
+
+class DecisionLog:
+    """The last decisions, oldest first."""
+
+    def __init__(self, entries_max: int) -> None:
+        self._entries: deque[LogEntry] = deque(maxlen=entries_max)
+        #: decisions since the start, also those no longer kept
+        self.count = 0
+
+    def note(self, at: float, event: str, decision: Decision) -> None:
+        self._entries.append(LogEntry(at, event, decision))
+        self.count += 1
+
+    def __iter__(self) -> Iterator[LogEntry]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

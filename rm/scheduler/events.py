@@ -1,0 +1,132 @@
+"""What the scheduler is told. Events are facts about the cluster; none of them asks for an answer by itself."""
+
+from dataclasses import dataclass
+
+from rm.scheduler.queues import SchedulerSpec
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class AskRow:
+    """One row of an application master's wishes (Hadoop's ResourceRequest).
+
+    It replaces the previous row of the same priority, request id and name; `count` is what is still wanted in all.
+    """
+
+    #: a lower number is served first
+    priority: int
+    #: -1 when the master does not use request ids
+    allocation_request_id: int
+    #: a host, a rack or `*`; only the count of `*` says how many containers are due
+    resource_name: str
+    capability: Resource
+    count: int
+    relax_locality: bool = True
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJoined:
+    """A node offers itself. A node that is already known is taken for a new one only after `NodeLeft`."""
+
+    node_id: NodeId
+    rack: str
+    total: Resource
+    #: containers that it brings back from before it left, still charged
+    containers: tuple[ContainerId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLeft:
+    """Lost, unhealthy or shut down. Its containers stay charged until each one's `ContainerEnded`."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResized:
+    node_id: NodeId
+    total: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBeat:
+    """A heartbeat: the node is a scheduling opportunity for asks that wait for a better place."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSubmitted:
+    """Answered by `AcceptApplication` or `RefuseApplication`."""
+
+    application_id: ApplicationId
+    queue: str
+    user: str
+    #: a higher number is served first
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationEnded:
+    application_id: ApplicationId
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """A new attempt that wants its master's container (none for a master that runs outside the cluster)."""
+
+    attempt_id: ApplicationAttemptId
+    master: tuple[AskRow, ...]
+    #: the ResourceManager's epoch, above bit 40 of the container ids
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """Nothing more is given to this attempt. Its containers stay charged until each one's `ContainerEnded`."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    attempt_id: ApplicationAttemptId
+    rows: tuple[AskRow, ...]
+    #: hosts or racks to avoid, and to avoid no longer
+    blacklist_additions: tuple[str, ...] = ()
+    blacklist_removals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEnded:
+    """Completed, released, killed, expired or lost."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityChanged:
+    application_id: ApplicationId
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesRefreshed:
+    spec: SchedulerSpec
+
+
+SchedulerEvent = (
+    NodeJoined
+    | NodeLeft
+    | NodeResized
+    | NodeBeat
+    | ApplicationSubmitted
+    | ApplicationEnded
+    | AttemptStarted
+    | AttemptEnded
+    | Asked
+    | ContainerEnded
+    | PriorityChanged
+    | QueuesRefreshed
+)

@@ -1,0 +1,65 @@
+"""What must be true of the scheduler's view after every event, recomputed the slow way."""
+
+from rm.scheduler.view import ClusterView, QueueView
+from yaqd.model import Resource
+
+
+def validate(view: ClusterView) -> None:
+    """Assert that every incrementally kept total is what a recount gives, and that no limit is exceeded."""
+    view.nodes.validate()
+    for node in view.nodes.all():
+        if view.calculator.counts_vcores:
+            assert node.free.vcores >= 0 or node.free.memory_mb < 0 or _shrunk(view), f"{node.id}: cores overcommitted"
+        for container_id in node.containers:
+            assert view.containers[container_id].node_id == node.id
+    _validate_charges(view)
+    for queue in view.queues.values():
+        _validate_queue(view, queue)
+    for node_id, reservation in view.reservations.items():
+        reserved = view.nodes.get(node_id)
+        assert reserved is reservation.node and reserved.reserved_for is reservation
+        assert reservation.attempt.reservation is reservation
+        assert reservation.ask.pending > 0
+
+
+def _shrunk(view: ClusterView) -> bool:
+    """A node that was made smaller under its containers may be overcommitted."""
+    return any(n.free.memory_mb < 0 for n in view.nodes.all())
+
+
+def _validate_charges(view: ClusterView) -> None:
+    by_app: dict[int, Resource] = {}
+    by_leaf: dict[str, Resource] = {}
+    for held in view.containers.values():
+        app = held.application
+        by_app[app.sequence] = by_app.get(app.sequence, Resource()) + held.resource
+        by_leaf[app.leaf.path] = by_leaf.get(app.leaf.path, Resource()) + held.resource
+    for app in view.applications.values():
+        assert app.used == by_app.get(app.sequence, Resource()), app.id
+    for queue in view.queues.values():
+        below = Resource()
+        for leaf in (q for q in queue.walk() if q.is_leaf):
+            below = below + by_leaf.get(leaf.path, Resource())
+        assert queue.used == below, (queue.path, queue.used, below)
+
+
+def _validate_queue(view: ClusterView, queue: QueueView) -> None:
+    waiting = [a for q in queue.walk() for a in q.attempts.values() if a.filed_shapes]
+    assert queue.waiting == len(waiting), (queue.path, queue.waiting, len(waiting))
+    filed = sorted(k for line in queue.lines.values() for k in line)
+    expected = []
+    for attempt in queue.attempts.values():
+        attempt.asks.validate()
+        if attempt.filed_at is None:
+            continue
+        assert attempt.filed_at == view.order_key(attempt.app) or queue.spec.ordering == "fair", attempt.id
+        assert attempt.filed_shapes == attempt.asks.shapes(), attempt.id
+        expected += [attempt.filed_at] * len(attempt.filed_shapes)
+    assert filed == sorted(expected), queue.path
+    assert all(line == sorted(line) and line for line in queue.lines.values())
+    masters = [a.master for a in queue.attempts.values() if a.master is not None]
+    assert queue.masters == len(masters)
+    held = Resource()
+    for amount in masters:
+        held = held + amount
+    assert queue.masters_used == held

@@ -1,0 +1,214 @@
+"""Nodes as the scheduler sees them, indexed by what they have free.
+
+The index is a grid: rows by free memory in steps of the smallest container, cells by free virtual cores, and two bit
+masks that say which of them hold a node. Finding the emptiest node with enough room reads masks, so its cost depends
+on how finely memory is cut and not on the number of nodes. (A heap by free memory was the alternative: it needs a
+walk when cores run out first.) Taking the emptiest node spreads containers, as Hadoop's heartbeat order does by
+chance.
+"""
+
+from collections.abc import Callable
+
+from rm.scheduler.calculators import Calculator
+from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
+
+#: memory steps and cores beyond which nodes are no longer told apart by the index
+_STEPS_MAX = 8191
+_CORES_MAX = 1023
+#: nodes refused (blacklisted, too small in a further resource) before a search gives up
+_REFUSALS_MAX = 64
+
+
+class NodeView:
+    """One usable node."""
+
+    __slots__ = ("cell", "containers", "free", "id", "rack", "reserved_for", "total")
+
+    def __init__(self, node_id: NodeId, rack: str, total: Resource) -> None:
+        self.id = node_id
+        self.rack = rack
+        self.total = total
+        #: total less what `containers` hold; may be negative after the node shrank
+        self.free = total
+        self.containers: dict[ContainerId, Resource] = {}
+        #: attempt and ask for which room is kept; such a node is not in the index
+        self.reserved_for: object | None = None
+        #: where the index keeps it: memory steps, cores
+        self.cell: tuple[int, int] | None = None
+
+
+class _Row:
+    __slots__ = ("cells", "mask")
+
+    def __init__(self) -> None:
+        self.cells: dict[int, dict[NodeId, NodeView]] = {}
+        self.mask = 0
+
+
+class FreeIndex:
+    """Nodes by free memory and free cores."""
+
+    def __init__(self, calculator: Calculator, step_mb: int) -> None:
+        self._calculator = calculator
+        self._step_mb = max(1, step_mb)
+        self._rows: dict[int, _Row] = {}
+        self._mask = 0
+
+    def cell_of(self, free: Resource) -> tuple[int, int]:
+        steps = min(max(0, free.memory_mb // self._step_mb), _STEPS_MAX)
+        cores = min(max(0, free.vcores), _CORES_MAX) if self._calculator.counts_vcores else 0
+        return steps, cores
+
+    def add(self, node: NodeView, cell: tuple[int, int]) -> None:
+        steps, cores = cell
+        row = self._rows.get(steps)
+        if row is None:
+            row = self._rows[steps] = _Row()
+            self._mask |= 1 << steps
+        nodes = row.cells.get(cores)
+        if nodes is None:
+            nodes = row.cells[cores] = {}
+            row.mask |= 1 << cores
+        nodes[node.id] = node
+
+    def remove(self, node: NodeView, cell: tuple[int, int]) -> None:
+        steps, cores = cell
+        row = self._rows[steps]
+        nodes = row.cells[cores]
+        del nodes[node.id]
+        if not nodes:
+            del row.cells[cores]
+            row.mask &= ~(1 << cores)
+            if not row.mask:
+                del self._rows[steps]
+                self._mask &= ~(1 << steps)
+
+    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool]) -> NodeView | None:
+        """The node with the most memory free (then cores) that has room for `need` and is accepted."""
+        least_steps = min(need.memory_mb // self._step_mb, _STEPS_MAX)
+        least_cores = min(need.vcores, _CORES_MAX) if self._calculator.counts_vcores else 0
+        mask = self._mask >> least_steps
+        refusals = 0
+        while mask:
+            top = mask.bit_length() - 1
+            mask ^= 1 << top
+            row = self._rows[top + least_steps]
+            cores_mask = row.mask >> least_cores
+            while cores_mask:
+                top = cores_mask.bit_length() - 1
+                cores_mask ^= 1 << top
+                for node in row.cells[top + least_cores].values():
+                    if self._calculator.fits(need, node.free) and accepts(node):
+                        return node
+                    refusals += 1
+                    if refusals >= _REFUSALS_MAX:
+                        return None
+        return None
+
+
+class NodeTable:
+    """All usable nodes, by id and by place (a host, a rack, `*`), with their totals."""
+
+    def __init__(self, calculator: Calculator, step_mb: int) -> None:
+        self._calculator = calculator
+        self._step_mb = step_mb
+        self._nodes: dict[NodeId, NodeView] = {}
+        self._places: dict[str, FreeIndex] = {ANY_HOST: FreeIndex(calculator, step_mb)}
+        self._place_sizes: dict[str, int] = {}
+        self._sizes: dict[Resource, int] = {}
+        self.total = Resource()
+        #: largest amount of each resource on any node
+        self.largest = Resource()
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, node_id: NodeId) -> NodeView | None:
+        return self._nodes.get(node_id)
+
+    def all(self) -> list[NodeView]:
+        return list(self._nodes.values())
+
+    def has_place(self, name: str) -> bool:
+        """Is there a node on this host or in this rack?"""
+        return name in self._place_sizes
+
+    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool], place: str) -> NodeView | None:
+        """The emptiest node with room for `need` on this host, in this rack or (`*`) anywhere."""
+        index = self._places.get(place)
+        return index.emptiest(need, accepts) if index is not None else None
+
+    def add(self, node: NodeView) -> None:
+        self._nodes[node.id] = node
+        for place in (node.rack, node.id.host):
+            if place not in self._places:
+                self._places[place] = FreeIndex(self._calculator, self._step_mb)
+            self._place_sizes[place] = self._place_sizes.get(place, 0) + 1
+        self._count_size(node.total, 1)
+        self._enter(node)
+
+    def remove(self, node: NodeView) -> None:
+        self._leave(node)
+        del self._nodes[node.id]
+        for place in (node.rack, node.id.host):
+            self._place_sizes[place] -= 1
+            if not self._place_sizes[place]:
+                del self._place_sizes[place], self._places[place]
+        self._count_size(node.total, -1)
+
+    def resize(self, node: NodeView, total: Resource) -> None:
+        self._count_size(node.total, -1)
+        self.set_free(node, node.free + (total - node.total))
+        node.total = total
+        self._count_size(total, 1)
+
+    def set_free(self, node: NodeView, free: Resource) -> None:
+        node.free = free
+        if node.cell is not None and self._places[ANY_HOST].cell_of(free) != node.cell:
+            self._leave(node)
+            self._enter(node)
+
+    def set_reserved(self, node: NodeView, reserved_for: object | None) -> None:
+        self._leave(node)
+        node.reserved_for = reserved_for
+        self._enter(node)
+
+    def _enter(self, node: NodeView) -> None:
+        if node.reserved_for is None:
+            everywhere = self._places[ANY_HOST]
+            node.cell = cell = everywhere.cell_of(node.free)
+            everywhere.add(node, cell)
+            self._places[node.rack].add(node, cell)
+            self._places[node.id.host].add(node, cell)
+
+    def _leave(self, node: NodeView) -> None:
+        if node.cell is not None:
+            for place in (ANY_HOST, node.rack, node.id.host):
+                self._places[place].remove(node, node.cell)
+            node.cell = None
+
+    def _count_size(self, size: Resource, sign: int) -> None:
+        self.total = self.total + size * sign
+        self._sizes[size] = self._sizes.get(size, 0) + sign
+        if not self._sizes[size]:
+            del self._sizes[size]
+        names = sorted({n for s in self._sizes for n in s.extras})
+        extras = {n: max(s.extras.get(n, 0) for s in self._sizes) for n in names}
+        self.largest = Resource(
+            max((s.memory_mb for s in self._sizes), default=0),
+            max((s.vcores for s in self._sizes), default=0),
+            extras,
+        )
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        total = Resource()
+        for node in self._nodes.values():
+            held = Resource()
+            for amount in node.containers.values():
+                held = held + amount
+            assert node.free == node.total - held, (node.id, node.free, node.total, held)
+            assert (node.cell is None) == (node.reserved_for is not None)
+            assert node.cell is None or node.cell == self._places[ANY_HOST].cell_of(node.free)
+            total = total + node.total
+        assert (total.memory_mb, total.vcores) == (self.total.memory_mb, self.total.vcores)

@@ -1,0 +1,205 @@
+"""Capacity queues as configured: the tree that `capacity-scheduler.xml` describes, checked once and frozen.
+
+Keys and defaults are those of Hadoop's CapacityScheduler, prefix `yarn.scheduler.capacity.`. Capacities are percent of
+the parent in the file and fractions of one here. Capacities as weights (`3w`) or absolute amounts (`[memory=...]`) are
+refused with a line that says so.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rm.scheduler.calculators import CALCULATORS, Calculator
+
+PREFIX: Final = "yarn.scheduler.capacity."
+_NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
+_DEFAULT_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+_QUEUES_MAX: Final = 10_000
+_ORDERINGS: Final = ("fifo", "fair")
+
+
+class QueueConfigError(ValueError):
+    """A line of `capacity-scheduler.xml` that cannot be used."""
+
+    def __init__(self, key: str, value: str | None, remedy: str) -> None:
+        super().__init__(f"{key}={value!r}: {remedy}" if value is not None else f"{key}: {remedy}")
+        self.key = key
+        self.value = value
+        self.remedy = remedy
+
+
+class QueueState(IntEnum):
+    STOPPED = 1
+    RUNNING = 2
+    #: stopped while it still has applications
+    DRAINING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """One queue as configured."""
+
+    name: str
+    #: `root.a.b`
+    path: str
+    #: guaranteed fraction of the parent, and of the cluster
+    capacity: float
+    absolute_capacity: float
+    #: largest fraction of the parent, and of the cluster
+    maximum_capacity: float
+    absolute_maximum: float
+    state: QueueState
+    #: how applications of a leaf queue take turns: "fifo" or "fair"
+    ordering: str
+    #: largest fraction of a leaf queue that application masters may hold
+    maximum_am_share: float
+    #: largest number of unfinished applications of a leaf queue
+    maximum_applications: int
+    children: tuple["QueueSpec", ...]
+
+    def walk(self) -> Iterator["QueueSpec"]:
+        """This queue and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSpec:
+    """All that `capacity-scheduler.xml` says."""
+
+    root: QueueSpec
+    calculator: Calculator
+    #: missed scheduling opportunities before a node-local ask takes a node of the rack
+    node_locality_delay: int
+    #: further ones before it takes any node; -1: none further
+    rack_locality_additional_delay: int
+
+
+class _Properties:
+    """Typed reads of the mapping; errors name key and value."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+
+    def text(self, name: str, default: str) -> str:
+        return self._properties.get(PREFIX + name, default).strip() or default
+
+    def integer(self, name: str, default: int) -> int:
+        value = self.text(name, str(default))
+        try:
+            return int(value)
+        except ValueError:
+            raise QueueConfigError(PREFIX + name, value, "write a whole number") from None
+
+    def fraction(self, name: str, default: float) -> float:
+        """A number between 0 and 1."""
+        value = self.text(name, str(default))
+        try:
+            number = float(value)
+        except ValueError:
+            raise QueueConfigError(PREFIX + name, value, "write a number between 0 and 1") from None
+        if not 0.0 <= number <= 1.0:
+            raise QueueConfigError(PREFIX + name, value, "write a number between 0 and 1")
+        return number
+
+    def percent(self, name: str, default: float | None) -> float:
+        """Percent in the file, fraction here. `-1` reads as 100, as Hadoop's undefined maximum does."""
+        value = self._properties.get(PREFIX + name)
+        if value is None or not value.strip():
+            if default is None:
+                raise QueueConfigError(PREFIX + name, None, "is missing: give the queue its percent of the parent")
+            return default
+        try:
+            number = float(value)
+        except ValueError:
+            remedy = "write percent of the parent (weights `3w` and amounts `[memory=...]` are not supported)"
+            raise QueueConfigError(PREFIX + name, value, remedy) from None
+        if number == -1.0:
+            return 1.0
+        if not 0.0 <= number <= 100.0:
+            raise QueueConfigError(PREFIX + name, value, "write a number between 0 and 100")
+        return number / 100.0
+
+    def inherited(self, path: str, name: str, default: float) -> float:
+        """`<path>.<name>`, else the scheduler-wide `<name>`, else the default."""
+        return self.fraction(f"{path}.{name}", self.fraction(name, default))
+
+
+def parse_capacity_scheduler(properties: Mapping[str, str]) -> SchedulerSpec:
+    """Read the queue tree; raises `QueueConfigError` for the first thing that is wrong."""
+    reader = _Properties(properties)
+    calculator_name = reader.text("resource-calculator", _DEFAULT_CALCULATOR)
+    calculator = CALCULATORS.get(calculator_name)
+    if calculator is None:
+        remedy = f"write one of {', '.join(CALCULATORS)}"
+        raise QueueConfigError(PREFIX + "resource-calculator", calculator_name, remedy)
+    budget = [_QUEUES_MAX]
+    root = _parse_queue(reader, "root", "root", (1.0, 1.0), QueueState.RUNNING, budget)
+    if not root.children:
+        raise QueueConfigError(PREFIX + "root.queues", None, "is missing: name at least one queue")
+    return SchedulerSpec(
+        root,
+        calculator(),
+        reader.integer("node-locality-delay", 40),
+        reader.integer("rack-locality-additional-delay", -1),
+    )
+
+
+def _parse_queue(
+    reader: _Properties,
+    name: str,
+    path: str,
+    parent_absolute: tuple[float, float],
+    parent_state: QueueState,
+    budget: list[int],
+) -> QueueSpec:
+    """One queue and, by recursion, its children. `budget` bounds the number of queues."""
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise QueueConfigError(PREFIX + path, None, f"more than {_QUEUES_MAX} queues")
+    is_root = path == "root"
+    capacity = 1.0 if is_root else reader.percent(f"{path}.capacity", None)
+    maximum = 1.0 if is_root else reader.percent(f"{path}.maximum-capacity", 1.0)
+    if maximum < capacity:
+        remedy = f"is below the queue's capacity of {capacity * 100:g}: raise one or lower the other"
+        raise QueueConfigError(f"{PREFIX}{path}.maximum-capacity", f"{maximum * 100:g}", remedy)
+    absolute = (parent_absolute[0] * capacity, parent_absolute[1] * maximum)
+    state = _parse_state(reader, path, parent_state)
+    ordering = reader.text(f"{path}.ordering-policy", "fifo").lower()
+    names = [n.strip() for n in reader.text(f"{path}.queues", "").split(",") if n.strip()]
+    if not names and ordering not in _ORDERINGS:
+        raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, "write fifo or fair")
+    for index, child in enumerate(names):
+        if not _NAME.match(child) or child in names[:index]:
+            raise QueueConfigError(f"{PREFIX}{path}.queues", child, "is no queue name, or stands there twice")
+    children = tuple(_parse_queue(reader, n, f"{path}.{n}", absolute, state, budget) for n in names)
+    total = sum(c.capacity for c in children)
+    if children and abs(total - 1.0) > 1e-4:
+        remedy = f"the capacities of its queues add up to {total * 100:g}, not to 100"
+        raise QueueConfigError(f"{PREFIX}{path}.queues", ",".join(names), remedy)
+    all_applications = reader.integer("maximum-applications", 10_000)
+    return QueueSpec(
+        name=name,
+        path=path,
+        capacity=capacity,
+        absolute_capacity=absolute[0],
+        maximum_capacity=maximum,
+        absolute_maximum=absolute[1],
+        state=state,
+        ordering=ordering,
+        maximum_am_share=reader.inherited(path, "maximum-am-resource-percent", 0.1),
+        maximum_applications=reader.integer(
+            f"{path}.maximum-applications", max(1, int(all_applications * absolute[0]))
+        ),
+        children=children,
+    )
+
+
+def _parse_state(reader: _Properties, path: str, parent: QueueState) -> QueueState:
+    value = reader.text(f"{path}.state", "RUNNING").upper()
+    if value not in ("RUNNING", "STOPPED"):
+        raise QueueConfigError(f"{PREFIX}{path}.state", value, "write RUNNING or STOPPED")
+    return QueueState.STOPPED if parent is QueueState.STOPPED else QueueState[value]

@@ -1,0 +1,425 @@
+"""The scheduler: events in, decisions out.
+
+`Scheduler.handle(event, now)` brings the `ClusterView` up to date, lets the policy pick, charges each pick to the
+view and returns the decisions. It is synchronous and knows neither clock nor wire: the ResourceManager calls it with
+the loop's time and the simulator with its own. Between two events the view has no pending ask that could be placed
+at once, except asks that wait for a preferred place or for a heartbeat after their queue's limit moved.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from rm.scheduler.asks import Ask
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
+from rm.scheduler.decisions import (
+    AcceptApplication,
+    Allocate,
+    Decision,
+    DecisionLog,
+    RefuseApplication,
+    Reserve,
+    Unreserve,
+)
+from rm.scheduler.events import (
+    ApplicationEnded,
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptEnded,
+    AttemptStarted,
+    ContainerEnded,
+    NodeBeat,
+    NodeJoined,
+    NodeLeft,
+    NodeResized,
+    PriorityChanged,
+    QueuesRefreshed,
+    SchedulerEvent,
+)
+from rm.scheduler.invariants import validate
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.queues import QueueConfigError, QueueSpec, QueueState, SchedulerSpec
+from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation, build_queues
+from yaqd.model import ANY_HOST, ContainerId, Resource
+
+_E = TypeVar("_E")
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerLimits:
+    """Bounds and delays of the scheduler itself."""
+
+    bounds: AllocationBounds
+    #: resource requests one attempt may have pending
+    ask_rows_max: int = 200_000
+    decision_log_entries: int = 2_000
+    #: how long an ask waits for a large enough node before one is reserved for it, s
+    reserve_after_s: float = 5.0
+    #: how long a reservation lasts before it is tried elsewhere, s
+    reservation_s: float = 120.0
+    #: largest part of the nodes reserved at a time
+    reserved_share: float = 0.1
+
+
+class Scheduler:
+    def __init__(self, spec: SchedulerSpec, limits: SchedulerLimits) -> None:
+        self.limits: Final = limits
+        self.view: Final = ClusterView(spec, step_mb=limits.bounds.minimum.memory_mb, ask_rows_max=limits.ask_rows_max)
+        self.log: Final = DecisionLog(limits.decision_log_entries)
+        self._policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
+        self._submissions = 0
+        self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
+            NodeJoined: self._node_joined,
+            NodeLeft: self._node_left,
+            NodeResized: self._node_resized,
+            NodeBeat: self._node_beat,
+            ApplicationSubmitted: self._application_submitted,
+            ApplicationEnded: self._application_ended,
+            AttemptStarted: self._attempt_started,
+            AttemptEnded: self._attempt_ended,
+            Asked: self._asked,
+            ContainerEnded: self._container_ended,
+            PriorityChanged: self._priority_changed,
+            QueuesRefreshed: self._queues_refreshed,
+        }
+
+    def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
+        """Take one event in and decide.
+
+        Raises `TooManyAsks` (an attempt holds too much) or `QueueConfigError` (a refresh that cannot be); the view is
+        then as before.
+        """
+        kind = type(event)
+        decisions = list(self._handlers[kind](event, now))
+        for decision in decisions:
+            self.log.note(now, kind.__name__, decision)
+        return decisions
+
+    # ---- facts the daemon asks for
+
+    def maximum_allocation(self) -> Resource:
+        """The largest container anyone may ask for now: as configured, and no larger than the largest node."""
+        most, largest = self.limits.bounds.maximum, self.view.nodes.largest
+        if not len(self.view.nodes):
+            return most
+        least = self.limits.bounds.minimum
+        vcores = min(most.vcores, largest.vcores) if self.view.calculator.counts_vcores else most.vcores
+        return Resource(
+            max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), largest.extras
+        )
+
+    def normalized(self, asked: Resource) -> Resource:
+        return self.view.calculator.normalize(asked, self.limits.bounds)
+
+    def validate(self) -> None:
+        """Assert every invariant of the view."""
+        validate(self.view)
+
+    # ---- nodes
+
+    def _node_joined(self, event: NodeJoined, now: float) -> Iterator[Decision]:
+        if self.view.nodes.get(event.node_id) is not None:
+            return
+        node = NodeView(event.node_id, event.rack, event.total)
+        for container_id in event.containers:
+            held = self.view.containers.get(container_id)
+            if held is not None and held.node_id == node.id:
+                node.containers[container_id] = held.resource
+                node.free = node.free - held.resource
+        self.view.nodes.add(node)
+        self.view.set_limits()
+        yield from self._fill(node, now)
+        yield from self._admit_everywhere(now)
+
+    def _node_left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
+        node = self.view.nodes.get(event.node_id)
+        if node is None:
+            return
+        if event.node_id in self.view.reservations:
+            yield self._unreserve(self.view.reservations[event.node_id], "the node left")
+        self.view.nodes.remove(node)
+        self.view.set_limits()
+
+    def _node_resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
+        node = self.view.nodes.get(event.node_id)
+        if node is None or node.total == event.total:
+            return
+        self.view.nodes.resize(node, event.total)
+        self.view.set_limits()
+        yield from self._fill(node, now)
+        yield from self._admit_everywhere(now)
+
+    def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
+        if not self.view.root.waiting:
+            return
+        node = self.view.nodes.get(event.node_id)
+        if node is not None and node.free.memory_mb > 0:
+            yield from self._fill(node, now)
+
+    # ---- applications and attempts
+
+    def _application_submitted(self, event: ApplicationSubmitted, now: float) -> Iterator[Decision]:
+        app_id = event.application_id
+        leaf = self.view.find_queue(event.queue)
+        reason = refusal(leaf, event.queue)
+        if reason is None and app_id in self.view.applications:
+            reason = f"{app_id} is already there"
+        if reason is not None or leaf is None:
+            yield RefuseApplication(app_id, reason or "")
+            return
+        self._submissions += 1
+        app = AppView(app_id, leaf, event.user, event.priority, self._submissions)
+        self.view.applications[app_id] = app
+        leaf.applications[app_id] = app
+        yield AcceptApplication(app_id, leaf.path)
+
+    def _application_ended(self, event: ApplicationEnded, now: float) -> Iterator[Decision]:
+        app = self.view.applications.get(event.application_id)
+        if app is None:
+            return
+        if app.attempt is not None:
+            yield from self._end_attempt(app.attempt, now)
+        # Containers that have not ended yet keep their charge and, through it, the application's record.
+        del self.view.applications[app.id]
+        del app.leaf.applications[app.id]
+
+    def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
+        app = self.view.applications.get(event.attempt_id.application_id)
+        if app is None:
+            return
+        if app.attempt is not None:
+            yield from self._end_attempt(app.attempt, now)
+        attempt = self.view.new_attempt(event.attempt_id, app, event.epoch)
+        for row in event.master:
+            attempt.asks.put(row, self.normalized(row.capability), now, is_master=True)
+        app.leaf.inactive.append(self.view.order_key(app))
+        yield from self._admit(app.leaf, now)
+
+    def _attempt_ended(self, event: AttemptEnded, now: float) -> Iterator[Decision]:
+        attempt = self.view.attempt(event.attempt_id)
+        if attempt is not None:
+            yield from self._end_attempt(attempt, now)
+
+    def _end_attempt(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
+        leaf = attempt.app.leaf
+        self.view.unfile(attempt)
+        attempt.asks.clear()
+        yield from self._settle(attempt, now)
+        attempt.app.attempt = None
+        leaf.attempts.pop(attempt.app.sequence, None)
+        leaf.inactive = [key for key in leaf.inactive if key[-1] != attempt.app.sequence]
+        if attempt.master is not None:
+            leaf.masters_used = leaf.masters_used - attempt.master
+            leaf.masters -= 1
+            yield from self._admit(leaf, now)
+
+    def _admit(self, leaf: QueueView, now: float) -> Iterator[Decision]:
+        """Let masters start while the leaf queue's share for masters lasts; the first one always may."""
+        while leaf.inactive:
+            key = min(leaf.inactive)
+            attempt = leaf.attempts[key[-1]]
+            needs = [a.capability for a in attempt.asks if a.pending]
+            need = needs[0] if needs else Resource()
+            within = self.view.calculator.fits(leaf.masters_used + need, self.view.masters_limit(leaf))
+            if leaf.masters and not within and needs:
+                return
+            leaf.inactive.remove(key)
+            attempt.master = need
+            leaf.masters += 1
+            leaf.masters_used = leaf.masters_used + need
+            yield from self._place(attempt, list(attempt.asks), {}, now)
+
+    def _admit_everywhere(self, now: float) -> Iterator[Decision]:
+        for queue in self.view.queues.values():
+            if queue.inactive:
+                yield from self._admit(queue, now)
+
+    def _priority_changed(self, event: PriorityChanged, now: float) -> Iterator[Decision]:
+        app = self.view.applications.get(event.application_id)
+        if app is None:
+            return
+        before = self.view.order_key(app)
+        app.priority = event.priority
+        if before in app.leaf.inactive:
+            app.leaf.inactive[app.leaf.inactive.index(before)] = self.view.order_key(app)
+        elif app.attempt is not None:
+            self.view.file(app.attempt)
+        yield from ()
+
+    # ---- asks and containers
+
+    def _asked(self, event: Asked, now: float) -> Iterator[Decision]:
+        attempt = self.view.attempt(event.attempt_id)
+        if attempt is None:
+            return
+        attempt.asks.check_room(len(event.rows))
+        attempt.blacklist.difference_update(event.blacklist_removals)
+        attempt.blacklist.update(event.blacklist_additions)
+        touched: dict[tuple[int, int], list[str]] = {}
+        for row in event.rows:
+            key = (row.priority, row.allocation_request_id)
+            hosts = touched.setdefault(key, [])
+            known = attempt.asks.get(key)
+            was_pending = known.pending if known is not None else 0
+            attempt.asks.put(row, self.normalized(row.capability), now)
+            if row.resource_name == ANY_HOST:
+                if known is not None and not was_pending:
+                    hosts.extend(n for n in known.counts if n != ANY_HOST)
+            else:
+                hosts.append(row.resource_name)
+        asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
+        yield from self._place(attempt, asks, touched, now)
+        yield from self._settle(attempt, now)
+
+    def _place(
+        self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
+    ) -> Iterator[Decision]:
+        """Give these asks what there is room for, and file the attempt for the rest."""
+        for ask in asks:
+            if not ask.pending:
+                continue
+            for pick in self._policy.for_ask(self.view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
+                yield self._carry_out(pick, now, "asked, and there was room")
+        self.view.file(attempt)
+
+    def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
+        held = self.view.discharge(event.container_id)
+        if held is None:
+            return
+        if held.application.attempt is not None and held.application.attempt.filed_at is not None:
+            self.view.file(held.application.attempt)
+        node = self.view.nodes.get(held.node_id)
+        if node is not None:
+            yield from self._fill(node, now)
+
+    def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
+        """Give away what the node has free."""
+        reservation = self.view.reservations.get(node.id)
+        if reservation is not None and now - reservation.since > self.limits.reservation_s:
+            reservation.ask.waiting_since = now
+            yield self._unreserve(reservation, "the node did not get free in time")
+        passed: dict[int, Ask] = {}
+        for result in self._policy.for_node(self.view, node, now):
+            match result:
+                case Pass(ask):
+                    passed[id(ask)] = ask
+                case Keep(attempt, ask, _):
+                    yield self._reserve(attempt, ask, node, now)
+                case Pick(attempt, _, _, _):
+                    yield self._carry_out(result, now, "the node had room")
+                    self.view.file(attempt)
+                    kept = attempt.reservation
+                    if kept is not None and (kept.node is node or not kept.ask.pending):
+                        yield self._unreserve(kept, "the ask got its container")
+        for ask in passed.values():
+            ask.missed += 1
+
+    def _carry_out(self, pick: Pick, now: float, why: str) -> Allocate:
+        attempt, ask, node = pick.attempt, pick.ask, pick.node
+        attempt.sequence += 1
+        container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
+        decision = Allocate(
+            container_id,
+            node.id,
+            ask.capability,
+            ask.key[0],
+            ask.key[1],
+            ask.execution_type,
+            pick.locality,
+            ask.is_master,
+            why,
+        )
+        attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
+        self.view.charge(container_id, attempt.app, node, ask.capability, ask.is_master)
+        return decision
+
+    # ---- reservations
+
+    def _reserve(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> Reserve:
+        reservation = Reservation(attempt, ask, node, now)
+        attempt.reservation = reservation
+        self.view.reservations[node.id] = reservation
+        self.view.nodes.set_reserved(node, reservation)
+        waited = now - ask.waiting_since
+        return Reserve(node.id, attempt.id, *ask.key, f"{ask.capability} has waited {waited:.1f} s for a large node")
+
+    def _unreserve(self, reservation: Reservation, reason: str) -> Unreserve:
+        reservation.attempt.reservation = None
+        del self.view.reservations[reservation.node.id]
+        self.view.nodes.set_reserved(reservation.node, None)
+        return Unreserve(reservation.node.id, reservation.attempt.id, reason)
+
+    def _settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
+        """Give up the attempt's reservation when its ask is gone or can no longer fit that node."""
+        reservation = attempt.reservation
+        if reservation is None:
+            return
+        ask, node = reservation.ask, reservation.node
+        wanted = ask.pending and attempt.asks.get(ask.key) is ask
+        if wanted and self.view.calculator.fits(ask.capability, node.total) and attempt.accepts(node):
+            return
+        yield self._unreserve(reservation, "the ask is gone")
+        yield from self._fill(node, now)
+
+    # ---- configuration
+
+    def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
+        """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""
+        specs = {s.path: s for s in event.spec.root.walk()}
+        self._check_refresh(specs)
+        if type(event.spec.calculator) is not type(self.view.calculator):
+            raise QueueConfigError("resource-calculator", None, "cannot change while running: restart")
+        attempts = [a for q in self.view.queues.values() for a in q.attempts.values() if a.filed_at is not None]
+        for attempt in attempts:
+            self.view.unfile(attempt)
+        self._graft(event.spec.root)
+        self.view.spec = event.spec
+        self.view.set_limits()
+        for queue in self.view.queues.values():
+            queue.inactive = [self.view.order_key(queue.attempts[k[-1]].app) for k in queue.inactive]
+        for attempt in attempts:
+            self.view.file(attempt)
+        yield from self._admit_everywhere(now)
+
+    def _check_refresh(self, specs: dict[str, QueueSpec]) -> None:
+        for path, queue in self.view.queues.items():
+            spec = specs.get(path)
+            in_use = bool(queue.applications) or queue.containers > 0
+            if spec is None and in_use:
+                raise QueueConfigError(path, None, "still has applications: stop the queue and wait for them first")
+            if spec is not None and spec.children and queue.is_leaf and in_use:
+                raise QueueConfigError(path, None, "still has applications and cannot get queues below it")
+
+    def _graft(self, spec: QueueSpec) -> None:
+        """Build the tree anew, keeping the queues that exist (with all they hold)."""
+        old = self.view.queues
+
+        def adopt(fresh: QueueView) -> QueueView:
+            kept = old.get(fresh.path, fresh)
+            kept.spec = fresh.spec
+            kept.children = [adopt(child) for child in fresh.children]
+            for child in kept.children:
+                child.parent = kept
+            return kept
+
+        adopt(build_queues(spec))
+        self.view.queues = {q.path: q for q in self.view.root.walk()}
+
+
+def refusal(leaf: QueueView | None, name: str) -> str | None:
+    """Why the queue takes no new application, None when it does."""
+    if leaf is None:
+        return f"Application submitted to unknown queue: {name}. `yaq queue list` shows the queues."
+    if not leaf.is_leaf:
+        return f"Queue {leaf.path} is not a leaf queue. Submit to one of the queues below it."
+    if any(q.spec.state is not QueueState.RUNNING for q in leaf.upwards()):
+        return f"Queue {leaf.path} is STOPPED. Cannot accept submission of application."
+    if len(leaf.applications) >= leaf.spec.maximum_applications:
+        most = leaf.spec.maximum_applications
+        return f"Queue {leaf.path} already has {most} applications, cannot accept submission of application."
+    return None
+
+
+__all__ = ["AskRow", "Scheduler", "SchedulerLimits"]

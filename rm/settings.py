@@ -1,0 +1,144 @@
+"""What the ResourceManager reads from its configuration: every key, typed and checked, once at the start."""
+
+import getpass
+from dataclasses import dataclass
+from pathlib import Path
+
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from yaqd.config import ConfigError, Configuration
+from yaqd.model import Resource
+
+_SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+_WILDCARD = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class RmSettings:
+    #: host and port of the five servers
+    client_address: tuple[str, int]
+    scheduler_address: tuple[str, int]
+    tracker_address: tuple[str, int]
+    admin_address: tuple[str, int]
+    web_address: tuple[str, int]
+    #: listen here instead of on the addresses' own hosts; empty: on those
+    bind_host: str
+    cluster_id: str
+    #: the user this daemon runs as
+    user: str
+    bounds: AllocationBounds
+    attempts_max: int
+    completed_max: int
+    heartbeat_interval_ms: int
+    node_expiry_s: float
+    master_expiry_s: float
+    allocation_expiry_s: float
+    container_key_interval_s: float
+    nm_key_interval_s: float
+    amrm_key_interval_s: float
+    #: masters started at a time
+    launches_max: int
+    launch_timeout_s: float
+    #: None: in memory only
+    state_store: Path | None
+    reserve_after_s: float
+    reservation_s: float
+    reserved_share: float
+    ask_rows_max: int
+    decision_log_entries: int
+    acls: bool
+    #: users who may administrate; `*` means everybody
+    administrators: str
+    excluded: frozenset[str]
+    included: frozenset[str]
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "RmSettings":
+        """Raises ConfigError, which names key, value, file and line."""
+        scheduler_class = conf.get("yarn.resourcemanager.scheduler.class", _SCHEDULER_CLASS)
+        if scheduler_class != _SCHEDULER_CLASS:
+            raise conf.error("yarn.resourcemanager.scheduler.class", "not supported", f"set it to {_SCHEDULER_CLASS}")
+
+        def seconds(key: str) -> float:
+            return conf.get_duration_ms(key, minimum=1) / 1000
+
+        store = (conf.get("yaq.rm.state-store.path") or "").strip()
+        return cls(
+            client_address=conf.get_address("yarn.resourcemanager.address"),
+            scheduler_address=conf.get_address("yarn.resourcemanager.scheduler.address"),
+            tracker_address=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
+            admin_address=conf.get_address("yarn.resourcemanager.admin.address"),
+            web_address=conf.get_address("yarn.resourcemanager.webapp.address"),
+            bind_host=(conf.get("yarn.resourcemanager.bind-host") or "").strip(),
+            cluster_id=(conf.get("yarn.resourcemanager.cluster-id") or "").strip(),
+            user=getpass.getuser(),
+            bounds=_bounds(conf),
+            attempts_max=conf.get_int("yarn.resourcemanager.am.max-attempts", minimum=1),
+            completed_max=conf.get_int("yarn.resourcemanager.max-completed-applications", minimum=0),
+            heartbeat_interval_ms=conf.get_duration_ms(
+                "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1
+            ),
+            node_expiry_s=seconds("yarn.nm.liveness-monitor.expiry-interval-ms"),
+            master_expiry_s=seconds("yarn.am.liveness-monitor.expiry-interval-ms"),
+            allocation_expiry_s=seconds("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms"),
+            container_key_interval_s=seconds("yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs"),
+            nm_key_interval_s=seconds("yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs"),
+            amrm_key_interval_s=seconds("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
+            launches_max=conf.get_int("yarn.resourcemanager.amlauncher.thread-count", minimum=1),
+            launch_timeout_s=seconds("yaq.rm.launch.timeout-ms"),
+            state_store=None if store in ("", "memory") else Path(store),
+            reserve_after_s=seconds("yaq.rm.scheduler.reserve-after-ms"),
+            reservation_s=seconds("yaq.rm.scheduler.reservation-ms"),
+            reserved_share=conf.get_float("yaq.rm.scheduler.reserved-share", minimum=0.0, maximum=1.0),
+            ask_rows_max=conf.get_int("yaq.rm.scheduler.resource-requests-max", minimum=1),
+            decision_log_entries=conf.get_int("yaq.rm.scheduler.decision-log-entries", minimum=1),
+            acls=conf.get_bool("yarn.acl.enable"),
+            administrators=conf.get("yarn.admin.acl", "*") or "",
+            excluded=read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
+            included=read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
+        )
+
+    def is_administrator(self, user: str) -> bool:
+        """Users stand before the first blank of the list, groups (which are not looked at) after it."""
+        if self.administrators.strip() == "*":
+            return True
+        return user == self.user or user in self.administrators.split(" ", 1)[0].split(",")
+
+    def listen_host(self, address: tuple[str, int]) -> str:
+        return self.bind_host or address[0]
+
+
+def _bounds(conf: Configuration) -> AllocationBounds:
+    least = Resource(
+        conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
+        conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
+    )
+    most = Resource(
+        conf.get_int("yarn.scheduler.maximum-allocation-mb", minimum=least.memory_mb),
+        conf.get_int("yarn.scheduler.maximum-allocation-vcores", minimum=least.vcores),
+    )
+    return AllocationBounds(least, most)
+
+
+def read_hosts(conf: Configuration, key: str) -> frozenset[str]:
+    """Host names of an include or exclude file: one a line, `#` begins a comment. Blocking."""
+    path = (conf.get(key) or "").strip()
+    if not path:
+        return frozenset()
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise conf.error(key, f"cannot be read: {error.strerror or error}", "name a readable file") from None
+    return frozenset(word for line in lines for word in line.partition("#")[0].split())
+
+
+def read_queues(conf: Configuration) -> SchedulerSpec:
+    """The queues as `capacity-scheduler.xml` has them now. Blocking. Raises ConfigError."""
+    queues = conf.capacity_scheduler()
+    properties = {key: value for key, value in queues.items() if key.startswith(PREFIX)}
+    try:
+        return parse_capacity_scheduler(properties)
+    except QueueConfigError as error:
+        if error.key in queues:
+            raise queues.error(error.key, "cannot be used", error.remedy) from None
+        raise ConfigError(error.remedy, key=error.key, value=error.value) from None

@@ -1,0 +1,80 @@
+"""The ResourceManager's keys and what it signs with them."""
+
+from collections.abc import Callable
+
+from rm.container import RmContainer
+from rm.messages import wire
+from yaqd.model import ApplicationAttemptId, ContainerType, NodeId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.security import AMRMTokenSecrets, ContainerTokenSecrets, NMTokenSecrets, RollingKeys, Token
+
+
+class TokenMint:
+    """Three kinds of token, each with keys that roll by handed-in time."""
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        random: Callable[[int], bytes],
+        rm_identifier: int,
+        container_interval_s: float,
+        nm_interval_s: float,
+        amrm_interval_s: float,
+        nm_activation_s: float,
+        amrm_activation_s: float,
+        container_lifetime_s: float,
+    ) -> None:
+        def keys(interval_s: float, activation_s: float) -> RollingKeys:
+            return RollingKeys(
+                now=now, random=random, interval_s=interval_s, activation_s=min(activation_s, interval_s / 2)
+            )
+
+        self.container_keys = keys(container_interval_s, nm_activation_s)
+        self.nm_keys = keys(nm_interval_s, nm_activation_s)
+        self.amrm_keys = keys(amrm_interval_s, amrm_activation_s)
+        self.containers = ContainerTokenSecrets(self.container_keys)
+        self.nodes = NMTokenSecrets(self.nm_keys)
+        self.masters = AMRMTokenSecrets(self.amrm_keys)
+        self._rm_identifier = rm_identifier
+        self._container_lifetime_ms = int(container_lifetime_s * 1000)
+
+    def roll(self, now: float) -> None:
+        """Make or activate keys whose time has come."""
+        for keys in (self.container_keys, self.nm_keys, self.amrm_keys):
+            keys.roll(now)
+
+    def container_token(
+        self,
+        container: RmContainer,
+        submitter: str,
+        now_ms: int,
+        log_aggregation: common.LogAggregationContext | None = None,
+    ) -> Token:
+        """What the node checks before it starts the container."""
+        allocation = container.allocation
+        identifier = server.ContainerTokenIdentifier(
+            nmHostAddr=str(container.node_id),
+            appSubmitter=submitter,
+            expiryTimeStamp=now_ms + self._container_lifetime_ms,
+            rmIdentifier=self._rm_identifier,
+            creationTime=container.created_ms,
+            nodeLabelExpression="",
+            version=0,
+            allocation_request_id=allocation.allocation_request_id,
+        )
+        identifier.containerId.CopyFrom(convert.container_id_pb(container.id))
+        identifier.resource.CopyFrom(convert.resource_pb(allocation.resource))
+        identifier.priority.priority = allocation.priority
+        identifier.containerType = wire(
+            ContainerType.APPLICATION_MASTER if allocation.is_master else ContainerType.TASK
+        )
+        identifier.executionType = wire(allocation.execution_type)
+        if log_aggregation is not None:
+            identifier.logAggregationContext.CopyFrom(log_aggregation)
+        return self.containers.mint(identifier)
+
+    def nm_token(self, attempt_id: ApplicationAttemptId, node_id: NodeId, submitter: str) -> Token:
+        return self.nodes.mint(attempt_id, node_id, submitter)
