@@ -1,6 +1,6 @@
 """A reduce task: fetch one partition of every map's output, merge, call the job's reduce, write one output file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,17 @@ def run_reduce(
     attempt: Attempt, job_class: type[Job], params: dict[str, Any], client: BlockingRpcClient, secret: bytes
 ) -> PartFile:
     """The task; returns its output file to commit."""
+    return reduce_from(attempt, job_class, params, Path.cwd(), lambda sink: fetch_all(attempt, sink, client, secret))
+
+
+def reduce_from(
+    attempt: Attempt, job_class: type[Job], params: dict[str, Any], folder: Path, fetch: Callable[[ReduceInput], None]
+) -> PartFile:
+    """The task with its input from wherever `fetch` gets it; what memory does not hold goes to `folder`."""
     with ReduceInput(
-        Path.cwd(), memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
+        folder, memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
     ) as source:
-        fetch_all(attempt, source, client, secret)
+        fetch(source)
         attempt.end_phase("shuffle")
         job = job_class(params, attempt.counters, task_context(attempt, REDUCE))
         job.setup()

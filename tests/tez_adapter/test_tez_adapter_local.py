@@ -1,0 +1,260 @@
+"""Whole jobs in one process, against what a few lines of plain Python find in the same input."""
+
+import random
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tez_adapter.local import run_local
+from yaqd.config import Configuration
+from yaqd.mapreduce import Counter, Counters, Job, JobError, Param, TaskCounter
+from yaqd.mapreduce.counters import TASK_GROUP
+from yaqd.storage import StorageError
+
+
+def conf(**settings: str) -> Configuration:
+    return Configuration.load(environ={}, overrides={key.replace("_", "."): value for key, value in settings.items()})
+
+
+class WordCount(Job):
+    shortest = Param(int, default=1)
+    blank = Counter()
+
+    def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+        if not value:
+            self.blank.increment()
+        for word in value.split():
+            if len(word) >= self.shortest:
+                yield word, 1
+
+    def reduce(self, key: str, values: Iterable[int]) -> Iterator[tuple[str, int]]:
+        yield key, sum(values)
+
+    combine = reduce
+
+
+class WordCountPlain(WordCount):
+    combine = Job.combine
+
+
+def parts(output: Path) -> list[bytes]:
+    assert (output / "_SUCCESS").read_bytes() == b""
+    assert not (output / "_temporary").exists()
+    return [path.read_bytes() for path in sorted(output.glob("part-*"))]
+
+
+def write_text(folder: Path, lines: int) -> dict[str, int]:
+    """Three files; the words in them."""
+    words = random.Random(7)
+    tally: Tally[str] = Tally()
+    for number in range(3):
+        text = ""
+        for _ in range(lines):
+            line = [f"w{int(words.paretovariate(0.6)) % 5000}é" for _ in range(words.randrange(9))]
+            tally.update(line)
+            text += " ".join(line) + words.choice(("\n", "\r\n"))
+        (folder / f"in{number}.txt").write_text(text, newline="")
+    return dict(tally)
+
+
+@pytest.mark.parametrize("job", [WordCount, WordCountPlain])
+@pytest.mark.parametrize("reduces", [1, 3])
+def test_word_count(tmp_path: Path, job: type[Job], reduces: int) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    wanted = write_text(folder, 800)
+    seen: list[tuple[str, int, int]] = []
+    counters = run_local(
+        job,
+        [str(folder)],
+        str(tmp_path / "out"),
+        conf(**{"mapreduce.input.fileinputformat.split.maxsize": "9000"}),
+        reduces,
+        progress=lambda *step: seen.append(step),
+    )
+    found = parts(tmp_path / "out")
+    assert len(found) == reduces
+    pairs = [line.split("\t") for part in found for line in part.decode().splitlines()]
+    assert {word: int(count) for word, count in pairs} == wanted and len(pairs) == len(wanted)
+    for part in found:
+        assert part.splitlines() == sorted(part.splitlines(), key=lambda line: line.split(b"\t")[0])
+    total = sum(wanted.values())
+    task = {name: counters.get(TASK_GROUP, name) for name in TaskCounter}
+    assert task[TaskCounter.MAP_INPUT_RECORDS] == 2400
+    assert task[TaskCounter.MAP_OUTPUT_RECORDS] == total
+    assert task[TaskCounter.REDUCE_INPUT_GROUPS] == task[TaskCounter.REDUCE_OUTPUT_RECORDS] == len(wanted)
+    if job is WordCount:
+        assert task[TaskCounter.COMBINE_INPUT_RECORDS] >= total > task[TaskCounter.REDUCE_INPUT_RECORDS]
+    else:
+        assert task[TaskCounter.REDUCE_INPUT_RECORDS] == total
+    assert counters.get(job.__name__ if "blank" in vars(job) else "WordCount", "blank") > 0
+    maps = len({step[1] for step in seen if step[0] == "map"})
+    assert maps > 3 and seen[-1] == ("reduce", reduces, reduces)
+
+
+class ByCustomPartition(WordCount):
+    def partition(self, key: str, partitions: int) -> int:
+        return len(key) % partitions
+
+
+def test_partition_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a bb ccc dd e ff\n")
+    run_local(ByCustomPartition, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 2)
+    assert parts(tmp_path / "out") == [b"bb\t1\ndd\t1\nff\t1\n", b"a\t1\nccc\t1\ne\t1\n"]
+
+
+def test_parameters_and_last_pairs_of_cleanup(tmp_path: Path) -> None:
+    class InMemory(WordCount):
+        def setup(self) -> None:
+            self.tally: Tally[str] = Tally()
+
+        def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+            self.tally.update(word for word in value.split() if len(word) >= self.shortest)
+            return iter(())
+
+        def cleanup(self) -> Any:
+            return self.tally.items() if self.task.phase == "map" else [("total-tasks", self.task.index)]
+
+    (tmp_path / "in").write_text("a bb a bb bb c")
+    run_local(InMemory, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 1, {"shortest": 2})
+    assert parts(tmp_path / "out") == [b"bb\t3\ntotal-tasks\t0\n"]
+
+
+def test_without_reduces_the_map_output_is_the_output(tmp_path: Path) -> None:
+    class Grep(Job):
+        def map(self, key: int, value: str) -> Iterator[tuple[int, str]]:
+            if re.search("x", value):
+                yield key, value
+
+    (tmp_path / "in").write_text("ax\nb\n\ncx")
+    counters = run_local(Grep, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 0)
+    assert parts(tmp_path / "out") == [b"0\tax\n6\tcx\n"]
+    assert (tmp_path / "out" / "part-m-00000").exists()
+    assert counters.get(TASK_GROUP, TaskCounter.MAP_OUTPUT_RECORDS) == 2
+
+
+class Identity(Job):
+    input_format = "bytes"
+
+
+def test_the_identity_sorts_lines_by_offset(tmp_path: Path) -> None:
+    lines = [b"l%d\xff" % number for number in range(5000)]
+    (tmp_path / "in").write_bytes(b"\n".join(lines))
+    setting = {"mapreduce.input.fileinputformat.split.maxsize": "1000"}
+    run_local(Identity, [str(tmp_path / "in")], str(tmp_path / "out"), conf(**setting))
+    text = parts(tmp_path / "out")[0]
+    offsets = [0]
+    for line in lines[:-1]:
+        offsets.append(offsets[-1] + len(line) + 1)
+    assert text == b"".join(b"%d\t%b\n" % pair for pair in zip(offsets, lines, strict=True))
+
+
+class TeraSort(Job):
+    input_format = "fixed:10+90"
+    output_format = "raw"
+    partitioner = "range"
+
+
+def test_total_order_of_fixed_records(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    records = [rng.randbytes(10) + b"%090d" % number for number in range(3000)]
+    (tmp_path / "in").write_bytes(b"".join(records))
+    setting = {"mapreduce.input.fileinputformat.split.maxsize": "50000"}
+    run_local(TeraSort, [str(tmp_path / "in")], str(tmp_path / "out"), conf(**setting), 4)
+    found = parts(tmp_path / "out")
+    assert b"".join(found) == b"".join(sorted(records))
+    assert all(40_000 < len(part) < 110_000 for part in found)
+
+
+values = st.one_of(
+    st.integers(),
+    st.text(st.characters(exclude_categories=("Cs",))),
+    st.binary(),
+    st.floats(allow_nan=False),
+    st.none(),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@given(pairs=st.lists(st.tuples(st.one_of(st.tuples(values, values), values), values), max_size=30), data=st.data())
+def test_any_keys_group_as_a_dict_of_their_encodings(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[Any, Any]], data: st.DataObject
+) -> None:
+    from yaqd.mapreduce.serde import decode_key, encode_key
+
+    class Emit(Job):
+        def map(self, key: int, value: str) -> Iterable[tuple[Any, Any]]:
+            return pairs[int(value) :: 2]
+
+        def reduce(self, key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+            yield encode_key(key).hex(), [encode_key(value).hex() for value in values]
+
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "in").write_text("0\n1\n")
+    run_local(Emit, [str(folder / "in")], str(folder / "out"), conf(), data.draw(st.integers(1, 3)))
+    wanted: dict[str, list[str]] = {}
+    for key, value in pairs[0::2] + pairs[1::2]:
+        wanted.setdefault(encode_key(key).hex(), []).append(encode_key(value).hex())
+    lines = b"".join(parts(folder / "out")).decode().splitlines()
+    found = {key: re.findall("[0-9a-f]+", rest) for key, rest in (line.split("\t") for line in lines)}
+    assert {key: sorted(rest) for key, rest in found.items()} == {key: sorted(rest) for key, rest in wanted.items()}
+    assert all(decode_key(bytes.fromhex(key)) is not ... for key in found)
+
+
+class Broken(Job):
+    def map(self, key: int, value: str) -> Iterator[tuple[Any, int]]:
+        yield int(value), 1
+
+
+class BadKey(Job):
+    def map(self, key: int, value: str) -> Iterator[tuple[Any, int]]:
+        yield {value}, 1
+
+
+class NoPairs(Job):
+    def map(self, key: int, value: str) -> Any:
+        yield value
+
+
+def failure(job: type[Job], tmp_path: Path) -> JobError:
+    (tmp_path / "in").write_text("1\nx\n")
+    with pytest.raises(JobError) as caught:
+        run_local(job, [str(tmp_path / "in")], str(tmp_path / "out"), conf())
+    assert not (tmp_path / "out").exists()
+    return caught.value
+
+
+def test_a_map_that_raises_is_shown_with_its_own_frames(tmp_path: Path) -> None:
+    error = failure(Broken, tmp_path)
+    assert str(error) == "ValueError: invalid literal for int() with base 10: 'x'"
+    assert "yield int(value), 1" in error.detail and "/in:0+4" in error.detail
+    assert "map_task.py" not in error.detail
+
+
+def test_what_cannot_travel_is_named(tmp_path: Path) -> None:
+    assert "cannot serialize builtins.set {'1'}" in str(failure(BadKey, tmp_path))
+    assert "map() must yield pairs" in str(failure(NoPairs, tmp_path))
+
+
+def test_nothing_starts_on_missing_input_or_standing_output(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="does not exist: check the path"):
+        run_local(WordCount, [str(tmp_path / "none")], str(tmp_path / "out"), conf())
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "in").write_text("a")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StorageError, match="exists already: delete it"):
+        run_local(WordCount, [str(tmp_path / "in")], str(tmp_path / "out"), conf())
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_empty_input_has_an_empty_output(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("")
+    counters: Counters = run_local(WordCount, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 2)
+    assert parts(tmp_path / "out") == [b"", b""]
+    assert counters.get(TASK_GROUP, TaskCounter.MAP_INPUT_RECORDS) == 0
