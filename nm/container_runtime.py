@@ -87,6 +87,7 @@ class ContainerRuntime:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._localized: dict[ContainerId, Localized] = {}
+        self._is_stopping = False
         self._forgotten: dict[ContainerId, float] = {}
         self.containers: dict[ContainerId, Container] = {}
         self.applications: dict[ApplicationId, Application] = {}
@@ -119,7 +120,7 @@ class ContainerRuntime:
     def has_room(self) -> bool:
         """Whether one more container may wait here."""
         waiting = sum(1 for c in self.containers.values() if c.stage in (Stage.LOCALIZING, Stage.SCHEDULED))
-        return waiting < self._limits.waiting_max
+        return waiting < self._limits.waiting_max and not self._is_stopping
 
     def kill(self, container_id: ContainerId, status: ExitStatus, reason: str) -> None:
         """Ends a container, whatever it is doing; the first reason given is the one reported."""
@@ -194,6 +195,10 @@ class ContainerRuntime:
         assert not self._localized.keys() - {c.id for c in self.containers.values() if not c.is_done}
         for application in self.applications.values():
             assert application.containers <= self.containers.keys(), application
+
+    def refuse_all(self) -> None:
+        """From now on there is room for no container: the node is about to stop."""
+        self._is_stopping = True
 
     async def stop(self) -> None:
         """Kills every container and waits until all are done."""

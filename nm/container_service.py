@@ -78,7 +78,7 @@ class ContainerService:
         nm_tokens: NMTokenSecrets,
         container_tokens: ContainerTokenSecrets,
         shuffle_jobs: ShuffleJobs,
-        shuffle_port: Callable[[], int],
+        shuffle_port: int,
         refusal: Callable[[], str | None],
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
@@ -111,7 +111,7 @@ class ContainerService:
         if self._registration.rm_identifier < 0:
             raise NMNotYetReady("Rejecting new containers as NodeManager has not yet connected with ResourceManager")
         response = service.StartContainersResponse()
-        port = struct.pack(">i", self._shuffle_port())
+        port = struct.pack(">i", self._shuffle_port)
         response.services_meta_data.add(key=SHUFFLE_SERVICE, value=port)
         if caller.token_identifier is not None:
             self._nm_tokens.attempt_started(caller.token_identifier)

@@ -8,27 +8,36 @@ import logging
 import os
 import signal
 import struct
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import partial
 
 from nm.container import Container
 from nm.container_runtime import ContainerRuntime, RuntimeLimits
 from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
 from nm.deletion import Deletion
 from nm.directories import NodeDirectories
+from nm.disk_health import DiskReport, check_disks
 from nm.executor import DefaultExecutor
-from nm.heartbeat import Heartbeat, NodeHealth, NodeReadings, Utilization, tracker_client
+from nm.heartbeat import Heartbeat, NodeHealth, NodeReadings, tracker_client
 from nm.launch.prepare import NodeIdentity
+from nm.leftovers import clear_leftovers
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.localizer import ResourceLocalizer
+from nm.memory_limit import MemoryLimits
+from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
 from nm.settings import NodeSettings, node_environment
-from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.jobs import ShuffleJobs, job_id
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.warm.client import ForkerClient
+from nm.web import NodeFacts, NodeWeb
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcConnectionError, RpcServer
-from yaqd.ipc.loop import run
+from yaqd.ipc.loop import SlowProtobuf, run
 from yaqd.model import ApplicationId, NodeId, Resource
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.security import ContainerTokenSecrets, NMTokenSecrets, VerifierKeys
@@ -37,54 +46,107 @@ log = logging.getLogger(__name__)
 
 _IO_THREADS = 8
 _UNLIMITED_VCORES = 1 << 30
-_STOP_DEADLINE_S = 4.0
+_STOP_DEADLINE_S = 3.0
 
 
 class NodeManager:
     """One node. `start` returns when it serves; registering goes on in the background."""
 
     def __init__(self, conf: Configuration, *, owns_process: bool = False) -> None:
-        """`owns_process`: every orphan that becomes a child of this process is a container's. Raises ConfigError."""
+        """`owns_process`: every child of this process is a container's or its own. Raises ConfigError."""
         self._conf = conf
         self.settings = NodeSettings.read(conf)
         self._owns_process = owns_process
-        #: why the ResourceManager, or trouble, ends the daemon; None while it should run
-        self.ended: asyncio.Future[str] | None = None
+        self._started_ms = int(time.time() * 1000)
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Raises OSError and RpcConnectionError when folders or ports cannot be had."""
+        """Raises OSError and RpcConnectionError when folders or ports cannot be had; nothing is left running then."""
+        #: resolves to why the daemon must end: empty for an orderly end
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with contextlib.AsyncExitStack() as undo:
+            self._undo = undo
+            await self._start_parts()
+            self._undo = undo.pop_all()
+
+    async def _start_parts(self) -> None:
         settings = self.settings
         become_subreaper()
-        self.ended = asyncio.get_running_loop().create_future()
-        self.directories = NodeDirectories(settings.local_dirs, settings.log_dirs)
-        self.directories.make_roots()
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
-        self._fetchers = ThreadPoolExecutor(settings.localizer_threads, thread_name_prefix="fetch")
+        self._undo.callback(self._io.shutdown, wait=False, cancel_futures=True)
+        self.directories = NodeDirectories(settings.local_dirs, settings.log_dirs)
         self.deletion = Deletion(self.directories, delay_s=settings.delete_delay_s, log_retain_s=settings.log_retain_s)
-        self._bare = ForkerClient("bare")
-        self._bare.start()
-        self._prepared = ForkerClient("prepared", preload=settings.warm_preload) if settings.warm_start else None
-        if self._prepared is not None:
-            self._prepared.start()
-        self.shuffle_jobs = ShuffleJobs()
+        self._undo.callback(self.deletion.stop)
+        await self._prepare_folders()
+        self._start_forkers()
+        self._start_shuffle()
         self._start_runtime()
         await self._start_services()
-        self._beating = asyncio.create_task(self._beat())
+        self._monitor = Monitor(
+            self.runtime,
+            limits=MemoryLimits(settings.check_physical, settings.check_virtual, settings.virtual_ratio),
+            interval_s=settings.monitor_interval_s,
+            threads=self._io,
+            owns_process=self._owns_process,
+        )
+        self._make_heartbeat()
+        for work in (self._monitor.run(), self._watch_disks(), self._beat()):
+            self._tasks.append(asyncio.create_task(work))
+        self._undo.push_async_callback(self._stop_tasks)
+
+    async def _prepare_folders(self) -> None:
+        settings = self.settings
+        clear = partial(clear_leftovers, settings.local_dirs, self.deletion.delete)
+        await asyncio.get_running_loop().run_in_executor(self._io, clear)
+        self._use_disks(await self._check_disks())
+        if not self._health().is_healthy:
+            log.error("the node takes no containers: %s", self._health().report)
+        else:
+            self.directories.make_roots()
+        self.deletion.sweep_logs()
+
+    def _start_forkers(self) -> None:
+        self._bare = ForkerClient("bare")
+        self._prepared = None
+        if self.settings.warm_start:
+            self._prepared = ForkerClient("prepared", preload=self.settings.warm_preload)
+        for forker in (self._bare, self._prepared):
+            if forker is not None:
+                forker.start()
+                self._undo.push_async_callback(forker.stop)
+
+    def _start_shuffle(self) -> None:
+        settings = self.settings
+        self.shuffle_jobs = ShuffleJobs()
+        self.shuffle = ShuffleService(
+            settings.bind_host,
+            settings.shuffle_port,
+            jobs=self.shuffle_jobs,
+            outputs=MapOutputs(self.directories, index_cache_bytes=settings.shuffle_index_cache_bytes),
+            limits=ShuffleLimits(
+                settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
+            ),
+        )
+        self._undo.callback(self.shuffle.stop)
+        self.shuffle.start()
 
     def _start_runtime(self) -> None:
         settings = self.settings
+        fetchers = ThreadPoolExecutor(settings.localizer_threads, thread_name_prefix="fetch")
+        self._undo.callback(fetchers.shutdown, wait=False, cancel_futures=True)
         self.localizer = ResourceLocalizer(
             self._conf,
             self.directories,
-            threads=self._fetchers,
+            threads=fetchers,
             cache_target_bytes=settings.cache_target_bytes,
             limits=ArchiveLimits(settings.archive_max_bytes, settings.archive_max_entries),
             delete=self.deletion.delete,
         )
+        queue = NodeQueue(
+            settings.resource, max_length=settings.queue_max_length, by_resources=settings.queue_by_resources
+        )
         self.runtime = ContainerRuntime(
-            queue=NodeQueue(
-                settings.resource, max_length=settings.queue_max_length, by_resources=settings.queue_by_resources
-            ),
+            queue=queue,
             localizer=self.localizer,
             executor=DefaultExecutor(self._bare, self._prepared),
             directories=self.directories,
@@ -98,40 +160,52 @@ class NodeManager:
 
     async def _start_services(self) -> None:
         settings = self.settings
-        nm_keys, container_keys = VerifierKeys(), VerifierKeys()
-        self._nm_tokens = NMTokenSecrets(nm_keys)
-        self.rpc = RpcServer(
+        self._nm_keys, self._container_keys = VerifierKeys(), VerifierKeys()
+        self._nm_tokens = NMTokenSecrets(self._nm_keys)
+        self.registration = NodeRegistration(NodeId(settings.host, 0))
+        self._rpc = RpcServer(
             name="container service",
             host=settings.bind_host,
             port=settings.port,
             token_secrets=self._nm_tokens,
             allow_simple=False,
         )
-        self.registration = NodeRegistration(NodeId(settings.host, 0))
         ContainerService(
             runtime=self.runtime,
             registration=self.registration,
             nm_tokens=self._nm_tokens,
-            container_tokens=ContainerTokenSecrets(container_keys),
+            container_tokens=ContainerTokenSecrets(self._container_keys),
             shuffle_jobs=self.shuffle_jobs,
-            shuffle_port=lambda: self.shuffle_port,
-            refusal=lambda: None,
-        ).register(self.rpc)
-        await self.rpc.start()
-        self.registration.node_id = NodeId(settings.host, self.rpc.port)
-        self.web_address = ("127.0.0.1", 0)
-        self.shuffle_port = settings.shuffle_port
+            shuffle_port=self.shuffle.port,
+            refusal=self._refusal,
+        ).register(self._rpc)
+        await self._rpc.start()
+        self._undo.push_async_callback(self._rpc.stop)
+        self.registration.node_id = NodeId(settings.host, self._rpc.port)
+        web = NodeWeb(
+            runtime=self.runtime,
+            log_dirs=settings.log_dirs,
+            threads=self._io,
+            facts=self._facts,
+            health=self._health,
+        )
+        self._undo.push_async_callback(web.stop)
+        self.web_address = await web.start(settings.bind_host, settings.web_port)
+
+    def _make_heartbeat(self) -> None:
+        settings = self.settings
         host, port = settings.tracker
-        self._client = tracker_client(host, port, user=getpass.getuser(), timeout_s=settings.heartbeat_timeout_s)
+        client = tracker_client(host, port, user=getpass.getuser(), timeout_s=settings.heartbeat_timeout_s)
+        self._undo.push_async_callback(client.close)
         self.heartbeat = Heartbeat(
-            self._client,
+            client,
             runtime=self.runtime,
             registration=self.registration,
             web_port=self.web_address[1],
             resource=settings.resource,
-            nm_keys=nm_keys,
-            container_keys=container_keys,
-            readings=NodeReadings(lambda: NodeHealth(True, "", 0), Utilization, Utilization),
+            nm_keys=self._nm_keys,
+            container_keys=self._container_keys,
+            readings=NodeReadings(self._health, lambda: self._monitor.node, lambda: self._monitor.containers),
             is_out_of_turn=settings.out_of_turn_heartbeats,
             on_registered=self._registered,
             on_shutdown=self.end,
@@ -144,25 +218,51 @@ class NodeManager:
 
     def end(self, reason: str) -> None:
         """Asks the daemon to stop."""
-        if self.ended is not None and not self.ended.done():
+        if not self.ended.done():
             self.ended.set_result(reason)
 
     async def stop(self) -> None:
-        """Ends every container and everything started, within a few seconds."""
+        """Ends every container and everything started, within a few seconds. Safe to call twice."""
+        await self._undo.aclose()
+
+    async def _stop_tasks(self) -> None:
+        """Stops hearing from outside, then ends the containers; the forkers' end kills what resists."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.runtime.refuse_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_DEADLINE_S):
-                self._beating.cancel()
-                await asyncio.gather(self._beating, return_exceptions=True)
-                await self.rpc.stop()
                 await self.runtime.stop()
                 await self.heartbeat.unregister()
-        await self._client.close()
-        await self._bare.stop()
-        if self._prepared is not None:
-            await self._prepared.stop()
-        self._fetchers.shutdown(wait=False, cancel_futures=True)
-        self._io.shutdown(wait=False, cancel_futures=True)
-        self.deletion.stop()
+
+    # Disks ------------------------------------------------------------------------------------------------------------
+
+    async def _check_disks(self) -> DiskReport:
+        settings = self.settings
+        check = partial(check_disks, settings.local_dirs, settings.log_dirs, max_percent=settings.disk_max_percent)
+        return await asyncio.get_running_loop().run_in_executor(self._io, check)
+
+    async def _watch_disks(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.disk_check_interval_s)
+            before = self._health().is_healthy
+            self._use_disks(await self._check_disks())
+            health = self._health()
+            if health.is_healthy != before:
+                log.warning("the node is %s: %s", "healthy" if health.is_healthy else "unhealthy", health.report)
+                self.heartbeat.notify()
+
+    def _use_disks(self, report: DiskReport) -> None:
+        self._disks = report
+        self.directories.set_usable(report.good_local, report.good_log, self._health().report)
+
+    def _health(self) -> NodeHealth:
+        return self._disks.health(len(self.settings.local_dirs) + len(self.settings.log_dirs))
+
+    def _refusal(self) -> str | None:
+        health = self._health()
+        return None if health.is_healthy else f"the node is unhealthy: {health.report}"
 
     # What the parts tell each other -----------------------------------------------------------------------------------
 
@@ -175,7 +275,7 @@ class NodeManager:
 
     def _identity(self) -> NodeIdentity:
         settings = self.settings
-        port = base64.b64encode(struct.pack(">i", self.shuffle_port)).decode("ascii")
+        port = base64.b64encode(struct.pack(">i", self.shuffle.port)).decode("ascii")
         return NodeIdentity(
             host=self.node_id.host,
             port=self.node_id.port,
@@ -188,11 +288,23 @@ class NodeManager:
             debug_copies=settings.debug_copies,
         )
 
+    def _facts(self) -> NodeFacts:
+        settings = self.settings
+        return NodeFacts(
+            node_id=self.node_id,
+            web_port=self.web_address[1],
+            resource=settings.resource,
+            check_physical=settings.check_physical,
+            check_virtual=settings.check_virtual,
+            started_ms=self._started_ms,
+        )
+
     def _container_changed(self, container: Container) -> None:
         self.heartbeat.notify()
 
     def _application_ended(self, application: ApplicationId) -> None:
         self.shuffle_jobs.forget(application)
+        self.shuffle.forget_job(job_id(application))
         self._nm_tokens.application_finished(application)
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
@@ -210,8 +322,7 @@ async def _serve(conf: Configuration) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.end, "")
     web = f"{node.node_id.host}:{node.web_address[1]}"
-    print(f"NodeManager ready node={node.node_id} web={web} shuffle={node.shuffle_port}", flush=True)
-    assert node.ended is not None
+    print(f"NodeManager ready node={node.node_id} web={web} shuffle={node.shuffle.port}", flush=True)
     reason = await node.ended
     if reason:
         log.error("ending: %s", reason)
@@ -223,10 +334,13 @@ def main(conf: Configuration) -> int:
     """Runs a NodeManager until SIGTERM, SIGINT or the ResourceManager ends it; returns the exit code."""
     try:
         return run(_serve(conf))
-    except (ConfigError, RpcConnectionError) as error:
-        log.error("NodeManager cannot start: %s", error)
-        return 2
+    except (ConfigError, RpcConnectionError, SlowProtobuf) as error:
+        return _refuse(str(error))
     except OSError as error:
-        place = f" {Path(error.filename)}" if error.filename else ""
-        log.error("NodeManager cannot start:%s: %s", place, error.strerror or error)
-        return 2
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _refuse(reason: str) -> int:
+    log.error("NodeManager cannot start: %s", reason)
+    print(f"NodeManager cannot start: {reason}", file=sys.stderr)
+    return 2
