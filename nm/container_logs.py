@@ -1,0 +1,77 @@
+"""Containers' log files as the web hands them out: found by checked names, never through a link, streamed in pieces.
+
+A container writes its own log folder, so whatever lies there is a stranger's: only regular files that really are in
+the folder are opened, and a name is one path component.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from yaqd.model import ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    name: str
+    size_bytes: int
+    #: epoch seconds
+    modified: float
+
+
+class OpenLog:
+    """One file at the size it had when it was opened; `close` when done."""
+
+    def __init__(self, descriptor: int, size_bytes: int) -> None:
+        self._descriptor = descriptor
+        self.size_bytes = size_bytes
+
+    def read(self, count: int, offset: int) -> bytes:
+        """Blocking."""
+        return os.pread(self._descriptor, count, offset)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def list_logs(log_dirs: Sequence[Path], container: ContainerId) -> list[LogFile] | None:
+    """Blocking. The container's files over all disks, by name; None when the node has no folder of it."""
+    files: dict[str, LogFile] = {}
+    is_known = False
+    for root in log_dirs:
+        folder = _folder(root, container)
+        try:
+            with os.scandir(folder) as entries:
+                found = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+        except OSError:
+            continue
+        is_known = True
+        for entry in found:
+            status = entry.stat(follow_symlinks=False)
+            files.setdefault(entry.name, LogFile(entry.name, status.st_size, status.st_mtime))
+    return [files[name] for name in sorted(files)] if is_known else None
+
+
+def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> OpenLog | None:
+    """Blocking. None when there is no such file, or it is something else than a file of this folder."""
+    if not name or "/" in name or "\0" in name or name in (".", ".."):
+        return None
+    for root in log_dirs:
+        folder = _folder(root, container)
+        if os.path.realpath(folder) != f"{os.path.realpath(root)}/{container.application_id}/{container}":
+            continue
+        try:
+            descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            return OpenLog(descriptor, status.st_size)
+        os.close(descriptor)
+    return None
+
+
+def _folder(root: Path, container: ContainerId) -> Path:
+    return root / str(container.application_id) / str(container)

@@ -1,0 +1,137 @@
+"""One look at /proc: which processes belong to which container, and what they use.
+
+A container is its leader's descendants and everything in its session; each process is read once per scan however
+many containers there are. Numbers are the kernel's: resident pages count shared ones in full, so whoever looks
+overdrawn is asked for its proportional share (PSS) before anything is done about it: forked tasks share most of
+their pages.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReading:
+    pid: int
+    parent: int
+    session: int
+    #: one letter as in /proc/PID/stat; Z has ended and waits for its parent
+    state: str
+    #: clock ticks after boot
+    started: int
+    resident_bytes: int
+    virtual_bytes: int
+    cpu_s: float
+
+
+@dataclass(slots=True)
+class Usage:
+    """Sums over one container's processes, in bytes and seconds."""
+
+    physical_bytes: int = 0
+    virtual_bytes: int = 0
+    #: of processes that were there at the scan before, too
+    aged_physical_bytes: int = 0
+    aged_virtual_bytes: int = 0
+    cpu_s: float = 0.0
+    pids: tuple[int, ...] = ()
+
+
+class ProcessTable:
+    """All processes at one moment. Blocking to make."""
+
+    def __init__(self, readings: Iterable[ProcessReading]) -> None:
+        self.by_pid = {reading.pid: reading for reading in readings}
+        self._children: dict[int, list[int]] = {}
+        self._sessions: dict[int, list[int]] = {}
+        for reading in self.by_pid.values():
+            self._children.setdefault(reading.parent, []).append(reading.pid)
+            self._sessions.setdefault(reading.session, []).append(reading.pid)
+
+    @classmethod
+    def scan(cls) -> "ProcessTable":
+        with os.scandir("/proc") as entries:
+            names = [entry.name for entry in entries if entry.name.isdigit()]
+        return cls(reading for name in names if (reading := _read(name)) is not None)
+
+    def members(self, leader: int) -> list[int]:
+        """The container's processes: descendants of the leader and its session, and their descendants."""
+        found = {leader, *self._sessions.get(leader, ())} & self.by_pid.keys()
+        pending = sorted(found)
+        while pending:
+            for child in self._children.get(pending.pop(), ()):
+                if child not in found:
+                    found.add(child)
+                    pending.append(child)
+        return sorted(found)
+
+    def children(self, parent: int) -> list[ProcessReading]:
+        return [self.by_pid[pid] for pid in self._children.get(parent, ())]
+
+    def usage(self, leader: int, earlier: "ProcessTable | None") -> Usage:
+        usage = Usage(pids=tuple(self.members(leader)))
+        for pid in usage.pids:
+            reading = self.by_pid[pid]
+            usage.physical_bytes += reading.resident_bytes
+            usage.virtual_bytes += reading.virtual_bytes
+            usage.cpu_s += reading.cpu_s
+            before = earlier.by_pid.get(pid) if earlier is not None else None
+            if before is not None and before.started == reading.started:
+                usage.aged_physical_bytes += reading.resident_bytes
+                usage.aged_virtual_bytes += reading.virtual_bytes
+        return usage
+
+
+def _read(pid: str) -> ProcessReading | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            text = file.read(4096)
+    except OSError:
+        return None  # it has ended
+    fields = text[text.rindex(b")") + 2 :].split()
+    return ProcessReading(
+        pid=int(pid),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        state=fields[0].decode("ascii"),
+        started=int(fields[19]),
+        resident_bytes=int(fields[21]) * _PAGE,
+        virtual_bytes=int(fields[20]),
+        cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+    )
+
+
+def proportional_bytes(pid: int) -> int | None:
+    """PSS: private pages plus a share of the shared ones. Blocking, some milliseconds; None if unreadable."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
+            text = file.read(8192)
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) << 10
+    return None
+
+
+def machine_memory() -> tuple[int, int]:
+    """Bytes in use and bytes committed, of the whole machine. Blocking."""
+    values = {}
+    with open("/proc/meminfo", "rb", buffering=0) as file:
+        for line in file.read(16384).splitlines():
+            name, _, rest = line.partition(b":")
+            values[name] = int(rest.split()[0]) << 10
+    used = values[b"MemTotal"] - values.get(b"MemAvailable", values[b"MemFree"])
+    return used, values.get(b"Committed_AS", used)
+
+
+def machine_cpu_s() -> float:
+    """Seconds that all cores together have been busy since boot. Blocking."""
+    with open("/proc/stat", "rb", buffering=0) as file:
+        fields = [int(field) for field in file.read(1024).split(b"\n", 1)[0].split()[1:]]
+    idle = fields[3] + fields[4]
+    return (sum(fields[:8]) - idle) / _TICKS

@@ -1,0 +1,148 @@
+"""Map outputs on this node's disks: where they are, their indexes, and their open files.
+
+Each reducer asks for one segment of every map output, so indexes and descriptors are worth keeping; both caches are
+bounded and forget what was used longest ago. Used by the shuffle's thread alone.
+"""
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+
+from nm.directories import NodeDirectories
+from nm.shuffle.jobs import ShuffleJob
+from riffle_merger.format import FormatError, IndexEntry, SpillIndex
+from riffle_merger.format.index import INDEX_BYTES_MAX
+
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: what an index costs beside its entries
+_OVERHEAD_BYTES = 512
+_ENTRY_BYTES = 24
+
+
+class OutputMissing(Exception):
+    """The map output is not on this node or cannot be read; the text is for the client and the log."""
+
+
+class OpenFile:
+    """An open map output. Closed when it is out of the cache and its last user is done."""
+
+    __slots__ = ("descriptor", "is_cached", "users")
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.users = 0
+        self.is_cached = True
+
+    def release(self) -> None:
+        self.users -= 1
+        self.close_if_unused()
+
+    def close_if_unused(self) -> None:
+        if not self.is_cached and self.users == 0:
+            os.close(self.descriptor)
+
+
+class MapOutput:
+    __slots__ = ("index", "path")
+
+    def __init__(self, path: Path, index: SpillIndex) -> None:
+        #: of file.out
+        self.path = path
+        self.index = index
+
+    @property
+    def cost_bytes(self) -> int:
+        return _OVERHEAD_BYTES + _ENTRY_BYTES * len(self.index)
+
+
+class MapOutputs:
+    def __init__(self, directories: NodeDirectories, *, index_cache_bytes: int, open_files_max: int = 512) -> None:
+        self._directories = directories
+        self._index_cache_bytes = index_cache_bytes
+        self._open_files_max = open_files_max
+        self._outputs: OrderedDict[tuple[str, str], MapOutput] = OrderedDict()
+        self._bytes = 0
+        self._files: OrderedDict[Path, OpenFile] = OrderedDict()
+
+    def segment(self, job: ShuffleJob, job_id: str, map_id: str, reduce: int) -> tuple[MapOutput, IndexEntry]:
+        """Where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
+        key = (job_id, map_id)
+        output = self._outputs.get(key)
+        if output is None:
+            output = self._load(job, map_id)
+            self._remember(key, output)
+        else:
+            self._outputs.move_to_end(key)
+        if reduce >= len(output.index):
+            raise OutputMissing(f"{map_id} has {len(output.index)} partitions, asked for {reduce}")
+        return output, output.index[reduce]
+
+    def open(self, output: MapOutput) -> OpenFile:
+        """The output's file, to be released. Blocking. Raises OutputMissing."""
+        file = self._files.get(output.path)
+        if file is None:
+            try:
+                file = OpenFile(os.open(output.path, _OPEN_FLAGS))
+            except OSError as error:
+                raise OutputMissing(f"{output.path}: {error.strerror}") from None
+            self._files[output.path] = file
+            if len(self._files) > self._open_files_max:
+                self._close(self._files.popitem(last=False)[1])
+        else:
+            self._files.move_to_end(output.path)
+        file.users += 1
+        return file
+
+    def forget_job(self, job_id: str) -> None:
+        for key in [k for k in self._outputs if k[0] == job_id]:
+            output = self._outputs.pop(key)
+            self._bytes -= output.cost_bytes
+            file = self._files.pop(output.path, None)
+            if file is not None:
+                self._close(file)
+
+    def close(self) -> None:
+        for file in self._files.values():
+            self._close(file)
+        self._files.clear()
+        self._outputs.clear()
+
+    @property
+    def index_bytes(self) -> int:
+        return self._bytes
+
+    @staticmethod
+    def _close(file: OpenFile) -> None:
+        file.is_cached = False
+        file.close_if_unused()
+
+    def _remember(self, key: tuple[str, str], output: MapOutput) -> None:
+        self._outputs[key] = output
+        self._bytes += output.cost_bytes
+        while self._bytes > self._index_cache_bytes and len(self._outputs) > 1:
+            self._bytes -= self._outputs.popitem(last=False)[1].cost_bytes
+
+    def _load(self, job: ShuffleJob, map_id: str) -> MapOutput:
+        for app_dir in self._directories.app_dirs(job.user, job.application):
+            folder = app_dir / "output" / map_id
+            try:
+                descriptor = os.open(folder / "file.out.index", _OPEN_FLAGS)
+            except OSError:
+                continue
+            with open(descriptor, "rb") as file:
+                data = file.read(INDEX_BYTES_MAX + 1)
+            return self._verified(app_dir, folder, data)
+        raise OutputMissing(f"no output of {map_id} on this node")
+
+    @staticmethod
+    def _verified(app_dir: Path, folder: Path, data: bytes) -> MapOutput:
+        """The folder must really be the application's: a container may have put a link there."""
+        path = folder / "file.out"
+        if os.path.realpath(folder) != f"{os.path.realpath(app_dir)}/output/{folder.name}":
+            raise OutputMissing(f"{folder} is not inside its application's folder")
+        try:
+            index = SpillIndex.parse(data, name=str(folder / "file.out.index"))
+            index.check_file(path.lstat().st_size, name=str(path))
+        except (FormatError, OSError) as error:
+            raise OutputMissing(str(error)) from None
+        return MapOutput(path, index)

@@ -1,0 +1,122 @@
+"""One request of Hadoop's shuffle protocol, parsed and verified without any I/O.
+
+`GET /mapOutput?job=J&reduce=R&map=M1,M2,...` with the headers name, version and UrlHash, the HMAC-SHA1 of port, path
+and query under the job's key. Everything in it is a stranger's until the hash is verified, and a map id is an opaque
+folder name even then.
+"""
+
+import base64
+import hmac
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+
+#: request line and headers together; some ten thousand map ids
+MAX_HEAD_BYTES = 512 << 10
+_MAX_HEADERS = 100
+_MAX_MAP_ID = 255
+_MAX_REDUCE = (1 << 31) - 1
+PROTOCOL_HEADERS = "name: mapreduce\r\nversion: 1.0.0\r\n"
+
+
+class RequestRefused(Exception):
+    """Answered with this status and text, after which the connection is closed."""
+
+    def __init__(self, status: int, text: str, headers: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        #: further header lines, each with its line end
+        self.headers = headers
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleRequest:
+    job: ShuffleJob
+    job_id: str
+    map_ids: tuple[str, ...]
+    reduce: int
+    #: the client asked to keep the connection
+    wants_keep_alive: bool
+    #: proves to the client that the server knows the key
+    reply_hash: str
+
+
+@dataclass(slots=True)
+class _Head:
+    method: str
+    target: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleRequest:
+    """From the bytes before the empty line. Raises RequestRefused."""
+    parsed = _parse_head(head)
+    if parsed.method != "GET":
+        raise RequestRefused(405, "only GET is served")
+    if parsed.headers.get("name") != "mapreduce" or parsed.headers.get("version") != "1.0.0":
+        raise RequestRefused(400, "Incompatible shuffle request version")
+    path, _, query = parsed.target.partition("?")
+    if path != "/mapOutput":
+        raise RequestRefused(400, "unknown path, expected /mapOutput")
+    values = _parse_query(query)
+    job_id, map_ids, reduce = _parameters(values)
+    url_hash = parsed.headers.get("urlhash", "")
+    job = jobs.get(job_id)
+    if job is None or not _is_genuine(url_hash, f"{port}{parsed.target}", job.password):
+        raise RequestRefused(401, "unknown job or wrong UrlHash")
+    return ShuffleRequest(
+        job=job,
+        job_id=job_id,
+        map_ids=map_ids,
+        reduce=reduce,
+        wants_keep_alive=values.get("keepAlive", [""])[-1].lower() == "true",
+        reply_hash=_hash(job.password, url_hash),
+    )
+
+
+def _parse_head(head: bytes) -> _Head:
+    lines = head.decode("latin-1").split("\r\n")
+    parts = lines[0].split(" ")
+    if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or len(lines) > _MAX_HEADERS:
+        raise RequestRefused(400, "not an HTTP/1.1 request")
+    parsed = _Head(parts[0], parts[1])
+    for line in lines[1:]:
+        name, separator, value = line.partition(":")
+        if not separator:
+            raise RequestRefused(400, "malformed header line")
+        parsed.headers[name.strip().lower()] = value.strip()
+    return parsed
+
+
+def _parse_query(query: str) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        values.setdefault(name, []).append(unquote(value) if "%" in value else value)
+    return values
+
+
+def _parameters(values: dict[str, list[str]]) -> tuple[str, tuple[str, ...], int]:
+    jobs, reduces, maps = values.get("job", []), values.get("reduce", []), values.get("map", [])
+    if len(jobs) != 1 or len(reduces) != 1 or not maps:
+        raise RequestRefused(400, "job, reduce and map are required, job and reduce once")
+    reduce = reduces[0]
+    if not (reduce.isascii() and reduce.isdigit()) or int(reduce[:12]) > _MAX_REDUCE:
+        raise RequestRefused(400, "reduce is not a number")
+    map_ids = tuple(map_id for part in maps for map_id in part.split(",") if map_id)
+    for map_id in map_ids:
+        if "/" in map_id or ".." in map_id or "\0" in map_id or map_id == "." or len(map_id) > _MAX_MAP_ID:
+            raise RequestRefused(400, "bad map id")
+    if not map_ids:
+        raise RequestRefused(400, "no map ids")
+    return jobs[0], map_ids, int(reduce)
+
+
+def _hash(key: bytes, message: str) -> str:
+    return base64.b64encode(hmac.digest(key, message.encode("latin-1"), "sha1")).decode("ascii")
+
+
+def _is_genuine(received: str, message: str, key: bytes) -> bool:
+    return hmac.compare_digest(received.encode("latin-1"), _hash(key, message).encode("ascii"))

@@ -1,0 +1,277 @@
+"""The shuffle service over real sockets: Hadoop's protocol, hostile requests, bounds."""
+
+import base64
+import hmac
+import http.client
+import os
+import socket
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nm.directories import NodeDirectories
+from nm.shuffle.jobs import BadServiceData, ShuffleJobs
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.request import RequestRefused, parse_request
+from nm.shuffle.server import ShuffleLimits, ShuffleService
+from riffle_merger.format import IndexEntry, SpillIndex
+from yaqd.model import ApplicationId
+from yaqd.security import JOB_TOKEN, Token
+from yaqd.security.writable import WritableReader, encode_text
+
+KEY = b"secret"
+APPLICATION = ApplicationId(1, 1)
+JOB = "job_1_0001"
+USER = "alice"
+
+
+def job_token(key: bytes = KEY) -> bytes:
+    return Token(encode_text(JOB), key, JOB_TOKEN, JOB).to_writable()
+
+
+@pytest.fixture
+def jobs() -> ShuffleJobs:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    return jobs
+
+
+class Served:
+    """A service, the folder it serves from, and a client's signature."""
+
+    def __init__(self, root: Path, jobs: ShuffleJobs, limits: ShuffleLimits, cache_bytes: int) -> None:
+        directories = NodeDirectories([root / "a", root / "b"], [])
+        self.output_dir = directories.app_dir(root / "b", USER, APPLICATION) / "output"
+        self.outputs = MapOutputs(directories, index_cache_bytes=cache_bytes, open_files_max=4)
+        self.service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=self.outputs, limits=limits)
+        self.service.start()
+
+    def write(self, map_id: str, parts: list[bytes]) -> None:
+        folder = self.output_dir / map_id
+        folder.mkdir(parents=True)
+        start, entries, body = 0, [], b""
+        for part in parts:
+            stored = part + struct.pack(">I", zlib.crc32(part))
+            entries.append(IndexEntry(start, len(part), len(stored)))
+            body += stored
+            start += len(stored)
+        (folder / "file.out").write_bytes(body)
+        (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
+
+    def target(self, maps: list[str], reduce: object = 0, more: str = "") -> str:
+        return f"/mapOutput?job={JOB}&reduce={reduce}&map={','.join(maps)}{more}"
+
+    def headers(self, target: str, key: bytes = KEY) -> dict[str, str]:
+        digest = hmac.digest(key, f"{self.service.port}{target}".encode(), "sha1")
+        return {"UrlHash": base64.b64encode(digest).decode(), "name": "mapreduce", "version": "1.0.0"}
+
+    def get(
+        self, target: str, *, headers: dict[str, str] | None = None, method: str = "GET"
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        try:
+            connection.request(method, target, headers=self.headers(target) if headers is None else headers)
+            response = connection.getresponse()
+            return response, response.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path, jobs: ShuffleJobs) -> Iterator[Served]:
+    limits = ShuffleLimits(connections_max=3, keep_alive=False, keep_alive_timeout_s=0.4)
+    served = Served(tmp_path, jobs, limits, 4096)
+    yield served
+    served.service.stop()
+
+
+def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:
+    reader = WritableReader(body)
+    found = []
+    while reader.remaining:
+        map_id, part, raw, reduce = reader.text(), reader.vlong(), reader.vlong(), reader.vint()
+        found.append((map_id, part, raw, reduce, reader.raw(part)))
+    return found
+
+
+def test_hashes_are_hadoops(jobs: ShuffleJobs) -> None:
+    head = (
+        b"GET /mapOutput?job=job_1_0001&reduce=0&map=attempt_1_0001_m_000000_0 HTTP/1.1\r\n"
+        b"URLHASH: h7JhRRGIi2BtCiSfabak5CPLuLM=\r\nname: mapreduce\r\nVersion: 1.0.0"
+    )
+    assert parse_request(head, port=13562, jobs=jobs).reply_hash == "mI8W83sxzAODfk6Kcf4Eiy3y/G0="
+
+
+def test_segments_come_in_request_order_with_their_headers(served: Served) -> None:
+    big = os.urandom(3 << 20)
+    served.write("m0", [b"zero", b"", b"x"])
+    served.write("m1", [b"a", big, b"y"])
+    served.write("m2", [b"b", b"small", b"z"])
+    response, body = served.get(served.target(["m2", "m1", "m0"], 1))
+    assert response.status == 200
+    assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
+    found = segments(body)
+    assert [s[0] for s in found] == ["m2", "m1", "m0"]
+    assert [(s[2], s[3]) for s in found] == [(5, 1), (len(big), 1), (0, 1)]
+    assert [s[4][:-4] for s in found] == [b"small", big, b""]
+    reply = hmac.digest(KEY, served.headers(served.target(["m2", "m1", "m0"], 1))["UrlHash"].encode(), "sha1")
+    assert response.getheader("ReplyHash") == base64.b64encode(reply).decode()
+
+
+def test_many_maps_over_few_descriptors_and_a_small_index_cache(served: Served) -> None:
+    names = [f"attempt_1_0001_m_{n:06d}_0" for n in range(200)]
+    for name in names:
+        served.write(name, [name.encode(), os.urandom(20_000)])
+    for reduce in (0, 1, 0):
+        _, body = served.get(served.target(names, reduce))
+        assert [s[0] for s in segments(body)] == names
+    assert served.outputs.index_bytes <= 4096
+
+
+def test_keep_alive_when_asked_and_idle_connections_closed(served: Served) -> None:
+    served.write("m0", [b"zero"])
+    target = served.target(["m0"], more="&keepAlive=true")
+    connection = http.client.HTTPConnection("127.0.0.1", served.service.port, timeout=10)
+    for _ in range(3):
+        connection.request("GET", target, headers=served.headers(target))
+        response = connection.getresponse()
+        assert response.getheader("Keep-Alive") == "timeout=0" and segments(response.read())
+    assert connection.sock is not None and connection.sock.recv(1) == b""  # closed once idle for the timeout
+
+
+def test_pipelined_and_dribbled_requests(served: Served) -> None:
+    served.write("m0", [b"zero", b"one"])
+    first, second = (served.target(["m0"], r, "&keepAlive=true") for r in (0, 1))
+    lines = b""
+    for target in (first, second):
+        headers = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+        lines += f"GET {target} HTTP/1.1\r\n{headers}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as client:
+        for index in range(0, len(lines), 7):
+            client.sendall(lines[index : index + 7])
+        received = b""
+        while received.count(b"HTTP/1.1 200") < 2 or not received.endswith(struct.pack(">I", zlib.crc32(b"one"))):
+            chunk = client.recv(65536)
+            assert chunk
+            received += chunk
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"method": "POST"}, 405),
+        ({"headers": {"name": "mapreduce", "version": "2.0.0"}}, 400),
+        ({"headers": {}}, 400),
+        ({"target": "/other?job=job_1_0001&reduce=0&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=-1&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=99999999999999999999&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=../m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=%2e%2e%2fm0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=" + "m" * 300}, 400),
+        ({"target": "/mapOutput?job=job_2_0001&reduce=0&map=m0"}, 401),
+        ({"key": b"wrong"}, 401),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=gone"}, 500),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=7&map=m0"}, 500),
+    ],
+)
+def test_refusals_have_hadoops_status(served: Served, change: dict[str, object], status: int) -> None:
+    served.write("m0", [b"zero"])
+    target = str(change.get("target", served.target(["m0"])))
+    headers = change.get("headers", served.headers(target, bytes(change.get("key", KEY))))  # type: ignore[arg-type]
+    response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))  # type: ignore[arg-type]
+    assert response.status == status
+    assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
+
+
+def test_links_out_of_the_application_and_lying_indexes_are_not_served(served: Served, tmp_path: Path) -> None:
+    served.write("good", [b"zero"])
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("file.out", "file.out.index"):
+        (outside / name).write_bytes((served.output_dir / "good" / name).read_bytes())
+    (served.output_dir / "linked").symlink_to(outside)
+    (served.output_dir / "half").mkdir()
+    (served.output_dir / "half" / "file.out.index").symlink_to(outside / "file.out.index")
+    (served.output_dir / "long").mkdir()
+    (served.output_dir / "long" / "file.out").write_bytes(b"abc")
+    (served.output_dir / "long" / "file.out.index").write_bytes(
+        SpillIndex([IndexEntry(0, 1 << 40, 1 << 40)]).to_bytes()
+    )
+    for name in ("linked", "half", "long"):
+        response, _ = served.get(served.target([name]))
+        assert response.status == 500, name
+
+
+def test_too_many_connections_are_told_to_come_back(served: Served) -> None:
+    served.write("m0", [b"zero"])
+    held = [socket.create_connection(("127.0.0.1", served.service.port)) for _ in range(3)]
+    while served.service.statistics.connections < 3:
+        time.sleep(0.001)
+    response, _ = served.get(served.target(["m0"]))
+    assert (response.status, response.getheader("Retry-After")) == (429, "1000")
+    for connection in held:
+        connection.close()
+    while served.service.statistics.connections:
+        time.sleep(0.001)
+    assert served.get(served.target(["m0"]))[0].status == 200
+
+
+def test_endless_head_is_cut_off(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as client:
+        with pytest.raises(OSError):
+            for _ in range(100):
+                client.sendall(b"x" * 65536)
+        served.write("m0", [b"zero"])
+    assert served.get(served.target(["m0"]))[0].status == 200
+
+
+def test_forgotten_job_lets_go_of_its_files(served: Served, jobs: ShuffleJobs) -> None:
+    served.write("m0", [b"zero" * 10_000])
+    served.get(served.target(["m0"]))
+    assert served.outputs.index_bytes
+    jobs.forget(APPLICATION)
+    served.service.forget_job(JOB)
+    assert served.get(served.target(["m0"]))[0].status == 401
+    assert served.outputs.index_bytes == 0
+    links = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    assert not [link for link in links if link.endswith("m0/file.out")]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7f", job_token()[:-9], Token(b"x", b"k", "NMToken", "").to_writable()])
+def test_service_data_that_is_no_job_token(data: bytes) -> None:
+    with pytest.raises(BadServiceData):
+        ShuffleJobs().add(APPLICATION, USER, data)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_parser(head: bytes) -> None:
+    with pytest.raises(RequestRefused):
+        parse_request(head, port=1, jobs=ShuffleJobs())
+
+
+def test_concurrent_fetches_each_get_their_own(served: Served) -> None:
+    served.service.limits = ShuffleLimits(100, False, 5)
+    served.service._connections_max = 100
+    parts = [os.urandom(200_000) for _ in range(8)]
+    served.write("m0", parts)
+    wrong: list[int] = []
+
+    def fetch(reduce: int) -> None:
+        _, body = served.get(served.target(["m0"], reduce))
+        if segments(body)[0][4][:-4] != parts[reduce]:
+            wrong.append(reduce)
+
+    threads = [threading.Thread(target=fetch, args=(n % 8,)) for n in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
