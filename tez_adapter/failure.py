@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 
 from tez_adapter.attempt import Attempt
+from tez_adapter.data.fetch import FetchFailed
+from tez_adapter.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
+from yaqd.storage import StorageError
 
 _TEXT_CHARS_MAX = 12_000
 
@@ -18,12 +21,13 @@ class Failure:
 
 def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     lines = [_headline(error), f"  in {attempt.name}{_input_of(attempt)}"]
+    fatal = isinstance(error, JobError) and not isinstance(error, CorruptDataError)
     if isinstance(error, JobError):
         detail = error.detail
-        fatal = not isinstance(error, CorruptDataError)
+    elif isinstance(error, ScriptFailed | StorageError | OSError | FetchFailed):
+        detail = ""  # their message is the story
     else:
         detail = user_traceback(error)
-        fatal = False
     if detail:
         lines.append(detail)
     return Failure("\n".join(lines)[:_TEXT_CHARS_MAX], fatal)
@@ -36,6 +40,10 @@ def _headline(error: BaseException) -> str:
         return f"the job's code called exit({error.code!r}): raise an exception instead"
     if isinstance(error, MemoryError):
         return "out of memory: give the task more (mapreduce.map.memory.mb, mapreduce.reduce.memory.mb) or hold less"
+    if isinstance(error, ScriptFailed | StorageError | FetchFailed):
+        return str(error)
+    if isinstance(error, TypeError) and str(error) == "'NoneType' object is not iterable":
+        return "map() or reduce() returned None: it must yield pairs, or return a list of them (an empty one for none)"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -23,7 +23,7 @@ _TAIL_LINES = 20
 _LINE_CHARS_MAX = 2000
 _COUNTER = "reporter:counter:"
 _STATUS = "reporter:status:"
-#: from a value's text to the name it has in a script's environment
+#: after its end, for what it left in its pipes
 _EXIT_WAIT_S = 30.0
 
 
