@@ -46,13 +46,13 @@ def list_applications(
     Example:
       yaq app list --all --limit 10
     """
-    from tez_adapter.rm_client import RmClient
+    from yaqd.cli.client import rm_client
     from yaqd.model import YarnApplicationState
 
     wanted = [YarnApplicationState[state.upper()] for state in states]
     if not wanted and not show_all:
         wanted = [state for state in YarnApplicationState if not state.is_final]
-    with RmClient(conf) as rm:
+    with rm_client(conf) as rm:
         reports = rm.applications(states=wanted, users=users, queues=queues)
     reports.sort(key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
     reports = reports[:limit]
@@ -78,10 +78,12 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
     Example:
       yaq app status application_1700000000000_0001
     """
+    from yaqd.cli.client import rm_client
     from yaqd.cli.job_details import job_details, show_job_details
 
-    with _client(conf) as rm:
-        report = rm.report(parse_application_id(application))
+    application_id = parse_application_id(application)
+    with rm_client(conf) as rm:
+        report = rm.report(application_id)
     details = job_details(conf, report)
     if as_json:
         print_json({**report_as_dict(report), "job": details})
@@ -117,9 +119,12 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     Example:
       yaq app kill application_1700000000000_0001
     """
+    from yaqd.cli.client import rm_client
+
     outcomes = []
-    with _client(conf) as rm:
-        for application_id in [parse_application_id(text) for text in applications]:
+    application_ids = [parse_application_id(text) for text in applications]
+    with rm_client(conf) as rm:
+        for application_id in application_ids:
             before = rm.report(application_id)
             if before.state.is_final:
                 outcomes.append((str(application_id), f"had ended before ({before.state.name})"))
@@ -192,12 +197,6 @@ def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
         "diagnostics": report.diagnostics,
         "tags": list(report.tags),
     }
-
-
-def _client(conf: Configuration) -> "RmClient":
-    from tez_adapter.rm_client import RmClient
-
-    return RmClient(conf)
 
 
 def _kill(conf: Configuration, rm: "RmClient", application_id: "ApplicationId") -> None:

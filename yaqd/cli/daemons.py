@@ -35,9 +35,9 @@ def rm_start(ctx: click.Context, conf: Configuration) -> None:
       yaq rm start --conf /etc/hadoop/conf
     """
     set_up_logging(conf, "resourcemanager")
-    from rm import daemon
+    from rm.daemon import main
 
-    ctx.exit(daemon.main(conf))
+    ctx.exit(main(conf))
 
 
 @nm.command("start")
@@ -52,9 +52,9 @@ def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
       yaq nm start -D yarn.resourcemanager.hostname=rm.example.org
     """
     set_up_logging(conf, name)
-    from nm import daemon
+    from nm.daemon import main
 
-    ctx.exit(daemon.main(conf))
+    ctx.exit(main(conf))
 
 
 def set_up_logging(conf: Configuration, name: str) -> None:

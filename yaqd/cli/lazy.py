@@ -46,11 +46,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in self.list_commands(ctx):
-            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.list_commands(ctx))}"
-            raise click.UsageError(f'no command "{name}"; {hint}', ctx)
+        """As click's, which sees no lazy commands when it looks for a name that is nearly right."""
+        if args[0] not in self.list_commands(ctx) and args[0][:1].isalnum():
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -89,9 +89,9 @@ def _print_texts(application_id: "ApplicationId", listed: list[tuple[LoggedConta
 
 def find_containers(conf: Configuration, application_id: "ApplicationId") -> list[LoggedContainer]:
     """All known containers of the application in the order of their ids; CommandError if a node is unknown."""
-    from tez_adapter.rm_client import RmClient
+    from yaqd.cli.client import rm_client
 
-    with RmClient(conf) as rm:
+    with rm_client(conf) as rm:
         report = rm.report(application_id)
         placed = _placed(conf, rm, report)
         web = {str(node.id): node.http_address for node in rm.nodes()}

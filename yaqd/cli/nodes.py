@@ -23,11 +23,11 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     Example:
       yaq node list --all
     """
-    from tez_adapter.rm_client import RmClient
+    from yaqd.cli.client import rm_client
     from yaqd.model import NodeState
 
     usable = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
-    with RmClient(conf) as rm:
+    with rm_client(conf) as rm:
         nodes = rm.nodes(() if show_all else usable)
     nodes.sort(key=lambda found: (found.id.host, found.id.port))
     if as_json:

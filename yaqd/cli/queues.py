@@ -30,9 +30,9 @@ def list_queues(conf: Configuration, name: str, as_json: bool) -> None:
     Example:
       yaq queue list
     """
-    from tez_adapter.rm_client import RmClient
+    from yaqd.cli.client import rm_client
 
-    with RmClient(conf) as rm:
+    with rm_client(conf) as rm:
         found = rm.queue(name)
     if found is None:
         raise CommandError(f'no queue "{name}"; `yaq queue list` shows them all')

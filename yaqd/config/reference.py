@@ -49,15 +49,16 @@ def _title(found: Property) -> str:
         return "Queues (capacity-scheduler.xml)"
     if found.section and found.file.name == DEFAULTS_FILE:
         return found.section
-    return f"{_ROOM_TITLES.get(found.file.stem, found.file.stem)}"
+    return _ROOM_TITLES.get(found.file.stem, found.file.stem)
 
 
 _ROOM_TITLES = {
     "ipc": "Hadoop RPC, more",
+    "job": "Job manager",
+    "mapreduce": "MapReduce jobs, more",
     "nm": "NodeManager, more",
     "rm": "ResourceManager, more",
     "storage": "Storage",
-    "tez_adapter": "Job manager",
 }
 
 

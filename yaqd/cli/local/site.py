@@ -83,6 +83,7 @@ def _bound(port: int) -> socket.socket | None:
     candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         candidate.bind((HOST, port))
+        candidate.listen(1)  # only a listening socket keeps others with SO_REUSEADDR away
     except OSError:
         candidate.close()
         return None

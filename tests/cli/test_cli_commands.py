@@ -1,0 +1,219 @@
+"""Every command's help, exit codes and messages for bad input; no cluster is needed here."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.app import yaq
+from yaqd.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, UNREACHABLE, CommandError, explain
+from yaqd.cli.local.site import free_ports
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words: str, env: dict[str, str | None] | None = None) -> Result:
+    return CliRunner().invoke(yaq, list(words), env={"HADOOP_CONF_DIR": None, **(env or {})})
+
+
+def all_commands() -> Iterator[tuple[str, ...]]:
+    context = click.Context(yaq)
+    for name in yaq.list_commands(context):
+        command = yaq.get_command(context, name)
+        yield (name,)
+        if isinstance(command, click.Group):
+            yield from ((name, below) for below in command.list_commands(click.Context(command)))
+
+
+@pytest.mark.parametrize("words", list(all_commands()), ids=" ".join)
+def test_every_command_has_help_and_every_leaf_an_example(words: tuple[str, ...]) -> None:
+    result = run(*words, "--help")
+    assert result.exit_code == 0, result.output
+    is_group = len(words) == 1 and words[0] not in ("demo", "run", "completion")
+    assert is_group or "Example" in result.output
+    assert is_group or words[0] in ("completion", "rm", "nm") or "--json" in result.output
+
+
+def test_help_imports_no_library_and_no_daemon() -> None:
+    """Counted in modules, because time depends on the machine: the help stays below 150 ms if these stay out."""
+    code = (
+        "import sys\nfrom yaqd.cli.app import yaq\n"
+        "try: yaq(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'pyarrow', 'asyncio', 'google.protobuf', 'rich', 'rm', 'nm', 'tez_adapter', 'aiohttp'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (["cnf"], BAD_INPUT, "yaq: No such command 'cnf'. Did you mean 'conf'? (see `yaq --help`)"),
+        (["app", "lst"], BAD_INPUT, "yaq: No such command 'lst'. Did you mean 'list'? (see `yaq app --help`)"),
+        (["conf", "check"], BAD_INPUT, "yaq: no configuration folder: give --conf DIR or set HADOOP_CONF_DIR"),
+        (["conf", "show", "no.such"], BAD_INPUT, "yaq: no.such: nothing sets it and it has no default"),
+        (["conf", "show", "--conf", "/no/where"], BAD_INPUT, "yaq: no configuration folder /no/where"),
+        (["conf", "show", "-D", "novalue"], BAD_INPUT, "yaq: -D novalue: write it as -D key=value"),
+        (["cluster", "start"], BAD_INPUT, "Missing option '--dir'"),
+        (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster; start one"),
+        (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),
+        (["mr", "streaming", "-inptu", "x"], BAD_INPUT, 'unknown option "-inptu"; did you mean -input?'),
+        (["mr", "streaming", "-input", "x"], BAD_INPUT, "yaq mr streaming: -output is missing"),
+        (["mr", "submit", "x.py"], BAD_INPUT, "Missing option '--input'"),
+        (["run", "--env", "novalue", "--", "true"], BAD_INPUT, "--env novalue: write it as --env NAME=VALUE"),
+        (
+            ["conf", "show", "-D", "yarn.nodemanager.resource.memroy-mb=1"],
+            BAD_INPUT,
+            "did you mean yarn.nodemanager.resource.memory-mb?",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(words: list[str], code: int, line: str) -> None:
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert line in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["app", "list"], ["node", "list"], ["app", "kill", "application_1700000000000_0001"]],
+    ids=" ".join,
+)
+def test_a_cluster_that_does_not_answer_is_code_3(words: list[str]) -> None:
+    (port,) = free_ports([0])
+    result = run(*words, "-D", f"yarn.resourcemanager.address=127.0.0.1:{port}")
+    assert result.exit_code == UNREACHABLE
+    assert f"yaq: no ResourceManager at 127.0.0.1:{port}" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_conf_show_tells_values_and_origins(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text(
+        '<configuration>\n<property name="fs.defaultFS" value="hdfs://h:1"/></configuration>'
+    )
+    result = run("conf", "show", "--conf", str(tmp_path), "-D", "a.b=${fs.defaultFS}/x", "--json")
+    assert json.loads(result.stdout) == [
+        {"key": "a.b", "value": "hdfs://h:1/x", "origin": "-D"},
+        {"key": "fs.defaultFS", "value": "hdfs://h:1", "origin": f"{tmp_path}/core-site.xml:2"},
+    ]
+    assert "io." not in run("conf", "show", "--conf", str(tmp_path)).stdout
+    everything = run("conf", "show", "--all", "--conf", str(tmp_path))
+    assert "yarn.scheduler.minimum-allocation-mb" in everything.stdout
+
+
+def test_conf_check_prints_each_finding_and_fails(tmp_path: Path) -> None:
+    site = tmp_path / "yarn-site.xml"
+    site.write_text('<configuration>\n<property name="yarn.acl.enabel" value="true"/></configuration>')
+    result = run("conf", "check", env={"HADOOP_CONF_DIR": str(tmp_path)})
+    assert result.exit_code == BAD_INPUT
+    assert f"{site}:2: error: yarn.acl.enabel: unknown key; did you mean yarn.acl.enable?" in result.stdout
+    (finding,) = json.loads(run("conf", "check", "--conf", str(tmp_path), "--json").stdout)
+    assert (finding["line"], finding["severity"]) == (2, "error")
+    site.write_text("<configuration/>")
+    assert run("conf", "check", "--conf", str(tmp_path)).stdout == f"{tmp_path}: sound\n"
+
+
+def test_a_malformed_site_file_is_one_line_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text("<configuration>\n<property>\n</configuration>")
+    result = run("node", "list", "--conf", str(tmp_path))
+    assert result.exit_code == BAD_INPUT
+    assert result.stderr.startswith(f"yaq: {tmp_path}/core-site.xml:3: malformed XML: mismatched tag")
+    assert result.stderr.count("\n") == 1
+
+
+def test_conf_docs_is_the_reference() -> None:
+    assert run("conf", "docs").stdout == (ROOT / "docs/configuration.md").read_text()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_command(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_YAQ_COMPLETE" in result.stdout
+
+
+def test_completion_completes() -> None:
+    environment = os.environ | {"_YAQ_COMPLETE": "bash_complete", "COMP_WORDS": "yaq cl", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from yaqd.cli import main; main()"], env=environment, capture_output=True, text=True
+    )
+    assert "plain,cluster" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (CommandError("x", UNREACHABLE), ("x", UNREACHABLE)),
+        (FileNotFoundError(2, "No such file or directory", "/x"), ("/x: No such file or directory", BAD_INPUT)),
+        (OSError(28, "No space left on device"), ("No space left on device", BAD_INPUT)),
+        (TimeoutError("too slow"), ("too slow", FAILED)),
+        (ZeroDivisionError(), None),
+    ],
+)
+def test_errors_become_a_line_and_a_code(error: Exception, expected: tuple[str, int] | None) -> None:
+    assert explain(error) == expected
+
+
+def test_remote_refusals_that_are_the_callers_fault_are_bad_input() -> None:
+    from yaqd.ipc.errors import ApplicationNotFound, RemoteException, RpcConnectionError
+
+    assert explain(ApplicationNotFound("no application_1_1")) == ("no application_1_1", BAD_INPUT)
+    assert explain(RemoteException("java.lang.NullPointerException", "")) == ("NullPointerException", FAILED)
+    assert explain(RpcConnectionError("gone")) == ("gone", UNREACHABLE)
+
+
+def test_a_fault_of_ours_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yaqd.config.reference.reference_markdown", lambda: 1 / 0)
+    result = run("conf", "docs")
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_ctrl_c_is_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("yaqd.config.reference.reference_markdown", interrupted)
+    result = run("conf", "docs")
+    assert (result.exit_code, result.stderr.strip()) == (INTERRUPTED, "yaq: interrupted")
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f"{sys.executable} -m yaqd.cli conf show --all | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.startswith("key")
+    assert done.stderr == ""
+
+
+def test_logs_go_to_a_file_that_rotates_by_size(tmp_path: Path) -> None:
+    code = (
+        "import logging\nfrom yaqd.cli.daemons import set_up_logging\nfrom yaqd.config import Configuration\n"
+        f"conf = Configuration.load(overrides={{'yaq.log.dir': {str(tmp_path / 'logs')!r},"
+        " 'yaq.log.file.max-bytes': '4k', 'yaq.log.file.backups': '2'})\n"
+        "set_up_logging(conf, 'd')\n"
+        "for n in range(500): logging.getLogger('x').info('event %s', n)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    files = sorted((tmp_path / "logs").iterdir())
+    assert [file.name for file in files] == ["d.log", "d.log.1", "d.log.2"]
+    assert all(file.stat().st_size <= 4096 for file in files)
+    assert files[0].read_text().endswith("INFO x: event 499\n")
+
+
+@pytest.mark.slow
+def test_the_help_is_fast() -> None:
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "yaqd.cli", "--help"], check=True, stdout=subprocess.DEVNULL)
+        took.append(time.monotonic() - began)
+    assert min(took) < 0.15

@@ -1,0 +1,208 @@
+"""The local cluster's folder, processes and configuration; starting real daemons is in the slow tests."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from yaqd.cli.exits import CommandError
+from yaqd.cli.local import LocalCluster, machine, site
+from yaqd.cli.local.processes import (
+    ProcessIdentity,
+    end_all,
+    group_members,
+    processes_working_under,
+    proportional_set_bytes,
+    wait_for_end,
+)
+from yaqd.cli.local.site import ClusterShape, free_ports, write_conf
+from yaqd.config import Configuration
+from yaqd.config.check import Severity, check_folder
+
+PORTS = [10001, 10002, 10003, 10004, 10005]
+SLEEP = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(60)",
+]
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[object]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(command: list[str], cwd: Path = tmp_path) -> ProcessIdentity:
+        process = subprocess.Popen(command, cwd=cwd, start_new_session=True, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()  # it is past its imports and has set its signals
+        identity = ProcessIdentity.of(process.pid)
+        assert identity is not None
+        return identity
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def test_a_pid_file_names_pid_and_start_so_that_a_reused_pid_is_not_taken_for_it(tmp_path: Path) -> None:
+    own = ProcessIdentity.of(os.getpid())
+    assert own is not None and own.is_alive()
+    file = tmp_path / "x.pid"
+    own.write(file)
+    assert ProcessIdentity.read(file) == own
+    file.write_text(f"{own.pid} {own.started_ticks + 1}\n")
+    other = ProcessIdentity.read(file)
+    assert other is not None and not other.is_alive()
+
+
+@pytest.mark.parametrize("text", ["", "12", "a b", "1 2 3"])
+def test_a_damaged_pid_file_is_no_process(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.pid").write_text(text)
+    assert ProcessIdentity.read(tmp_path / "x.pid") is None
+    assert ProcessIdentity.read(tmp_path / "missing.pid") is None
+
+
+def test_a_zombie_is_not_alive() -> None:
+    process = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert ProcessIdentity.of(process.pid) is None
+    process.wait()
+
+
+def test_ending_is_gentle_first_and_then_not(spawn) -> None:  # type: ignore[no-untyped-def]
+    gentle, stubborn = spawn(SLEEP), spawn(STUBBORN)
+    assert end_all([gentle, stubborn], 0.3) == [stubborn]
+    assert not gentle.is_alive() and not stubborn.is_alive()
+    assert end_all([gentle], 0.0) == []
+    assert wait_for_end([stubborn], 0.0) == []
+
+
+def test_processes_are_found_by_working_folder_and_group(tmp_path: Path, spawn) -> None:  # type: ignore[no-untyped-def]
+    inside = tmp_path / "nodes"
+    inside.mkdir()
+    process = spawn(SLEEP, inside)
+    assert processes_working_under(inside) == [process]
+    assert processes_working_under(tmp_path / "node") == []
+    assert group_members(process) == [process]
+    assert (proportional_set_bytes(process) or 0) > 1 << 20
+    process.signal_group(signal.SIGKILL)
+    wait_for_end([process], 5.0)
+    assert proportional_set_bytes(process) is None
+
+
+def test_the_written_configuration_is_sound_and_complete(tmp_path: Path) -> None:
+    write_conf(tmp_path, ClusterShape(3, None, {}), PORTS)
+    conf_dir = tmp_path / "conf"
+    assert [f for f in check_folder(conf_dir) if f.severity is Severity.ERROR] == []
+    conf = Configuration.load(conf_dir)
+    names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+    addresses = [conf.get_address(f"yarn.resourcemanager.{name}") for name in names]
+    assert addresses == [("127.0.0.1", port) for port in PORTS]
+    assert conf.get("fs.defaultFS") == "file:///"
+    assert (conf.get("yarn.app.mapreduce.am.staging-dir") or "").startswith(str(tmp_path))
+    assert conf.get_int("yarn.scheduler.maximum-allocation-mb") == conf.get_int("yarn.nodemanager.resource.memory-mb")
+    assert conf.capacity_scheduler().get_list("yarn.scheduler.capacity.root.queues") == ["default"]
+
+
+def test_settings_go_to_the_file_where_hadoop_looks_for_them(tmp_path: Path) -> None:
+    defines = {
+        "fs.x": "core",
+        "dfs.replication": "2",
+        "mapreduce.job.reduces": "3",
+        "yarn.app.mapreduce.am.resource.mb": "256",
+        "yarn.acl.enable": "true",
+        "my.key": "yarn",
+        "yarn.scheduler.capacity.root.queues": "a,b",
+    }
+    write_conf(tmp_path, ClusterShape(1, "hdfs://h:9000", defines), PORTS)
+    conf = Configuration.load(tmp_path / "conf")
+    assert {key: conf.get(key) for key in list(defines)[:-1]} == dict(list(defines.items())[:-1])
+    files = {key: conf.origin(key).file.name for key in list(defines)[:-1]}  # type: ignore[union-attr]
+    assert list(files.values()) == [
+        "core-site.xml",
+        "hdfs-site.xml",
+        "mapred-site.xml",
+        "mapred-site.xml",
+        "yarn-site.xml",
+        "yarn-site.xml",
+    ]
+    assert conf.get("fs.defaultFS") == "hdfs://h:9000"
+    assert conf.capacity_scheduler().get_list("yarn.scheduler.capacity.root.queues") == ["a", "b"]
+
+
+def test_edited_queues_survive_the_next_start(tmp_path: Path) -> None:
+    write_conf(tmp_path, ClusterShape(1, None, {}), PORTS)
+    queues = tmp_path / "conf/capacity-scheduler.xml"
+    queues.write_text("<configuration/>")
+    write_conf(tmp_path, ClusterShape(2, None, {}), PORTS)
+    assert queues.read_text() == "<configuration/>"
+
+
+def test_ports_are_kept_where_they_are_free() -> None:
+    first = free_ports([0, 0, 0])
+    assert len(set(first)) == 3
+    assert free_ports(first) == first
+    assert site.free_ports([first[0], first[0]])[0] == first[0]
+    assert len(set(free_ports([first[0], first[0]]))) == 2
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 100])
+def test_the_nodes_share_the_machine(nodes: int) -> None:
+    memory = machine.node_memory_mb(nodes)
+    assert memory >= machine.NODE_MEMORY_MIN_MB
+    assert nodes * memory * machine.MB <= machine.memory_bytes() or memory == machine.NODE_MEMORY_MIN_MB
+    assert machine.cores() < nodes * machine.node_vcores(nodes) <= machine.cores() + nodes + 1
+
+
+def test_a_folder_of_somebody_elses_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(CommandError, match="not empty and holds no cluster"):
+        LocalCluster(tmp_path).start(1)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CommandError, match="file/c: cannot hold a cluster: Not a directory"):
+        LocalCluster(tmp_path / "file" / "c").start(1)
+
+
+@pytest.mark.parametrize("nodes", [0, -1, 100_000])
+def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, nodes: int) -> None:
+    with pytest.raises(CommandError, match="give a number from 1 to 256"):
+        LocalCluster(tmp_path).start(nodes)
+
+
+def test_a_running_daemon_is_not_started_again_and_a_lock_is_respected(tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_text("{}")
+    (tmp_path / "run").mkdir()
+    own = ProcessIdentity.of(os.getpid())
+    assert own is not None
+    own.write(tmp_path / "run/resourcemanager.pid")
+    cluster = LocalCluster(tmp_path)
+    with pytest.raises(CommandError, match=r"already running in .* \(resourcemanager\); stop it first"):
+        cluster.start(1)
+    with cluster._locked(), pytest.raises(CommandError, match="another yaq cluster command"):
+        LocalCluster(tmp_path).stop()
+
+
+def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "cluster.json").write_text("{}")
+    for folder in ("run", "nodes"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "run/nodemanager-1.pid").write_text("1 1\n")
+    orphan = spawn(STUBBORN, tmp_path / "nodes")
+    cluster = LocalCluster(tmp_path)
+    assert [(d.name, d.is_running) for d in cluster.status().daemons] == [("nodemanager-1", False)]
+    assert cluster.stop() == []
+    assert not orphan.is_alive()
+    assert cluster.status().daemons == []

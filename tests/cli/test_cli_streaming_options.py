@@ -1,0 +1,72 @@
+"""Hadoop Streaming's command line: its names, repetitions and mistakes."""
+
+import pytest
+
+from yaqd.cli.exits import CommandError
+from yaqd.cli.streaming_options import StreamingOptions, parse_streaming
+
+LEAST = ["-input", "in", "-output", "out", "-mapper", "cat"]
+
+
+def parse(*words: str) -> StreamingOptions:
+    return parse_streaming([*LEAST, *words])
+
+
+def test_a_typical_command_line() -> None:
+    line = (
+        "-D mapreduce.job.name=n -D mapred.reduce.tasks=3 -files a.py,b.txt#c -archives d.zip -input x,y -input z "
+        "-output o -file e.py -combiner comb -reducer red -numReduceTasks 2 -cmdenv A=1 -cmdenv B=x=y "
+        "-inputformat org.apache.hadoop.mapred.TextInputFormat -verbose -mapper"
+    )
+    options = parse_streaming([*line.split(), "python3 a.py --flag"])
+    assert options == StreamingOptions(
+        inputs=["x", "y", "z"],
+        output="o",
+        mapper="python3 a.py --flag",
+        combiner="comb",
+        reducer="red",
+        reduces=2,
+        files=["a.py", "b.txt#c", "e.py"],
+        archives=["d.zip"],
+        environment={"A": "1", "B": "x=y"},
+        defines={"mapreduce.job.name": "n", "mapred.reduce.tasks": "3"},
+    )
+
+
+def test_spellings_that_fingers_produce() -> None:
+    assert parse("-Da=b", "--numReduceTasks", "0").defines == {"a": "b"}
+    assert parse("--reducer", "NONE").reducer == "NONE"
+    assert parse("-jobconf", "a=b").defines == {"a": "b"}
+    assert parse("-background").is_background
+    assert parse("-queue", "q").defines == {"mapreduce.job.queuename": "q"}
+
+
+def test_values_may_look_like_options() -> None:
+    assert parse("-reducer", "-input").reducer == "-input"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-reducre", "x"], 'unknown option "-reducre"; did you mean -reducer?'),
+        (["stray"], 'unknown word "stray"'),
+        (["-reducer"], "-reducer needs a value"),
+        (["-numReduceTasks", "two"], "-numReduceTasks two: not a whole number"),
+        (["-numReduceTasks", "-1"], "-numReduceTasks -1: not a whole number"),
+        (["-cmdenv", "A"], "-cmdenv A: write it as -cmdenv NAME=VALUE"),
+        (["-D", "=x"], "-D =x: write it as -D NAME=VALUE"),
+        (["-partitioner", "x.Y"], "-partitioner names Java classes"),
+        (["-inputformat", "SequenceFileInputFormat"], "only TextInputFormat and TextOutputFormat"),
+    ],
+)
+def test_mistakes_name_the_option_and_the_remedy(words: list[str], message: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        parse(*words)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["-input", "-output", "-mapper"])
+def test_what_a_job_cannot_do_without(missing: str) -> None:
+    at = LEAST.index(missing)
+    with pytest.raises(CommandError, match=f"{missing} is missing"):
+        parse_streaming(LEAST[:at] + LEAST[at + 2 :])
