@@ -94,7 +94,7 @@ class ApplicationMaster:
             str(self._container.attempt_id), on_failure=self._launch_failed, on_started=self._launched
         )
         self._rm = self._make_rm_link()
-        self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address, self._environ)
+        self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.dispatch, ev.KillRequested("the job manager was told to end"))
         try:

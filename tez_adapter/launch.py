@@ -19,8 +19,12 @@ _OUTPUT = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
 
 def python_environment(python: str | None = None) -> dict[str, str]:
-    """Where the interpreter and this project are found on a node that has no prepared process."""
-    return {"YAQ_PYTHON": python or sys.executable, "YAQ_PYTHONPATH": str(Path(yaqd.__file__).resolve().parents[1])}
+    """Where this project, and by the user's wish the interpreter, are found on a node without a prepared process.
+
+    A NodeManager of ours sets YAQ_PYTHON itself; naming another interpreter forces a cold start there.
+    """
+    own = {"YAQ_PYTHONPATH": str(Path(yaqd.__file__).resolve().parents[1])}
+    return {**own, "YAQ_PYTHON": python} if python else own
 
 
 def python_context(
@@ -30,8 +34,9 @@ def python_context(
     context = _context(resources, environment)
     module = entry.partition(":")[0]
     line = shlex.join(arguments)
-    start = f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {{{{YAQ_PYTHON}}}} -m {module}"
-    context.command.append(f"{start} {_escaped(line)} {_OUTPUT}")
+    # bash's default value: a stock node has no YAQ_PYTHON and gets the path of this very interpreter
+    python = f"${{YAQ_PYTHON:-{sys.executable}}}"
+    context.command.append(f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {python} -m {module} {_escaped(line)} {_OUTPUT}")
     _set(context, "YAQ_WARM_ENTRY", entry)
     _set(context, "YAQ_WARM_ARGS", line)
     return context

@@ -1,18 +1,14 @@
 """The launch contexts of a job's tasks: one form per job, made once and copied per container."""
 
-from collections.abc import Mapping
-
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.jobspec import SPLITS_FILE, JobKind, JobSpec
-from tez_adapter.launch import command_context, python_context
+from tez_adapter.launch import command_context, python_context, python_environment
 from tez_adapter.nm_links import SHUFFLE_SERVICE
 from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
 
 TASK_ENTRY = "tez_adapter.task:main"
-#: of the job manager's own environment, so that tasks are found where it was found
-_INHERITED = ("YAQ_PYTHON", "YAQ_PYTHONPATH")
 _AM_RM_KIND = "YARN_AM_RM_TOKEN"
 
 
@@ -23,14 +19,14 @@ class TaskLaunch:
         conf: Configuration,
         credentials: Credentials,
         umbilical: tuple[str, int],
-        environ: Mapping[str, str],
     ) -> None:
         self._spec = spec
-        environment = {name: environ[name] for name in _INHERITED if name in environ} | dict(spec.environment)
+        environment = dict(spec.environment)
         resources = [r for r in spec.resources if r.name != SPLITS_FILE]
         if spec.kind is JobKind.COMMAND:
             self._context = command_context(spec.command, resources, environment)
         else:
+            environment = python_environment(conf.get("yaq.job.python")) | environment
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]
             self._context = python_context(TASK_ENTRY, arguments, resources, environment)
             token = credentials.token_of_kind(JobTokenSecrets.kind)
