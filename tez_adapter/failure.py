@@ -20,7 +20,8 @@ class Failure:
 
 
 def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
-    lines = [_headline(error), f"  in {attempt.name}{_input_of(attempt)}"]
+    headline = _headline(error)
+    lines = [headline, f"  in {attempt.name}{_input_of(attempt)}"]
     fatal = isinstance(error, JobError) and not isinstance(error, CorruptDataError)
     if isinstance(error, JobError):
         detail = error.detail
@@ -28,6 +29,8 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
         detail = ""  # their message is the story
     else:
         detail = user_traceback(error)
+    # a traceback ends with what the first line says already
+    detail = detail.removesuffix(headline).rstrip()
     if detail:
         lines.append(detail)
     return Failure("\n".join(lines)[:_TEXT_CHARS_MAX], fatal)

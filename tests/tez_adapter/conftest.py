@@ -1,0 +1,36 @@
+"""A real cluster for the end-to-end tests: one ResourceManager and two NodeManagers in processes of their own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from yaqd.config import Configuration
+
+
+def _yaq(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "yaqd.cli", *words], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
+    folder = tmp_path_factory.mktemp("cluster") / "c"
+    _yaq("cluster", "start", "--dir", str(folder), "--nodes", "2")
+    try:
+        yield Configuration.load(folder / "conf")
+    finally:
+        _yaq("cluster", "stop", "--dir", str(folder))
+
+
+@pytest.fixture
+def write(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Write a file of the test's folder; its path."""
+
+    def write_file(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write_file

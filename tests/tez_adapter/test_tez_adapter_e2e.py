@@ -1,0 +1,241 @@
+"""Jobs on a real ResourceManager and real NodeManagers, from submission to output and history."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tez_adapter.follow import JobResult, SubmittedJob
+from tez_adapter.history import read_history
+from tez_adapter.staging import SubmitError
+from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
+from yaqd.config import Configuration
+from yaqd.mapreduce.errors import JobError
+from yaqd.storage import StorageError
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+Write = Callable[[str, str], str]
+
+WORDCOUNT = """
+from yaqd.mapreduce import Job
+class WordCount(Job):
+    def map(self, key, value):
+        for word in value.split():
+            yield word, 1
+    def reduce(self, key, values):
+        yield key, sum(values)
+"""
+
+
+def job_script(write: Write, body: str, attributes: str = "") -> str:
+    """A job whose map is `body`."""
+    head = "import os, sys, time\nfrom yaqd.mapreduce import Job\n"
+    settings = f"    {attributes}\n" if attributes else ""
+    return write("job_script.py", f"{head}class J(Job):\n{settings}    def map(self, key, value):\n        {body}\n")
+
+
+def text(lines: int, seed: int = 1) -> str:
+    rng = random.Random(seed)
+    words = [f"word{i}" for i in range(300)]
+    return "".join(" ".join(rng.choices(words, k=8)) + "\n" for _ in range(lines))
+
+
+def finish(job: SubmittedJob) -> JobResult:
+    try:
+        return job.wait(timeout_s=90)
+    finally:
+        job.close()
+
+
+def parts(folder: Path) -> list[str]:
+    assert (folder / "_SUCCESS").exists()
+    assert not (folder / "_temporary").exists()
+    return [p.read_text() for p in sorted(folder.glob("part-*"))]
+
+
+def staging_is_empty(conf: Configuration) -> bool:
+    root = Path(conf.require("yarn.app.mapreduce.am.staging-dir"))
+    return not list(root.glob("*/.staging/*"))
+
+
+def run(conf: Configuration, script: str, source: str, out: Path, **more: object) -> JobResult:
+    return finish(submit_mapreduce(conf, script, inputs=[source], output=str(out), **more))  # type: ignore[arg-type]
+
+
+def test_word_count_counts_words(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    content = text(4000)
+    source = write("in.txt", content)
+    conf = cluster.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": "50000"})
+    job = submit_mapreduce(conf, write("wc.py", WORDCOUNT), inputs=[source], output=str(tmp_path / "out"), reduces=3)
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    outputs = parts(tmp_path / "out")
+    assert len(outputs) == 3
+    pairs = [line.split("\t") for part in outputs for line in part.splitlines()]
+    assert {word: int(count) for word, count in pairs} == Counter(content.split())
+    for part in outputs:
+        keys = [line.split("\t")[0] for line in part.splitlines()]
+        assert keys == sorted(keys)
+    counters = result.counters["org.apache.hadoop.mapreduce.TaskCounter"]
+    assert counters["MAP_INPUT_RECORDS"] == 4000
+    assert counters["MAP_OUTPUT_RECORDS"] == 32000
+    history = read_history(conf, job.application_id)
+    maps = [a for a in history.attempts if a["vertex"] == "map"]
+    assert len(maps) > 3 and all(a["state"] == "SUCCEEDED" for a in maps)
+    assert staging_is_empty(cluster)
+
+
+def test_a_job_without_reduces_writes_its_maps_output(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    script = job_script(write, "yield None, value.upper()", "reduces = 0")
+    result = run(cluster, script, write("in.txt", "a b\nc\n"), tmp_path / "out")
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert parts(tmp_path / "out") == ["A B\nC\n"]
+
+
+def test_total_order_over_all_parts(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefgh", k=6)) for _ in range(5000)]
+    script = job_script(write, "yield value, None", "partitioner = 'range'")
+    result = run(cluster, script, write("in.txt", "\n".join(words)), tmp_path / "out", reduces=4)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    outputs = parts(tmp_path / "out")
+    assert "".join(outputs).split() == sorted(words)
+    assert all(len(part.split()) > 500 for part in outputs)
+
+
+def test_streaming_agrees_with_the_pipe(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    content = text(2000)
+    mapper = write(
+        "map.py",
+        "#!/usr/bin/env python3\nimport sys\nprint('reporter:counter:mine,lines,1', file=sys.stderr)\n"
+        "for line in sys.stdin:\n    for w in line.split(): print(w + '\\t1')\n",
+    )
+    reducer = write(
+        "red.py",
+        "import sys, itertools\npairs = (line.rstrip('\\n').split('\\t') for line in sys.stdin)\n"
+        "for k, g in itertools.groupby(pairs, lambda p: p[0]): print(f'{k}\\t{sum(int(v) for _, v in g)}')\n",
+    )
+    job = submit_streaming(
+        cluster,
+        inputs=[write("in.txt", content)],
+        output=str(tmp_path / "out"),
+        mapper="map.py",
+        combiner="python3 red.py",
+        reducer="python3 red.py",
+        reduces=2,
+        attachments=Attachments(files=[mapper, reducer]),
+    )
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    pairs = [line.split("\t") for part in parts(tmp_path / "out") for line in part.splitlines()]
+    assert {word: int(count) for word, count in pairs} == Counter(content.split())
+    assert result.counters["mine"]["lines"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "attempts"),
+    [
+        ("raise ValueError('boom ' + value)", "ValueError: boom a", 4),
+        ("os._exit(7)", "exit status 7", 4),
+        ("sys.exit(3)", "called exit(3)", 4),
+        ("yield object(), 1", "cannot serialize", 1),
+        ("print('garbage')", "must yield pairs", 4),
+    ],
+)
+def test_what_a_mapper_did_wrong_is_said(
+    cluster: Configuration, write: Write, tmp_path: Path, body: str, expected: str, attempts: int
+) -> None:
+    script = job_script(write, body)
+    job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
+    result = finish(job)
+    assert (result.state, result.exit_code) == ("FAILED", 1)
+    assert expected in result.diagnostics
+    assert result.diagnostics.count(expected) == 1
+    assert len(read_history(cluster, job.application_id).attempts) == attempts
+    assert not (tmp_path / "out").exists()
+    assert staging_is_empty(cluster)
+
+
+def test_garbage_on_stdout_is_harmless(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    script = job_script(write, "os.write(1, b'\\x00\\xff hrpc' * 1000); yield None, value", "reduces = 0")
+    result = run(cluster, script, write("in.txt", "a\nb\n"), tmp_path / "out")
+    assert result.state == "SUCCEEDED", result.diagnostics
+
+
+def test_a_mapper_that_hangs_is_ended(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    script = job_script(write, "time.sleep(1000)")
+    conf = cluster.with_overrides({"mapreduce.task.timeout": "1500", "mapreduce.map.maxattempts": "2"})
+    result = run(conf, script, write("in.txt", "a\n"), tmp_path / "out")
+    assert result.state == "FAILED"
+    assert "no progress for 1.5 s (mapreduce.task.timeout)" in result.diagnostics
+
+
+def test_commands_run_in_containers_and_their_status_counts(cluster: Configuration) -> None:
+    assert finish(submit_command(cluster, ["true"], tasks=3)).exit_code == 0
+    result = finish(submit_command(cluster, ["sh", "-c", "exit 5"]))
+    assert (result.state, result.exit_code) == ("FAILED", 5)
+
+
+def test_a_killed_job_leaves_nothing(cluster: Configuration) -> None:
+    job = submit_command(cluster, ["sleep", "123456"], tasks=2)
+    try:
+        deadline = time.monotonic() + 20
+        while not any(v.running == 2 for v in job.status().vertices):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        job.kill("enough")
+        result = job.wait(timeout_s=30)
+    finally:
+        job.close()
+    assert (result.state, result.exit_code) == ("KILLED", 1)
+    assert "enough" in result.diagnostics
+    deadline = time.monotonic() + 10
+    while any(p.info["cmdline"] == ["sleep", "123456"] for p in psutil.process_iter(["cmdline"])):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert staging_is_empty(cluster)
+
+
+def test_a_job_outlives_its_first_job_manager(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    script = job_script(write, "time.sleep(1); yield value, 1")
+    job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\nb\n")], output=str(tmp_path / "out"))
+    deadline = time.monotonic() + 20
+    while not any(v.running for v in job.status().vertices):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    address = job.report().rpc_port
+    owner = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == address]
+    os.kill(owner[0], signal.SIGKILL)
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert "".join(parts(tmp_path / "out")) == "a\t1\nb\t1\n"
+
+
+def test_submissions_that_cannot_work_are_refused_in_one_line(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    script, source = write("wc.py", WORDCOUNT), write("in.txt", "a\n")
+    out = str(tmp_path / "out")
+
+    def refused(*kinds: type[Exception], **changes: object) -> str:
+        request: dict[str, object] = {"script": script, "inputs": [source], "output": out, **changes}
+        with pytest.raises(kinds) as caught:
+            submit_mapreduce(cluster, **request)  # type: ignore[arg-type]
+        message = str(caught.value)
+        assert "\n" not in message
+        return message
+
+    assert "reduces-max" in refused(SubmitError, reduces=100_000)
+    assert "exists already" in refused(SubmitError, StorageError, output=str(tmp_path))
+    assert "does not exist" in refused(StorageError, inputs=[str(tmp_path / "missing")])
+    assert "no job class" in refused(JobError, script=write("none.py", "x = 1\n"))
+    assert "does not import" in refused(JobError, script=write("broken.py", "import nothing_of_that_name\n"))
+    assert "no file" in refused(SubmitError, attachments=Attachments(files=["/nowhere/x"]))
+    assert staging_is_empty(cluster)
