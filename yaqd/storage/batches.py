@@ -94,7 +94,7 @@ class LineBatch:
             starts[0] = 0
             starts[1:] = ends
             # the last end is the start of a line only where the file goes on without a line end
-            self._starts = starts[:-1] if starts[-1] == len(block) else starts
+            self._starts = starts[:-1] if starts[-1] == len(block) and len(ends) else starts
         return self._starts
 
     def _encoded_lines(self) -> tuple[U8, I64]:
@@ -103,8 +103,6 @@ class LineBatch:
         block = self._block
         if self._has_cr:
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if not block:
-            return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         body = block.removesuffix(b"\n")
         data = np.empty(len(body) + 1, dtype=np.uint8)
         data[0] = tag
@@ -230,6 +228,6 @@ def _line_ends_with_cr(block: U8) -> npt.NDArray[np.int64]:
 
 def _without_last_empty(lines: list[Any]) -> list[Any]:
     """What split makes of text that ends in a line end has one empty string too many."""
-    if lines and not lines[-1]:
+    if len(lines) > 1 and not lines[-1]:
         lines.pop()
     return lines

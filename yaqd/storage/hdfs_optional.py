@@ -165,7 +165,7 @@ class ArrowFileSystem:
         """Owner, group and mode are not told by this library."""
         is_dir = info.type.name == "Directory"
         return FileStatus(
-            path=self.uri + self._path(info.path),
+            path=f"{self.uri}/{info.path.strip('/')}",
             length=0 if is_dir else info.size,
             is_dir=is_dir,
             mtime_ms=(info.mtime_ns or 0) // 1_000_000,

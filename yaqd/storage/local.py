@@ -85,7 +85,10 @@ class LocalFileSystem:
             raise PathExists(f"{path} exists already", path=path)
         if os.path.isdir(path):
             raise NotAFile(f"{path} is a folder, not a file", path=path)
-        self.mkdirs(os.path.dirname(path))
+        try:
+            self.mkdirs(os.path.dirname(path))
+        except PathExists as error:
+            raise NotAFile(f"{error.path} is a file, not a folder", path=path) from None
         return LocalWriter(path, overwrite)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
