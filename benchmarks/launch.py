@@ -55,7 +55,7 @@ def _measure(options: Options) -> tuple[list[float], list[float], dict[str, Any]
     beside: dict[str, Any] = {"at least": _AT_LEAST}
     theirs: list[float] = []
     ours: list[float] = []
-    jars = stock_jars(options)
+    jars = stock_jars() if options.theirs else None
     with tempfile.TemporaryDirectory(prefix="yaqd-bench-") as folder:
         Path(folder).chmod(0o755)  # stock nodes read public files below it
         if jars is not None:

@@ -124,8 +124,9 @@ class Bench:
                 self._run_group(group, on_hdfs, runs)
             elif group:
                 progress("rows on HDFS are left out: they need the stock jars")
-        for work in works:
-            self._measure_plain_tools(work, runs[work.id])
+        if self._options.ours and self._options.theirs:
+            for work in works:
+                self._measure_plain_tools(work, runs[work.id])
         return runs
 
     def _run_group(self, works: Sequence[Work], on_hdfs: bool, runs: dict[str, Runs]) -> None:
@@ -252,7 +253,7 @@ def main() -> int:
     options = parse_options("mapreduce", "MapReduce against stock MapReduce", [work.id for work in WORKS])
     works = [work for work in WORKS if options.wants(work.id)]
     with tempfile.TemporaryDirectory(prefix="yaqd-bench-") as folder:
-        runs = Bench(options, stock_jars(options), Path(folder)).run(works)
+        runs = Bench(options, stock_jars(), Path(folder)).run(works)
     rows = [
         make_row(work.id, runs[work.id].ours, runs[work.id].theirs, "s", higher_is_better=False)
         for work in works

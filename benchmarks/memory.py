@@ -121,5 +121,8 @@ def process_name(pid: int) -> str:
         mains = [word for word in words[1:] if word.startswith("org.apache.")]
         return mains[0].rpartition(".")[2] if mains else "java"
     if program.startswith("python") and "-m" in words:
-        return words[words.index("-m") + 1]
+        module = words.index("-m") + 1
+        return " ".join(words[module : module + 2])
+    if program.startswith("python") and len(words) > 1:
+        return words[1].rpartition("/")[2] or program
     return "" if program in ("bash", "sh", "setsid") else program

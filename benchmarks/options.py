@@ -48,10 +48,8 @@ def parse_options(benchmark: str, description: str, rows: Sequence[str], *, runs
     return Options(given.json, given.runs, tuple(given.only), given.scale, sides)
 
 
-def stock_jars(options: Options) -> HadoopJars | None:
-    """The stock jars where they are wanted and can be had; says so where not."""
-    if not options.theirs:
-        return None
+def stock_jars() -> HadoopJars | None:
+    """The stock jars where they can be had; says so where not."""
     try:
         return fetch()
     except StockUnavailable as missing:

@@ -1,5 +1,6 @@
 """Our own cluster as a benchmark's side: started, used and stopped through the `yaq` command, as a user would."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -87,9 +88,9 @@ class OurCluster:
         return YaqRun(done.stdout, done.stderr, seconds)
 
     def pids(self) -> list[int]:
-        """The daemons' process ids, from the pid files that `yaq cluster start` writes."""
-        files = sorted(self.directory.rglob("*.pid"))
-        return [int(file.read_text().split()[0]) for file in files if file.is_file()]
+        """The daemons' process ids."""
+        status = json.loads(self.yaq("cluster", "status", "--dir", str(self.directory), "--json").stdout)
+        return [daemon["pid"] for daemon in status["daemons"]]
 
     def _stop(self) -> None:
         if self.directory.exists():

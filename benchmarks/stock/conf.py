@@ -7,14 +7,6 @@ from xml.sax.saxutils import escape
 
 from .artifacts import HadoopJars
 
-LOG4J = """log4j.rootLogger=INFO,console
-log4j.appender.console=org.apache.log4j.ConsoleAppender
-log4j.appender.console.target=System.err
-log4j.appender.console.layout=org.apache.log4j.PatternLayout
-log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
-log4j.logger.http.requests=WARN
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
@@ -39,7 +31,6 @@ def write_conf(directory: Path, sites: Mapping[str, Mapping[str, object]]) -> Pa
     for name, properties in sites.items():
         file = "capacity-scheduler.xml" if name == "capacity" else f"{name}-site.xml"
         write_site(directory / file, properties)
-    (directory / "log4j.properties").write_text(LOG4J)
     for page in ("hdfs", "datanode", "static"):  # the HDFS jars carry no web pages, and its servers insist on them
         (directory / "webapps" / page).mkdir(parents=True, exist_ok=True)
     return directory

@@ -49,6 +49,8 @@ CLIENT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 #: A NodeManager waits longer for its containers; they are ended with it instead.
 _STOP_TIMEOUT_S = 2.0
 _POLL_S = 0.05
+#: Says where Hadoop logs: standard error.
+_LOGGING = Path(__file__).parent / "classpath"
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -79,7 +81,8 @@ def free_ports(count: int) -> list[int]:
 
 def java_command(jars: HadoopJars, conf_dir: Path, jvm: Sequence[str], main: str, args: Sequence[str]) -> list[str]:
     """The command line of one Hadoop class; the configuration folder comes first on its class path."""
-    return [str(jars.java), *jvm, *OPENINGS, "-cp", f"{conf_dir}:{jars.directory}/*", main, *args]
+    class_path = f"{conf_dir}:{_LOGGING}:{jars.directory}/*"
+    return [str(jars.java), *jvm, *OPENINGS, "-cp", class_path, main, *args]
 
 
 def java_environment(jars: HadoopJars, conf_dir: Path, user: str | None = None) -> dict[str, str]:
