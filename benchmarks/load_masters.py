@@ -122,7 +122,8 @@ class Masters:
 
         async def work(master: SimulatedMaster) -> None:
             while (now := loop.time()) < start + seconds:
-                total.count += await master.allocate(want)
+                given = await master.allocate(want)  # awaited before the sum is read: others add meanwhile
+                total.count += given
                 total.calls += 1
                 took = loop.time() - now
                 total.latencies_s.append(took)

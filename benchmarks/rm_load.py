@@ -40,7 +40,8 @@ _PACED_S = 10.0
 _FLAT_OUT_S = 6.0
 _ALLOCATE_S = 8.0
 _IN_FLIGHT = 256
-_WANT = 500
+#: containers that each master has asked for and not got, at any time
+_WANT = 100
 _MASTER_INTERVAL_S = 0.05
 #: the stock side gets its full compiler and more memory than it needs here
 _STOCK_JVM = ("-XX:+UseSerialGC", "-Xms1g", "-Xmx2g")
