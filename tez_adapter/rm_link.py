@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tez_adapter.core.machine import Ask
+from tez_adapter.core.demand import Ask
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import ApplicationMasterNotRegistered
 from yaqd.model import ContainerId, FinalApplicationStatus, Resource

@@ -10,7 +10,8 @@ from tez_random_cluster import RandomCluster
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
-from tez_adapter.core.machine import Ask, JobMachine
+from tez_adapter.core.demand import Ask
+from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import AttemptState, JobState, TaskState
 from yaqd.model import Resource
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from riffle_merger.format.columns import Columns
-from tez_adapter.core.machine import Ask
+from tez_adapter.core.demand import Ask
 from tez_adapter.history import NoHistory, read_history, write_history
 from tez_adapter.jobspec import BadJobSpec, JobKind, JobResource, JobSpec, Streaming, attempt_name
 from tez_adapter.launch import command_context, python_context, url

@@ -11,16 +11,14 @@ first, and what the ResourceManager hands out beyond the need is released.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
+from tez_adapter.core.demand import Ask, Demand
+from tez_adapter.core.moves import Moves
 from tez_adapter.core.nodes import HostFailures
 from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
 from tez_adapter.core.states import (
-    ATTEMPT_TABLE,
-    CONTAINER_TABLE,
-    TASK_TABLE,
     AttemptEvent,
     AttemptState,
     ContainerEvent,
@@ -28,24 +26,11 @@ from tez_adapter.core.states import (
     JobState,
     TaskEvent,
     TaskState,
-    advance,
 )
-from yaqd.model import ANY_HOST, DEFAULT_RACK, ExitStatus, Resource
+from yaqd.model import ExitStatus, Resource
 
 #: ends that were not the task's fault, as MapReduce reads them
 _NOT_AT_FAULT = frozenset({ExitStatus.ABORTED, ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER})
-#: illegal pairs remembered for the log
-_ANOMALIES_MAX = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """So many containers still wanted: one row of the allocate request."""
-
-    priority: int
-    name: str
-    count: int
-    resource: Resource
 
 
 class JobMachine:
@@ -54,11 +39,10 @@ class JobMachine:
         self.state = JobState.RUNNING
         self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
         self.containers: dict[str, Container] = {}
-        #: illegal pairs of state and event, for the log; drained by the owner
-        self.anomalies: list[str] = []
+        self._moves = Moves(self.vertices)
+        self._demand = Demand(spec, self.vertices, self.containers)
         self._hosts = HostFailures(spec.limits)
         self._headroom: Resource | None = None
-        self._sources = [[e for e in spec.edges if e.target == i] for i in range(len(spec.vertices))]
         self._targets = [[e for e in spec.edges if e.source == i] for i in range(len(spec.vertices))]
         self._by_priority = {v.spec.priority: v for v in self.vertices}
         self._idle: dict[str, None] = {}
@@ -96,27 +80,18 @@ class JobMachine:
             self._after_the_end(event)
         return self._out
 
+    @property
+    def anomalies(self) -> list[str]:
+        """Illegal pairs of state and event, for the log; drained by the owner."""
+        return self._moves.anomalies
+
     def asks(self) -> list[Ask]:
-        """What is wanted now, every row of it, ordered by priority and name."""
-        rows: list[Ask] = []
-        if self.state is not JobState.RUNNING:
-            return rows
-        for vertex in self.vertices:
-            wanted = min(len(vertex.pending), self._room_for(vertex))
-            if not wanted:
-                continue
-            spec = vertex.spec
-            local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
-            for host, count in local:
-                rows.append(Ask(spec.priority, host, count, spec.resource))
-            if local:
-                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource))
-            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource))
-        return rows
+        """Every row that the ResourceManager should know, in a fixed order."""
+        return self._demand.asks() if self.state is JobState.RUNNING else []
 
     def wanted(self) -> tuple[int, ...]:
         """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
-        return tuple(min(len(v.pending), self._room_for(v)) for v in self.vertices)
+        return self._demand.wanted() if self.state is JobState.RUNNING else ()
 
     def progress(self) -> float:
         """0..1, every vertex weighing the same."""
@@ -133,11 +108,11 @@ class JobMachine:
 
     def inputs(self, vertex: int) -> int:
         """How many source tasks feed one task of the vertex."""
-        return sum(self.vertices[e.source].spec.tasks for e in self._sources[vertex])
+        return sum(self.vertices[e.source].spec.tasks for e in self._demand.sources[vertex])
 
     def outputs_for(self, vertex: int) -> list[Completion]:
         """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
-        edges = self._sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
         return self.vertices[edges[0].source].completions if edges else []
 
     # ---- containers
@@ -147,7 +122,7 @@ class JobMachine:
         if event.container in self.containers or self._hosts.is_avoided(event.host) or first is None:
             self._out.append(ev.Release(event.container))
             return
-        vertex = self._vertex_for(event.resource, lambda _: True)
+        vertex = self._demand.vertex_for(event.resource, lambda _: True)
         if vertex is None:
             self._out.append(ev.Release(event.container))
             return
@@ -156,29 +131,11 @@ class JobMachine:
         attempt = self._assign(vertex, container)
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
 
-    def _vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
-        for vertex in self.vertices:
-            if vertex.pending and accept(vertex) and vertex.spec.resource.fits_in(room) and self._room_for(vertex) > 0:
-                return vertex
-        return None
-
-    def _room_for(self, vertex: Vertex) -> int:
-        """How many more of its tasks may start: early targets must not starve their sources."""
-        if not any(self.vertices[e.source].pending for e in self._sources[vertex.index]):
-            return vertex.spec.tasks
-        share = min(self._finished_share(e.source) for e in self._sources[vertex.index])
-        allowed = int(share * self.spec.limits.ramp_up * len(self.containers))
-        return max(0, allowed - len(vertex.running))
-
-    def _finished_share(self, index: int) -> float:
-        vertex = self.vertices[index]
-        return vertex.done / vertex.spec.tasks if vertex.spec.tasks else 1.0
-
     def _assign(self, vertex: Vertex, container: Container) -> Attempt:
         index = vertex.pending.take(container.host, vertex.failed_on)
         assert index is not None
         task = vertex.tasks[index]
-        self._move_task(task, TaskEvent.ASSIGNED)
+        self._moves.task(task, TaskEvent.ASSIGNED)
         attempt_id = AttemptId(vertex.index, index, len(task.attempts))
         attempt = Attempt(attempt_id, container.id, container.node, container.host, self._now, self._now)
         task.attempts.append(attempt)
@@ -192,11 +149,11 @@ class JobMachine:
             self._out.append(ev.GiveExit(event.container))
             return
         if container.state is ContainerState.STARTING:
-            self._move_container(container, ContainerEvent.HEARD)
+            self._moves.container(container, ContainerEvent.HEARD)
         attempt = container.attempt
         if attempt is not None:
             if attempt.state is AttemptState.ASSIGNED:
-                self._move_attempt(attempt, AttemptEvent.FETCHED)
+                self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.moved = self._now
             self._out.append(ev.GiveTask(container.id, attempt.id))
             return
@@ -204,7 +161,7 @@ class JobMachine:
             self._rest(container)
 
     def _rest(self, container: Container) -> None:
-        self._move_container(container, ContainerEvent.ATTEMPT_ENDED)
+        self._moves.container(container, ContainerEvent.ATTEMPT_ENDED)
         container.idle_since = self._now
         self._idle[container.id] = None
 
@@ -212,32 +169,26 @@ class JobMachine:
         for container_id in list(self._idle):
             container = self.containers[container_id]
             avoided = self._hosts.is_avoided(container.host)
-            vertex = None if avoided else self._vertex_for(container.resource, lambda v: v.spec.reusable)
+            vertex = None if avoided else self._demand.vertex_for(container.resource, lambda v: v.spec.reusable)
             if vertex is not None:
                 del self._idle[container_id]
                 attempt = self._assign(vertex, container)
-                self._move_container(container, ContainerEvent.TASK_GIVEN)
-                self._move_attempt(attempt, AttemptEvent.FETCHED)
+                self._moves.container(container, ContainerEvent.TASK_GIVEN)
+                self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 self._out.append(ev.GiveTask(container_id, attempt.id))
-            elif avoided or not self._work_in_sight(container):
+            elif avoided or not self._demand.is_in_sight(container):
                 self._dismiss(container)
-
-    def _work_in_sight(self, container: Container) -> bool:
-        return any(
-            (not v.ready or v.pending) and v.spec.reusable and v.spec.resource.fits_in(container.resource)
-            for v in self.vertices
-        )
 
     def _dismiss(self, container: Container) -> None:
         """Its process is told to end when it asks (or asks again)."""
         self._idle.pop(container.id, None)
-        self._move_container(container, ContainerEvent.STOP)
+        self._moves.container(container, ContainerEvent.STOP)
         self._out.append(ev.GiveExit(container.id))
 
     def _stop(self, container: Container, reason: str) -> None:
         if container.state is not ContainerState.STOPPING:
             self._idle.pop(container.id, None)
-            self._move_container(container, ContainerEvent.STOP)
+            self._moves.container(container, ContainerEvent.STOP)
             self._out.append(ev.Stop(container.id, container.node, reason))
 
     def _on_completed(self, event: ev.ContainerCompleted) -> None:
@@ -276,20 +227,20 @@ class JobMachine:
 
     def _on_commit(self, event: ev.CommitRequested) -> None:
         attempt = self.attempt(event.attempt)
-        granted = attempt is not None and attempt.live and self._move_attempt(attempt, AttemptEvent.COMMIT)
+        granted = attempt is not None and attempt.live and self._moves.attempt(attempt, AttemptEvent.COMMIT)
         self._out.append(ev.AnswerCommit(event.attempt, granted))
 
     def _on_succeeded(self, event: ev.AttemptSucceeded) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is None or not attempt.live:
-            self._anomaly(event, "attempt", attempt.state if attempt else "unknown")
+            self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
         self._succeed(attempt)
 
     def _succeed(self, attempt: Attempt) -> None:
         vertex, task = self._close_attempt(attempt, AttemptEvent.DONE)
         attempt.progress = 1.0
-        if not self._move_task(task, TaskEvent.DONE):
+        if not self._moves.task(task, TaskEvent.DONE):
             return
         task.fetch_failures = 0
         vertex.done += 1
@@ -299,7 +250,7 @@ class JobMachine:
     def _on_failed(self, event: ev.AttemptFailed) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is None or not attempt.live:
-            self._anomaly(event, "attempt", attempt.state if attempt else "unknown")
+            self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
         container = self.containers.get(attempt.container)
         self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
@@ -321,16 +272,16 @@ class JobMachine:
 
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
-            self._move_task(task, TaskEvent.GIVE_UP)
+            self._moves.task(task, TaskEvent.GIVE_UP)
             times = f"{task.failures} time{'s' if task.failures != 1 else ''}"
             where = f"{vertex.spec.name} task {task.id.task} failed {times}, last on {attempt.node}"
             self._finish(JobState.FAILED, f"{where}: {attempt.error}")
-        elif self._move_task(task, event):
+        elif self._moves.task(task, event):
             vertex.pending.add(task.id.task)
 
     def _close_attempt(self, attempt: Attempt, event: AttemptEvent) -> tuple[Vertex, Task]:
         vertex = self.vertices[attempt.id.vertex]
-        self._move_attempt(attempt, event)
+        self._moves.attempt(attempt, event)
         attempt.finished = self._now
         vertex.running.pop(attempt.id, None)
         container = self.containers.get(attempt.container)
@@ -362,7 +313,7 @@ class JobMachine:
     def _lose_output(self, attempt: Attempt, event: AttemptEvent) -> None:
         vertex = self.vertices[attempt.id.vertex]
         task = vertex.tasks[attempt.id.task]
-        if task.state is not TaskState.SUCCEEDED or not self._move_attempt(attempt, event):
+        if task.state is not TaskState.SUCCEEDED or not self._moves.attempt(attempt, event):
             return
         vertex.done -= 1
         task.fetch_failures = 0
@@ -438,13 +389,11 @@ class JobMachine:
 
     def _open_ready(self) -> None:
         for vertex in self.vertices:
-            if vertex.ready or not all(
-                self._finished_share(e.source) >= e.slow_start for e in self._sources[vertex.index]
-            ):
+            if vertex.ready or not self._demand.is_ready(vertex):
                 continue
             vertex.ready = True
             for task in vertex.tasks:
-                if self._move_task(task, TaskEvent.READY):
+                if self._moves.task(task, TaskEvent.READY):
                     vertex.pending.add(task.id.task)
 
     def _finish_if_complete(self) -> None:
@@ -462,7 +411,7 @@ class JobMachine:
             return
         self.state = state
         for attempt in list(self._live_attempts()):
-            self._move_attempt(attempt, AttemptEvent.KILL)
+            self._moves.attempt(attempt, AttemptEvent.KILL)
             attempt.finished = self._now
         for vertex in self.vertices:
             vertex.running.clear()
@@ -486,41 +435,6 @@ class JobMachine:
                 self._out.append(ev.AnswerCommit(event.attempt, False))
             case _:
                 pass
-
-    # ---- the tables
-
-    def _move_task(self, task: Task, event: TaskEvent) -> bool:
-        after = advance(TASK_TABLE, task.state, event)
-        if after is None:
-            self._anomaly(event, f"task {task.id}", task.state)
-            return False
-        task.state = after
-        return True
-
-    def _move_attempt(self, attempt: Attempt, event: AttemptEvent) -> bool:
-        after = advance(ATTEMPT_TABLE, attempt.state, event)
-        if after is None:
-            self._anomaly(event, f"attempt {attempt.id}", attempt.state)
-            return False
-        ended = self.vertices[attempt.id.vertex].ended
-        if not attempt.live:
-            ended[attempt.state] -= 1
-        attempt.state = after
-        if not attempt.live:
-            ended[after] += 1
-        return True
-
-    def _move_container(self, container: Container, event: ContainerEvent) -> bool:
-        after = advance(CONTAINER_TABLE, container.state, event)
-        if after is None:
-            self._anomaly(event, f"container {container.id}", container.state)
-            return False
-        container.state = after
-        return True
-
-    def _anomaly(self, event: object, subject: str, state: str) -> None:
-        if len(self.anomalies) < _ANOMALIES_MAX:
-            self.anomalies.append(f"{event} does not apply to {subject} in state {state}")
 
 
 def _exit_text(container: Container, event: ev.ContainerCompleted) -> str:

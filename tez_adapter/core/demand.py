@@ -1,0 +1,85 @@
+"""What a job wants and may have now: its asks, and the vertex that gets a container at hand.
+
+Earlier vertices come first, and a vertex whose sources still wait gets a share of the containers only, which grows
+with the sources that are done (as MapReduce ramps up its reduces): reduces must not take the room that maps need.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tez_adapter.core.dag import DagSpec, EdgeSpec
+from tez_adapter.core.records import Container, Vertex
+from yaqd.model import ANY_HOST, DEFAULT_RACK, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """So many containers still wanted: one row of the allocate request."""
+
+    priority: int
+    name: str
+    count: int
+    resource: Resource
+
+
+class Demand:
+    """A view of the machine's records; it changes nothing."""
+
+    def __init__(self, spec: DagSpec, vertices: list[Vertex], containers: dict[str, Container]) -> None:
+        self._vertices = vertices
+        self._containers = containers
+        self._ramp_up = spec.limits.ramp_up
+        #: the edges into each vertex
+        self.sources: list[list[EdgeSpec]] = [
+            [e for e in spec.edges if e.target == i] for i in range(len(spec.vertices))
+        ]
+
+    def asks(self) -> list[Ask]:
+        """What is wanted now, every row of it, ordered by vertex and name."""
+        rows: list[Ask] = []
+        for vertex, wanted in zip(self._vertices, self.wanted(), strict=True):
+            if not wanted:
+                continue
+            spec = vertex.spec
+            local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
+            for host, count in local:
+                rows.append(Ask(spec.priority, host, count, spec.resource))
+            if local:
+                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource))
+            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource))
+        return rows
+
+    def wanted(self) -> tuple[int, ...]:
+        """Containers still wanted by vertex: changes exactly when the asks should be told again."""
+        return tuple(min(len(v.pending), self._room_for(v)) for v in self._vertices)
+
+    def vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
+        """The vertex whose task a container of this size should run."""
+        for vertex in self._vertices:
+            if vertex.pending and accept(vertex) and vertex.spec.resource.fits_in(room) and self._room_for(vertex) > 0:
+                return vertex
+        return None
+
+    def is_ready(self, vertex: Vertex) -> bool:
+        """Enough of what it reads from is done."""
+        return all(self._finished_share(e.source) >= e.slow_start for e in self.sources[vertex.index])
+
+    def is_in_sight(self, container: Container) -> bool:
+        """There is work that the container's process could get later."""
+        return any(
+            (not v.ready or v.pending) and v.spec.reusable and v.spec.resource.fits_in(container.resource)
+            for v in self._vertices
+        )
+
+    def _room_for(self, vertex: Vertex) -> int:
+        """How many more of its tasks may start."""
+        edges = self.sources[vertex.index]
+        if not any(self._vertices[e.source].pending for e in edges):
+            return vertex.spec.tasks
+        share = min(self._finished_share(e.source) for e in edges)
+        allowed = int(share * self._ramp_up * len(self._containers))
+        return max(0, allowed - len(vertex.running))
+
+    def _finished_share(self, index: int) -> float:
+        vertex = self._vertices[index]
+        return vertex.done / vertex.spec.tasks if vertex.spec.tasks else 1.0
