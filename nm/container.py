@@ -6,7 +6,7 @@ from typing import Any
 from nm.container_states import ON_THE_WIRE, Stage
 from nm.directories import ContainerFolders
 from nm.launch.context import LaunchContext
-from nm.processes import ChildProcess
+from nm.processes import ContainerProcess
 from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -72,7 +72,7 @@ class Container:
     diagnostics: str = ""
     #: set once the container has folders
     folders: ContainerFolders | None = None
-    process: ChildProcess | None = None
+    process: ContainerProcess | None = None
     #: monotonic seconds; 0 until then
     accepted_at: float = 0.0
     running_at: float = 0.0

@@ -106,11 +106,11 @@ class NodeManager:
         self.deletion.sweep_logs()
 
     def _start_forkers(self) -> None:
-        self._bare = ForkerClient("bare")
-        self._prepared = None
+        self.bare = ForkerClient("bare")
+        self.prepared = None
         if self.settings.warm_start:
-            self._prepared = ForkerClient("prepared", preload=self.settings.warm_preload)
-        for forker in (self._bare, self._prepared):
+            self.prepared = ForkerClient("prepared", preload=self.settings.warm_preload)
+        for forker in (self.bare, self.prepared):
             if forker is not None:
                 forker.start()
                 self._undo.push_async_callback(forker.stop)
@@ -148,7 +148,7 @@ class NodeManager:
         self.runtime = ContainerRuntime(
             queue=queue,
             localizer=self.localizer,
-            executor=DefaultExecutor(self._bare, self._prepared),
+            executor=DefaultExecutor(self.bare, self.prepared),
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from nm.processes import ChildProcess
+from nm.processes import ContainerProcess
 from nm.warm.client import ForkerClient, ForkerUnavailable, StartRequest
 
 
@@ -47,7 +47,7 @@ class LaunchFailed(Exception):
 
 
 class Executor(Protocol):
-    async def launch(self, spec: ProcessSpec) -> ChildProcess:
+    async def launch(self, spec: ProcessSpec) -> ContainerProcess:
         """Returns when the process exists and leads a group of its own. Raises LaunchFailed."""
         ...
 
@@ -59,7 +59,7 @@ class DefaultExecutor:
         self._bare = bare
         self._prepared = prepared
 
-    async def launch(self, spec: ProcessSpec) -> ChildProcess:
+    async def launch(self, spec: ProcessSpec) -> ContainerProcess:
         if spec.warm is not None and self._prepared is not None and self._prepared.is_ready:
             try:
                 return await self._start(self._prepared, _warm_request(spec, spec.warm))
@@ -70,10 +70,10 @@ class DefaultExecutor:
         except ForkerUnavailable as error:
             raise LaunchFailed(str(error)) from None
 
-    async def _start(self, forker: ForkerClient, request: StartRequest) -> ChildProcess:
+    async def _start(self, forker: ForkerClient, request: StartRequest) -> ContainerProcess:
         try:
             pid = await forker.start_process(request)
-            return ChildProcess(pid, forker.ended)
+            return ContainerProcess(pid, forker.reap)
         except OSError as error:
             raise LaunchFailed(str(error)) from None
 

@@ -9,12 +9,13 @@ import ctypes
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 log = logging.getLogger(__name__)
 
 _PR_SET_CHILD_SUBREAPER = 36
+_ADOPTION_DELAYS_S = (0.0, 0.01, 0.05, 0.2, 1.0)
 
 
 def become_subreaper() -> None:
@@ -24,18 +25,21 @@ def become_subreaper() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-class ChildProcess:
-    """A container's process group leader. `exited` resolves once, to the exit code (128 + signal for a killed one)."""
+class ContainerProcess:
+    """A container's process group leader. `exited` resolves once, to the exit code (128 + signal for a killed one).
 
-    def __init__(self, pid: int, on_reaped: Callable[[int], None]) -> None:
-        """Raises ProcessLookupError when there is no such child. `on_reaped` hears of the end before the waiters."""
+    Its forker is its parent and reaps it when asked; when the forker is gone, this process is.
+    """
+
+    def __init__(self, pid: int, reap_by_forker: Callable[[int], Awaitable[int | None]]) -> None:
+        """Raises OSError when there is no such process."""
         self.pid = pid
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
-        self._on_reaped = on_reaped
+        self._reap_by_forker = reap_by_forker
+        self._reaping: asyncio.Task[None] | None = None
         self._pidfd = os.pidfd_open(pid)
-        os.set_blocking(self._pidfd, False)
-        self._loop.add_reader(self._pidfd, self._reap)
+        self._loop.add_reader(self._pidfd, self._ended)
 
     def signal_group(self, number: int) -> None:
         """To every process of the group; nothing when the leader was reaped."""
@@ -58,23 +62,31 @@ class ChildProcess:
             self.signal_group(signal.SIGKILL)
             await asyncio.shield(self.exited)
 
-    def _reap(self) -> None:
+    def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
         self.signal_group(signal.SIGKILL)  # what the leader left behind
+        self._reaping = self._loop.create_task(self._reap())
+
+    async def _reap(self) -> None:
+        code = self._own_child_code()
+        if code is None:
+            code = await self._reap_by_forker(self.pid)
+        for delay_s in _ADOPTION_DELAYS_S:
+            if code is not None:
+                break
+            await asyncio.sleep(delay_s)  # the forker is dying: the kernel hands its children over
+            code = self._own_child_code()
+        os.close(self._pidfd)
+        self.exited.set_result(LOST if code is None else code)
+
+    def _own_child_code(self) -> int | None:
         try:
             found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
         except ChildProcessError:
-            found = None  # reaped by somebody else: its code is lost
-        finally:
-            os.close(self._pidfd)
-        self._on_reaped(self.pid)
-        self.exited.set_result(_exit_code(found))
-
-
-def _exit_code(found: os.waitid_result | None) -> int:
-    if found is None:
-        return LOST
-    return found.si_status if found.si_code == os.CLD_EXITED else 128 + found.si_status
+            return None
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else 128 + found.si_status
 
 
 #: Hadoop's code of a container whose end nobody saw

@@ -69,9 +69,6 @@ class _Connection:
         self.writer = writer
         self.pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
 
-    def send(self, message: dict[str, Any]) -> None:
-        self.writer.write(wire.encode(message))
-
 
 class ForkerClient:
     """`preload` names modules to import before the first fork; with none the interpreter starts bare."""
@@ -120,10 +117,14 @@ class ForkerClient:
             raise OSError(reply["error"])
         return int(reply["pid"])
 
-    def ended(self, pid: int) -> None:
-        """Tells the forker to forget a container, so that it kills no stranger of the same number."""
-        if self._connection is not None and not self._connection.writer.is_closing():
-            self._connection.send({"op": "ended", "pid": pid})
+    async def reap(self, pid: int) -> int | None:
+        """The exit code of a process that has ended; None when the forker is gone or is not its parent."""
+        try:
+            reply = await self._ask({"op": "reap", "pid": pid}, _START_TIMEOUT_S)
+        except (ForkerUnavailable, OSError):
+            return None
+        status = reply.get("status")
+        return int(status) if status is not None else None
 
     async def _ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         connection = self._connection
@@ -167,10 +168,10 @@ class ForkerClient:
             self._connection = None
             replies.cancel()
             writer.close()
+            await asyncio.shield(_reap(process))
             for answer in connection.pending.values():
                 if not answer.done():
                     answer.set_exception(OSError(f"the {self.name} forker died while it started the container"))
-            await asyncio.shield(_reap(process))
 
     def _spawn(self, theirs: socket.socket) -> "subprocess.Popen[bytes]":
         bare = () if self._preload else ("-I", "-S")

@@ -5,9 +5,9 @@ imported numpy, pyarrow and the task runner, so that a Python task starts in mil
 interpreter's second. Forking here rather than in the NodeManager keeps fork away from its threads, and gives an end
 that outlives it: when the socket closes, because the NodeManager is gone, all containers started here are killed.
 
-Each container is forked twice: the process between exits at once, so that the kernel hands the container to the
-NodeManager (a child subreaper), which then waits for it like any child. A forker that dies therefore loses no
-container.
+The forker is its containers' parent but reaps one only when asked: until then the kernel gives its number to nobody
+else, and the NodeManager can kill what is left of the group without hitting a stranger. Containers of a forker that
+dies become children of the NodeManager (a child subreaper), which reaps them itself: none is lost.
 
 This file runs as a script under an interpreter that may see no other module of ours, so it imports the standard
 library only. Wire: frames of a four-byte big-endian length and a JSON object, over a Unix stream socket. One thread,
@@ -23,6 +23,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,9 @@ MAX_FRAME_BYTES = 8 << 20
 #: a forked child that does not come to its command in this time is killed
 _SETUP_TIMEOUT_S = 20.0
 _LENGTH = struct.Struct(">I")
+#: what a child writes to its pipe once it leads its own session
+_READY = b"+"
+_MAX_REPORT_BYTES = 8192
 #: only entries of the job manager's package may be called in the prepared process
 ENTRY_PREFIX = "tez_adapter."
 
@@ -52,15 +56,6 @@ def decode_length(head: bytes) -> int:
     if not 0 < length <= MAX_FRAME_BYTES:
         raise BadFrame(f"frame length {length}")
     return length
-
-
-def process_start_time(pid: int) -> int | None:
-    """Clock ticks after boot at which the process started, None when there is none: tells a reused pid from the old."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    return int(stat[stat.rindex(b")") + 2 :].split()[19])
 
 
 def thread_count() -> int:
@@ -97,73 +92,112 @@ class _Child(Exception):
         self.run = run
 
 
+class _Starting:
+    """A forked child on its way to its command: what it has reported, and until when it may take."""
+
+    def __init__(self, request: int, pid: int) -> None:
+        self.request = request
+        self.pid = pid
+        self.report = b""
+        self.deadline = time.monotonic() + _SETUP_TIMEOUT_S
+
+
 class Forker:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        #: start time by pid of every container started and not known to have ended
-        self._containers: dict[int, int | None] = {}
+        #: every container started and not reaped
+        self._containers: set[int] = set()
+        #: by the pipe that a child holds until its command or entry begins
+        self._starting: dict[int, _Starting] = {}
 
     def serve(self) -> None:
         """Until the NodeManager closes the socket or dies; then no container of this process is left."""
         try:
-            while (message := _receive(self._connection)) is not None:
-                self._handle(message)
+            while self._step():
+                pass
         except OSError:
             pass
-        for pid, started in self._containers.items():
-            current = process_start_time(pid)
-            if current is None or current == started:
-                _kill_group(pid)
+        for pid in self._containers:
+            _kill_group(pid)
+
+    def _step(self) -> bool:
+        """Waits for a request or a child's report and handles what came; False when the NodeManager is gone."""
+        timeout_s = None
+        if self._starting:
+            timeout_s = max(0.0, min(s.deadline for s in self._starting.values()) - time.monotonic())
+        sources: list[Any] = [self._connection, *self._starting]
+        readable = select.select(sources, [], [], timeout_s)[0]
+        for pipe in readable:
+            if pipe is not self._connection:
+                self._read_report(pipe)
+        for pipe in [p for p, s in self._starting.items() if s.deadline <= time.monotonic()]:
+            _kill_group(self._starting[pipe].pid)
+            self._started(pipe, f"the container's process was not ready after {_SETUP_TIMEOUT_S:.0f} s")
+        if self._connection not in readable:
+            return True
+        message = _receive(self._connection)
+        if message is not None:
+            self._handle(message)
+        return message is not None
 
     def _handle(self, message: dict[str, Any]) -> None:
         match message["op"]:
             case "preload":
-                self._reply(message, **preload(message["path"], message["modules"]))
+                self._reply(message["id"], **preload(message["path"], message["modules"]))
             case "start":
                 try:
-                    self._reply(message, pid=self._start(message))
-                except (OSError, ValueError) as error:
-                    self._reply(message, error=str(error))
-            case "ended":
-                self._containers.pop(message["pid"], None)
+                    self._start(message)
+                except OSError as error:
+                    self._reply(message["id"], error=str(error))
+            case "reap":
+                self._reply(message["id"], status=self._reap(message["pid"]))
 
-    def _reply(self, message: dict[str, Any], **fields: Any) -> None:
-        self._connection.sendall(encode({"id": message["id"], **fields}))
+    def _reply(self, request: int, **fields: Any) -> None:
+        self._connection.sendall(encode({"id": request, **fields}))
 
-    def _start(self, request: dict[str, Any]) -> int:
+    def _start(self, request: dict[str, Any]) -> None:
+        """Forks; the reply follows when the child's pipe ends."""
         receiver, sender = os.pipe()
-        between = os.fork()
-        if between == 0:
-            if os.fork() != 0:
-                os._exit(0)
+        try:
+            pid = os.fork()
+        except OSError:
             os.close(receiver)
+            os.close(sender)
+            raise
+        if pid == 0:
             raise _Child(lambda: _become(request, sender))
         os.close(sender)
-        try:
-            os.waitpid(between, 0)
-            pid = self._await_setup(receiver)
-        finally:
-            os.close(receiver)
-        self._containers[pid] = process_start_time(pid)
-        return pid
+        self._containers.add(pid)
+        self._starting[receiver] = _Starting(request["id"], pid)
 
-    def _await_setup(self, receiver: int) -> int:
-        """Reads `pid NEWLINE [error]` up to the end of file, which exec or the entry's start brings."""
-        report = bytearray()
-        while len(report) < 65536:
-            if not select.select([receiver], [], [], _SETUP_TIMEOUT_S)[0]:
-                break
-            chunk = os.read(receiver, 65536)
-            if not chunk:
-                pid_text, _, error = report.partition(b"\n")
-                if error or not pid_text:
-                    raise OSError(error.decode("utf-8", "replace") or "the container's process died while being set up")
-                return int(pid_text)
-            report += chunk
-        pid_text = report.partition(b"\n")[0]
-        if pid_text:
-            _kill_group(int(pid_text))
-        raise OSError(f"the container's process was not ready after {_SETUP_TIMEOUT_S:.0f} s")
+    def _read_report(self, pipe: int) -> None:
+        starting = self._starting[pipe]
+        chunk = os.read(pipe, 65536)
+        starting.report += chunk[: _MAX_REPORT_BYTES - len(starting.report)]
+        if chunk:
+            return
+        if starting.report == _READY:
+            self._started(pipe, None)
+        else:
+            text = starting.report.removeprefix(_READY).decode("utf-8", "replace")
+            self._started(pipe, text or "the container's process died while being set up")
+
+    def _started(self, pipe: int, error: str | None) -> None:
+        starting = self._starting.pop(pipe)
+        os.close(pipe)
+        if error is None:
+            self._reply(starting.request, pid=starting.pid)
+        else:
+            self._reap(starting.pid)
+            self._reply(starting.request, error=error)
+
+    def _reap(self, pid: int) -> int | None:
+        """The exit code, 128 + signal for a killed one; None when it is not ours. The process must have ended."""
+        if pid not in self._containers:
+            return None
+        self._containers.discard(pid)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return code if code >= 0 else 128 - code
 
 
 def preload(path: list[str], modules: list[str]) -> dict[str, Any]:
@@ -191,7 +225,7 @@ def _become(request: dict[str, Any], sender: int) -> int:
     """In the forked child: turns into the container's process. Returns the exit code of a Python entry."""
     try:
         os.setsid()
-        os.write(sender, b"%d\n" % os.getpid())
+        os.write(sender, _READY)
         if request["pid_file"]:
             Path(request["pid_file"]).write_text(f"{os.getpid()}\n", encoding="ascii")
         _redirect(request["stdout"], request["stderr"])

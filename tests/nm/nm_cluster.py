@@ -37,7 +37,7 @@ def container_id(sequence: int, app: int = 1) -> ContainerId:
 
 
 class FakeResourceManager:
-    """Answers registrations and heartbeats, records what they say, mints tokens. Tests queue orders for the next answer."""
+    """Answers registrations and heartbeats, records what they say, mints tokens; sends the orders tests queue."""
 
     def __init__(self, *, interval_ms: int = 50) -> None:
         self.rpc = RpcServer(name="tracker", host="127.0.0.1")

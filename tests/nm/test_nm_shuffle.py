@@ -241,7 +241,7 @@ def test_forgotten_job_lets_go_of_its_files(served: Served, jobs: ShuffleJobs) -
     served.service.forget_job(JOB)
     assert served.get(served.target(["m0"]))[0].status == 401
     assert served.outputs.index_bytes == 0
-    links = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    links = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
     assert not [link for link in links if link.endswith("m0/file.out")]
 
 
