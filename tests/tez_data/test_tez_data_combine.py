@@ -1,5 +1,6 @@
 """Combining by hash gives what combining a plain list would, and never mixes up keys that Python finds equal."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from riffle_merger.format import SpillIndex
 from tez_adapter.data import HashCombiner, MapOutput, ReduceInput, encoded_combiner
+from tez_adapter.data.counted import CountedKeys
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.serde import decode_key, decode_value, encode_key
 
@@ -73,6 +75,46 @@ def test_counting_survives_flushes_and_spills(tmp_path: Path) -> None:
         yield key, sum(values)
 
     assert run(tmp_path, pairs, total, 1) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    chunks=st.lists(st.lists(st.text(st.sampled_from("a\nb\u00e9\udc80"), max_size=3), max_size=20), max_size=6),
+    is_text=st.booleans(),
+)
+def test_counted_keys_count_like_a_dict(chunks: list[list[str]], is_text: bool) -> None:
+    counted = CountedKeys(str if is_text else bytes, memory_bytes=400)
+    expected: Counter[str | bytes] = Counter()
+    for chunk in chunks:
+        keys: list[Any] = chunk if is_text else [key.encode("utf-8", "surrogateescape") for key in chunk]
+        counted.add(keys)
+        expected.update(keys)
+    assert dict(counted.drain()) == expected
+    assert counted.held_bytes == 0 and list(counted.drain()) == []
+
+
+def test_a_lone_surrogate_is_the_users_error_not_a_crash(tmp_path: Path) -> None:
+    combiner = HashCombiner(MapOutput(tmp_path, 1), lambda key, values: [(key, 1)], memory_bytes=1 << 20)
+    combiner.collect_all([("a", 1)] * 10_000 + [("\ud800", 1)])
+    with pytest.raises(JobError, match="lone surrogate"):
+        combiner.close()
+
+
+@pytest.mark.parametrize("pair", [7, ("only one",), ("three", 1, 1)])
+def test_what_is_no_pair_is_named(tmp_path: Path, pair: Any) -> None:
+    combiner = HashCombiner(MapOutput(tmp_path, 1), combine, memory_bytes=1 << 20)
+    with pytest.raises(JobError, match="must yield pairs of key and value"):
+        combiner.collect_all([("a", 1), pair])
+
+
+def test_an_error_inside_the_users_map_stays_as_it_is(tmp_path: Path) -> None:
+    def pairs() -> Iterator[tuple[str, int]]:
+        yield "a", 1
+        yield "b", int("no number")
+
+    combiner = HashCombiner(MapOutput(tmp_path, 1), combine, memory_bytes=1 << 20)
+    with pytest.raises(ValueError, match="invalid literal"):
+        combiner.collect_all(pairs())
 
 
 def test_a_value_changed_after_it_was_yielded_is_kept_as_it_was(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ and tuples of str or bytes go in as they are; any other key goes in as its encod
 they were yielded are copied.
 
 Most combiners count: the map yields one and the same value object again and again. Such values are kept as a
-number of repetitions, which takes no memory per value.
+number of repetitions, which takes no memory per value (`counted` has the fast way for text).
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -15,6 +15,7 @@ from sys import getsizeof
 from typing import Any
 
 from riffle_merger.format.columns import Columns
+from tez_adapter.data.counted import CountedKeys
 from tez_adapter.data.groups import Groups
 from tez_adapter.data.mapoutput import MapOutput
 from yaqd.mapreduce.errors import JobError
@@ -26,6 +27,8 @@ ObjectCombine = Callable[[Any, Iterator[Any]], Iterable[Pair]]
 
 #: The memory estimate is looked at after this many pairs.
 _CHUNK_PAIRS = 8192
+#: So many keys are counted together: their objects still lie in the second-level cache when they are joined.
+_COUNTED_PAIRS = 2048
 #: Combined pairs are encoded and handed on this many at once.
 _BATCH_PAIRS = 8192
 #: A dict entry with its share of empty slots, and a count.
@@ -57,23 +60,33 @@ class HashCombiner:
         self._combine = combine
         self._memory_bytes = memory_bytes
         self._counters: MutableMapping[str, int] = output.counters if counters is None else counters
+        #: The first value that came and cannot change; most maps that count yield no other.
         self._has_constant = False
         self._constant: Any = None
+        self._repeats_constant = False
+        self._text = CountedKeys(str, memory_bytes)
+        self._bytes = CountedKeys(bytes, memory_bytes)
         self._clear()
 
     def collect_all(self, pairs: Iterable[Pair]) -> None:
         """Take pairs until there are no more. Chain all of a task's records into one call: it is the fast path."""
         pairs = iter(pairs)
-        for first in pairs:
-            self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
-            if self._held_bytes > self._memory_bytes:
-                self.flush()
+        try:
+            for first in pairs:
+                if self._repeats_constant:
+                    self._absorb_counted(chain((first,), islice(pairs, _COUNTED_PAIRS)))
+                else:
+                    self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
+                if self._held_bytes + self._text.held_bytes + self._bytes.held_bytes > self._memory_bytes:
+                    self.flush()
+        except (TypeError, ValueError) as error:
+            if _is_raised_here(error):
+                raise JobError(f"map() must yield pairs of key and value: {error}") from error
+            raise
 
     def collect(self, key: Any, value: Any) -> None:
         """Take one pair."""
-        self._absorb(((key, value),))
-        if self._held_bytes > self._memory_bytes:
-            self.flush()
+        self.collect_all(((key, value),))
 
     def flush(self) -> None:
         """Combine and hand on everything that is held."""
@@ -83,7 +96,8 @@ class HashCombiner:
         for key, group, count in self._groups():
             taken += count
             for out_key, out_value in self._combine(key, group):
-                check_combined_key(key, out_key)
+                if out_key is not key:
+                    _check_key(key, out_key)
                 keys.append(key)
                 values.append(out_value)
             if len(keys) >= _BATCH_PAIRS:
@@ -98,6 +112,27 @@ class HashCombiner:
     def close(self) -> None:
         """Hand on what is left; the map output itself stays open."""
         self.flush()
+
+    def _absorb_counted(self, pairs: Iterable[Pair]) -> None:
+        """Pairs that mostly have the constant value: their keys are counted together."""
+        constant = self._constant
+        others: list[Pair] = []
+        set_aside = others.append
+        keys = [key for key, value in pairs if value is constant or set_aside((key, value))]
+        if len(others) > len(keys):
+            self._repeats_constant = False
+        kinds = set(map(type, keys))
+        try:
+            if kinds == {str}:
+                self._text.add(keys)
+            elif kinds == {bytes}:
+                self._bytes.add(keys)
+            else:
+                self._absorb(zip(keys, repeat(constant)))
+        except UnicodeEncodeError:
+            self._absorb(zip(keys, repeat(constant)))
+        if others:
+            self._absorb(others)
 
     def _clear(self) -> None:
         self._repeats: dict[Any, int] = {}
@@ -123,7 +158,8 @@ class HashCombiner:
                 if type(value) not in _IMMUTABLE:
                     value = decode_value(encode_value(value))
                 elif not self._has_constant:
-                    self._has_constant, self._constant = True, value
+                    self._has_constant = self._repeats_constant = True
+                    self._constant = value
                     constant = value
                 held += getsizeof(value) + _SLOT_BYTES
                 if key in lists:
@@ -148,7 +184,10 @@ class HashCombiner:
     def _groups(self) -> Iterator[tuple[Any, Iterator[Any], int]]:
         """Each key with its values and their number."""
         constant, lists = self._constant, self._lists
-        for key, count in self._repeats.items():
+        repeats = self._repeats
+        for key, count in chain(self._text.drain(), self._bytes.drain()):
+            repeats[key] = repeats.get(key, 0) + count
+        for key, count in repeats.items():
             more = lists.pop(key, None)
             if more is None:
                 yield key, repeat(constant, count), count
@@ -181,7 +220,8 @@ def encoded_combiner(
         for code, group in groups:
             key = decode_key(code)
             for out_key, out_value in combine(key, map(decode_value, group)):
-                check_combined_key(key, out_key)
+                if out_key is not key:
+                    _check_key(key, out_key)
                 keys.append(code)
                 values.append(out_value)
             if len(keys) >= _BATCH_PAIRS:
@@ -197,12 +237,20 @@ def encoded_combiner(
     return combine_batches
 
 
-def check_combined_key(key: Any, out_key: Any) -> None:
+def _check_key(key: Any, out_key: Any) -> None:
     """A combiner keeps the key: pairs of another one would end up unsorted, or in the wrong partition."""
-    if out_key is not key and (type(out_key) is not type(key) or encode_key(out_key) != encode_key(key)):
+    if type(out_key) is not type(key) or encode_key(out_key) != encode_key(key):
         raise JobError(f"combine() yielded key {out_key!r} for key {key!r}: a combiner must keep the key it was given")
 
 
 def _is_plain(key: Any) -> bool:
     """A tuple of str and bytes only: equal as Python objects exactly where its encoding is equal."""
     return type(key) is tuple and _TEXT.issuperset(map(type, key))
+
+
+def _is_raised_here(error: BaseException) -> bool:
+    """Whether the exception comes from taking a pair apart, not from inside the user's generator."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == __file__
