@@ -1,13 +1,13 @@
 """Count words: `yaq mr submit examples/wordcount.py --input big.txt --output counts --reduces 2`.
 
-A word is a run of letters, digits and underscores, in lower case. `-D min_length=4` leaves the short ones out.
+A word is a run of letters, in lower case. `-D min_length=4` leaves the short ones out.
 """
 
 import re
 
 from yaqd.mapreduce import Job, Param
 
-find_words = re.compile(r"\w+").findall
+find_words = re.compile(r"[^\W\d_]+").findall
 
 
 class WordCount(Job):

@@ -127,10 +127,10 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
         for application_id in application_ids:
             before = rm.report(application_id)
             if before.state.is_final:
-                outcomes.append((str(application_id), f"had ended before ({before.state.name})"))
+                outcomes.append((str(application_id), f"had ended before ({_verdict(before)})"))
                 continue
             _kill(conf, rm, application_id)
-            outcomes.append((str(application_id), rm.report(application_id).state.name))
+            outcomes.append((str(application_id), _verdict(rm.report(application_id))))
     if as_json:
         print_json([{"application_id": name, "outcome": outcome} for name, outcome in outcomes])
     else:

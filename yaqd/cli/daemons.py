@@ -34,7 +34,7 @@ def rm_start(ctx: click.Context, conf: Configuration) -> None:
     Example:
       yaq rm start --conf /etc/hadoop/conf
     """
-    set_up_logging(conf, "resourcemanager")
+    prepare(conf, "resourcemanager")
     from rm.daemon import main
 
     ctx.exit(main(conf))
@@ -51,10 +51,16 @@ def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
     Example:
       yaq nm start -D yarn.resourcemanager.hostname=rm.example.org
     """
-    set_up_logging(conf, name)
+    prepare(conf, name)
     from nm.daemon import main
 
     ctx.exit(main(conf))
+
+
+def prepare(conf: Configuration, name: str) -> None:
+    """Refuses what no daemon here can do, and sets up logging."""
+    conf.get_choice("hadoop.security.authentication", ("simple",))
+    set_up_logging(conf, name)
 
 
 def set_up_logging(conf: Configuration, name: str) -> None:

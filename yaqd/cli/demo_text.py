@@ -12,7 +12,7 @@ _SUFFIXES = frozenset((".py", ".pyi", ".txt", ".md", ".rst", ".html", ".c", ".h"
 _SNIFF_BYTES = 4096
 _CHUNK_CHARS = 1 << 20
 #: The same words as those of examples/wordcount.py.
-find_words = re.compile(r"\w+").findall
+find_words = re.compile(r"[^\W\d_]+").findall
 
 
 def library_texts(bytes_max: int) -> list[Path]:

@@ -24,15 +24,9 @@ _CODES: Final = (
     ("tez_adapter.history", "NoHistory", BAD_INPUT),
     ("yaqd.ipc.errors", "RpcError", UNREACHABLE),
 )
-#: Remote exceptions that mean "you asked for something wrong"; everything else remote is a failure.
-_CALLERS_FAULT: Final = (
-    "ApplicationNotFoundException",
-    "ContainerNotFoundException",
-    "InvalidResourceRequestException",
-    "IllegalArgumentException",
-    "AccessControlException",
-    "AuthorizationException",
-)
+#: Remote exceptions that mean "you asked for something wrong": the refusals of YARN itself, and these.
+_REFUSALS: Final = "org.apache.hadoop.yarn.exceptions."
+_CALLERS_FAULT: Final = ("IllegalArgumentException", "AccessControlException", "AuthorizationException")
 
 
 class CommandError(Exception):
@@ -59,7 +53,8 @@ def _remote(error: Exception) -> tuple[str, int] | None:
     if module is None or not isinstance(error, module.RemoteException):
         return None
     short = error.class_name.rpartition(".")[2]
-    return error.message or short, BAD_INPUT if short in _CALLERS_FAULT else FAILED
+    is_callers = error.class_name.startswith(_REFUSALS) or short in _CALLERS_FAULT
+    return error.message or short, BAD_INPUT if is_callers else FAILED
 
 
 def _system(error: Exception) -> tuple[str, int] | None:

@@ -63,6 +63,20 @@ def line_printer(write: Callable[[str], None]) -> "Callable[[JobStatus], None]":
     return show
 
 
+def local_progress(*, is_quiet: bool) -> Callable[[str, int, int], None]:
+    """Writes a line when a phase of a local run has done a tenth more of its tasks."""
+    last: tuple[str, int] | None = None
+
+    def show(phase: str, done: int, total: int) -> None:
+        nonlocal last
+        step = int(done / total / _STEP) if total else 0
+        if not is_quiet and (phase, step) != last:
+            last = (phase, step)
+            click.echo(f"{phase} {done}/{total} tasks", err=True)
+
+    return show
+
+
 def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn

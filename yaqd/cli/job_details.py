@@ -65,7 +65,10 @@ def show_timeline(timeline: Sequence[dict[str, Any]]) -> None:
     if not timeline:
         return
     click.echo()
-    rows = [(span["what"], duration(span["from_ms"]), duration(span["ms"])) for span in timeline]
+    rows = [
+        (span["what"], "" if span["from_ms"] is None else duration(span["from_ms"]), duration(span["ms"]))
+        for span in timeline
+    ]
     print_table(("where the time went", "from", "took"), rows, empty="")
 
 
@@ -119,7 +122,7 @@ def _timeline(
         spans.append(("commit and report", last, finished_ms))
     timeline = [{"what": what, "from_ms": max(0, a - submitted), "ms": max(0, b - a)} for what, a, b in spans]
     return timeline + [
-        {"what": f"  {name}: {phase}, all tasks together", "from_ms": 0, "ms": spent}
+        {"what": f"  {phase} phase of all {name} tasks", "from_ms": None, "ms": spent}
         for name, attempts in by_vertex.items()
         for phase, spent in _phase_sums(attempts)
     ]

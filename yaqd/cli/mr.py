@@ -2,7 +2,9 @@
 
 import click
 
+from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import json_option, load_conf, with_conf, words
+from yaqd.cli.output import print_json
 from yaqd.config import Configuration
 
 _inputs = click.option(
@@ -152,9 +154,24 @@ def local(
     Example:
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
-    from yaqd.cli.local_job import run_local_job
+    from tez_adapter.local import run_local
+    from tez_adapter.scripts import check_script
+    from yaqd.cli.following import local_progress, show_counters
+    from yaqd.mapreduce import JobError
 
-    run_local_job(conf, script, inputs, output, _reduce_count(conf, reduces), as_json=as_json)
+    checked = check_script(conf, script, None)
+    count = _reduce_count(conf, reduces)
+    if count is not None and count < 0:
+        raise CommandError(f"--reduces {count}: ask for 0 or more")
+    progress = local_progress(is_quiet=as_json)
+    try:
+        counters = run_local(checked.job_class, inputs, output, conf, count, checked.params, progress=progress)
+    except JobError as error:
+        raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
+    if as_json:
+        print_json({"state": "SUCCEEDED", "output": output, "counters": counters.to_json()})
+    else:
+        show_counters(counters.to_json())
 
 
 def _reduce_count(conf: Configuration, given: int | None) -> int | None:

@@ -167,7 +167,8 @@ class LocalCluster:
         started = [(_RM, self._spawn(_RM, ["rm", "start"]))]
         for index in range(1, shape.nodes + 1):
             name = f"nodemanager-{index}"
-            own = [word for k, v in site.node_settings(self.directory, index).items() for word in ("-D", f"{k}={v}")]
+            settings = site.node_settings(self.directory, index, shape.defines)
+            own = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
             started.append((name, self._spawn(name, ["nm", "start", "--name", name, *own])))
         while self._running_nodes() != shape.nodes:
             for name, process in started:

@@ -12,6 +12,7 @@ HOST = "127.0.0.1"
 _COMMENT = "Written by `yaq cluster start`, which writes it anew at every start; give settings with -D key=value."
 _RM_PORTS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
 _QUEUES = "yarn.scheduler.capacity."
+_NODE_FOLDERS = {"yarn.nodemanager.local-dirs": "local", "yarn.nodemanager.log-dirs": "logs"}
 _FILE_OF_PREFIX = (
     (_QUEUES, "capacity-scheduler.xml"),
     ("yarn.app.mapreduce.", "mapred-site.xml"),
@@ -56,10 +57,15 @@ def write_conf(directory: Path, shape: ClusterShape, ports: list[int]) -> None:
             write_properties(conf / name, [(k, v, "") for k, v in settings.items()], _comment(name))
 
 
-def node_settings(directory: Path, index: int) -> dict[str, str]:
-    """What differs from NodeManager to NodeManager: their folders. They share the host and take free ports."""
-    own = directory / "nodes" / f"nm-{index}"
-    return {"yarn.nodemanager.local-dirs": str(own / "local"), "yarn.nodemanager.log-dirs": str(own / "logs")}
+def node_settings(directory: Path, index: int, defines: Mapping[str, str]) -> dict[str, str]:
+    """What differs from NodeManager to NodeManager: their folders. They share the host and take free ports.
+
+    Folders given with -D get one below for each NodeManager.
+    """
+    name = f"nm-{index}"
+    own = {key: str(directory / "nodes" / name / kind) for key, kind in _NODE_FOLDERS.items()}
+    given = {key: defines[key].split(",") for key in own if key in defines}
+    return own | {key: ",".join(f"{folder.strip()}/{name}" for folder in folders) for key, folders in given.items()}
 
 
 def free_ports(wanted: list[int]) -> list[int]:

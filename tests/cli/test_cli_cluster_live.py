@@ -1,0 +1,214 @@
+"""`yaq` against a real cluster of its own: real daemons, real jobs, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from yaqd.cli.demo_text import count_words, read_counts
+from yaqd.cli.local.processes import ProcessIdentity, processes_working_under, wait_for_end
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDCOUNT = str(ROOT / "examples/wordcount.py")
+Done = subprocess.CompletedProcess[str]
+Yaq = Callable[..., Done]
+
+
+def yaq(*words: object, conf: Path | None = None, **extra: object) -> Done:
+    environment = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}
+    if conf is not None:
+        environment["HADOOP_CONF_DIR"] = str(conf)
+    command = [sys.executable, "-m", "yaqd.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **extra)  # type: ignore[call-overload, no-any-return]
+
+
+def assert_one_line(done: Done, code: int, *parts: str) -> None:
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    directory = tmp_path_factory.mktemp("clusters") / "c"
+    started = yaq("cluster", "start", "--dir", directory, "--nodes", 2, "-D", "yarn.nodemanager.resource.cpu-vcores=3")
+    assert started.returncode == 0, started.stderr
+    assert f"export HADOOP_CONF_DIR={directory}/conf" in started.stdout
+    yield directory
+    assert yaq("cluster", "stop", "--dir", directory).returncode == 0
+    assert processes_working_under(directory) == []
+
+
+@pytest.fixture
+def on(cluster: Path, tmp_path: Path) -> Yaq:
+    return lambda *words: yaq(*words, conf=cluster / "conf", cwd=tmp_path)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "text.txt"
+    file.write_text("the quick brown fox\njumps over the lazy dog\r\nThe end: Ümlaut, naïve" * 50, encoding="utf-8")
+    return file
+
+
+def test_the_cluster_knows_itself(cluster: Path, on: Yaq) -> None:
+    status = json.loads(yaq("cluster", "status", "--dir", cluster, "--json").stdout)
+    assert status["running"] and status["nodes_running"] == 2
+    assert [daemon["name"] for daemon in status["daemons"]] == ["resourcemanager", "nodemanager-1", "nodemanager-2"]
+    nodes = json.loads(on("node", "list", "--json").stdout)
+    assert [(node["state"], node["vcores"]) for node in nodes] == [("RUNNING", 3)] * 2
+    assert [queue["path"] for queue in json.loads(on("queue", "list", "--json").stdout)] == ["root", "root.default"]
+    assert_one_line(on("queue", "list", "nosuch"), 2, 'no queue "nosuch"')
+
+
+def test_starting_it_twice_is_one_clear_line(cluster: Path) -> None:
+    assert_one_line(yaq("cluster", "start", "--dir", cluster), 2, "already running", "yaq cluster stop --dir")
+
+
+def test_a_command_in_containers_and_its_logs(on: Yaq) -> None:
+    done = on("run", "-n", "3", "--env", "WHO=world", "--logs", "--", "sh", "-c", "echo hello $WHO")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("hello world\n") == 3
+    assert "SUCCEEDED" in done.stderr
+
+
+def test_a_failing_command_is_code_1_and_tells_why(on: Yaq) -> None:
+    done = on("run", "--json", "--", "sh", "-c", "echo oops >&2; exit 7")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["state"], result["exit_code"]) == (1, "FAILED", 7)
+    assert "oops" in result["diagnostics"]
+    listed = json.loads(on("app", "logs", result["application_id"], "--file", "stderr", "--json").stdout)
+    assert any(file["text"] == "oops\n" for container in listed for file in container["files"])
+
+
+def test_word_count_on_the_cluster_locally_and_plainly_agree(on: Yaq, tmp_path: Path, text: Path) -> None:
+    done = on("mr", "submit", WORDCOUNT, "--input", text, "--output", tmp_path / "a", "--reduces", 2, "--name", "wc")
+    assert done.returncode == 0, done.stderr
+    assert "MAP_INPUT_RECORDS" in done.stderr
+    assert on("mr", "local", WORDCOUNT, "--input", text, "--output", tmp_path / "b", "--reduces", 2).returncode == 0
+    parts = [sorted(file.name for file in (tmp_path / name).iterdir()) for name in "ab"]
+    assert parts == [["_SUCCESS", "part-r-00000", "part-r-00001"]] * 2
+    for name in parts[0]:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert read_counts(tmp_path / "a") == count_words([text])
+    (report,) = (app for app in json.loads(on("app", "list", "--all", "--json").stdout) if app["name"] == "wc")
+    status = on("app", "status", report["id"])
+    assert status.returncode == 0
+    assert "where the time went" in status.stdout and "REDUCE_OUTPUT_RECORDS" in status.stdout
+
+
+def test_streaming_with_hadoops_options(on: Yaq, tmp_path: Path, text: Path) -> None:
+    (tmp_path / "map.sh").write_text("#!/bin/sh\ntr -cs '[:alpha:]' '\\n' | grep . | sed 's/$/\\t1/'\n")
+    (tmp_path / "map.sh").chmod(0o755)
+    done = on(
+        *("mr", "streaming", "-D", "mapreduce.job.name=s", "-input", text, "-output", tmp_path / "out"),
+        *("-file", tmp_path / "map.sh", "-mapper", "./map.sh", "-reducer", "uniq -c", "-numReduceTasks", 1),
+    )
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out/part-r-00000").read_text()
+    assert Counter({line.split()[1]: int(line.split()[0]) for line in lines.splitlines()})["lazy"] == 50
+
+
+def test_no_wait_then_kill(on: Yaq) -> None:
+    submitted = on("run", "--no-wait", "--", "sleep", "100")
+    application = submitted.stdout.strip()
+    assert application in on("app", "list").stdout
+    killed = on("app", "kill", application, "--json")
+    assert json.loads(killed.stdout) == [{"application_id": application, "outcome": "KILLED"}]
+    again = on("app", "kill", application)
+    assert (again.returncode, "had ended before" in again.stdout) == (0, True)
+    assert application not in on("app", "list").stdout
+
+
+BAD_SCRIPTS = {
+    "import nosuchmodule": (2, "does not import: ModuleNotFoundError"),
+    "x = 1": (2, "has no job class"),
+    "from yaqd.mapreduce import Job\nclass A(Job): pass\nclass B(Job): pass": (2, "has 2 job classes (A, B)"),
+    "from yaqd.mapreduce import Job\nclass A(Job):\n    def map(self, key, value):\n        raise ValueError('bad')": (
+        1,
+        "ValueError: bad",
+    ),
+}
+
+
+@pytest.mark.parametrize("script", BAD_SCRIPTS, ids=["import", "none", "two", "raises"])
+@pytest.mark.parametrize("where", ["submit", "local"])
+def test_bad_scripts_say_what_is_wrong(on: Yaq, tmp_path: Path, text: Path, script: str, where: str) -> None:
+    (tmp_path / "job.py").write_text(script)
+    code, words = BAD_SCRIPTS[script]
+    done = on("mr", where, "job.py", "--input", text, "--output", tmp_path / "out")
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    assert "yaqd/" not in done.stderr  # the author's frames, not ours
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_input_existing_output_too_many_reduces(on: Yaq, tmp_path: Path, text: Path) -> None:
+    job = ("mr", "submit", WORDCOUNT, "--input")
+    assert_one_line(on(*job, tmp_path / "no", "--output", tmp_path / "o"), 2, "does not exist")
+    assert_one_line(on(*job, text, "--output", tmp_path), 2, "exists already: remove it or name another")
+    assert_one_line(on(*job, text, "--output", tmp_path / "o", "--reduces", 100_000), 2, "more than 10000")
+    assert_one_line(on(*job, text, "--output", tmp_path / "o", "--queue", "nosuch"), 2, "nosuch")
+    assert_one_line(on("app", "status", "application_1_0001"), 2, "application_1_0001")
+
+
+def test_stopping_twice_stale_pids_and_a_new_start(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    assert yaq("cluster", "start", "--dir", directory, "-D", "yaq.log.level=DEBUG").returncode == 0
+    status = json.loads(yaq("cluster", "status", "--dir", directory, "--json").stdout)
+    daemons = [ProcessIdentity.of(daemon["pid"]) for daemon in status["daemons"]]
+    for daemon in daemons:
+        assert daemon is not None
+        daemon.signal_group(signal.SIGKILL)
+    assert wait_for_end([d for d in daemons if d], 5.0) == []
+    dead = yaq("cluster", "status", "--dir", directory)
+    assert (dead.returncode, dead.stdout.count("dead")) == (3, 2)
+    restarted = yaq("cluster", "start", "--dir", directory)
+    assert restarted.returncode == 0
+    assert "the last run did not end cleanly; cleaning up after resourcemanager, nodemanager-1" in restarted.stderr
+    assert "DEBUG" in (directory / "conf/yarn-site.xml").read_text()  # -D of the first start stands
+    stopped = yaq("cluster", "stop", "--dir", directory)
+    assert (stopped.returncode, stopped.stdout) == (0, "stopped resourcemanager, nodemanager-1\n")
+    again = yaq("cluster", "stop", "--dir", directory)
+    assert (again.returncode, again.stdout) == (0, f"no cluster is running in {directory}\n")
+    assert processes_working_under(directory) == []
+
+
+def test_a_daemon_that_cannot_start_tells_why_and_nothing_stays(tmp_path: Path) -> None:
+    done = yaq("cluster", "start", "--dir", tmp_path / "c", "-D", "yarn.resourcemanager.address=127.0.0.1:nine")
+    assert_one_line(done, 2, "yarn.resourcemanager.address", "not an address")
+    assert processes_working_under(tmp_path) == []
+
+
+def test_the_demo_is_right_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "yaqd.cli", "demo", "--size", "1", "--nodes", "1", "--json"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    story = json.loads(done.stdout)
+    assert (done.returncode, story["check"]["right"]) == (0, True), done.stderr
+    assert story["input"]["bytes"] <= 1 << 20
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "yaqd.cli", "demo", "--size", "8", "--nodes", "1"]
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    demo = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if line.startswith("job: "):
+            break
+    demo.send_signal(number)
+    _, errors = demo.communicate(timeout=60)
+    assert (demo.returncode, errors.strip().splitlines()[-1]) == (130, "yaq: interrupted")
+    assert list(tmp_path.iterdir()) == []
+    assert processes_working_under(tmp_path) == []
