@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 from yaqd.ipc.blocking import BlockingRpcClient
 from yaqd.ipc.caller import Caller
 from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
-from yaqd.ipc.limits import ServerLimits
+from yaqd.ipc.limits import ClientLimits, ServerLimits
 from yaqd.ipc.retry import NO_RETRY, RetryPolicy
 from yaqd.ipc.wire import TokenSecrets
 
 if TYPE_CHECKING:
-    from yaqd.ipc.client import ClientLimits, RpcClient
+    from yaqd.ipc.client import RpcClient
     from yaqd.ipc.server import RpcServer, ServerStatistics
+    from yaqd.ipc.settings import ClientOptions, client_options, server_limits
 
 __all__ = [
     "NO_RETRY",
     "BlockingRpcClient",
     "Caller",
     "ClientLimits",
+    "ClientOptions",
     "ProtocolViolation",
     "RemoteException",
     "RetryPolicy",
@@ -32,13 +34,17 @@ __all__ = [
     "ServerLimits",
     "ServerStatistics",
     "TokenSecrets",
+    "client_options",
+    "server_limits",
 ]
 
 _LAZY = {
-    "ClientLimits": "yaqd.ipc.client",
     "RpcClient": "yaqd.ipc.client",
     "RpcServer": "yaqd.ipc.server",
     "ServerStatistics": "yaqd.ipc.server",
+    "ClientOptions": "yaqd.ipc.settings",
+    "client_options": "yaqd.ipc.settings",
+    "server_limits": "yaqd.ipc.settings",
 }
 
 

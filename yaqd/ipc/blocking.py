@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError, Message
 
 from yaqd.ipc.client_connection import ClientConnection, Reply
 from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.limits import ClientLimits
 from yaqd.ipc.retry import RetryPolicy
 from yaqd.ipc.wire import CLIENT_ID_BYTES, RandomBytes, TokenCredential
 from yaqd.proto.protocols import Method
@@ -23,9 +24,6 @@ Req = TypeVar("Req", bound=Message)
 Resp = TypeVar("Resp", bound=Message)
 
 _READ_BYTES: Final = 64 << 10
-#: a connection unused for longer may be gone at the server: take a new one
-_IDLE_TIMEOUT_S: Final = 120.0
-_CONNECT_TIMEOUT_S: Final = 20.0
 
 
 class BlockingRpcClient:
@@ -40,6 +38,7 @@ class BlockingRpcClient:
         token: TokenCredential | None = None,
         timeout_s: float = 120.0,
         connect_retries: RetryPolicy = RetryPolicy(),
+        limits: ClientLimits = ClientLimits(),
         random: RandomBytes = os.urandom,
         jitter: Callable[[], float] = random_module.random,
     ) -> None:
@@ -47,6 +46,7 @@ class BlockingRpcClient:
         self._user, self._token = user, token
         self._timeout_s = timeout_s
         self._retries = connect_retries
+        self._limits = limits
         self._random, self._jitter = random, jitter
         self._client_id = random(CLIENT_ID_BYTES)
         self._lock = threading.Lock()
@@ -150,7 +150,7 @@ class BlockingRpcClient:
 
     def _ensure_connected(self, method: Method[Req, Resp], deadline: float) -> None:
         if self._socket is not None:
-            if time.monotonic() - self._last_used_at < _IDLE_TIMEOUT_S and not self._is_closed_by_peer():
+            if time.monotonic() - self._last_used_at < self._limits.idle_timeout_s and not self._is_closed_by_peer():
                 return
             self._disconnect()
         delays = self._retries.delays(self._jitter)
@@ -180,7 +180,7 @@ class BlockingRpcClient:
             return True
 
     def _connect_once(self, method: Method[Req, Resp], deadline: float) -> None:
-        timeout_s = max(min(_CONNECT_TIMEOUT_S, deadline - time.monotonic()), 0.001)
+        timeout_s = max(min(self._limits.connect_timeout_s, deadline - time.monotonic()), 0.001)
         self._socket = socket.create_connection((self.host, self.port), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection = ClientConnection(
@@ -189,6 +189,7 @@ class BlockingRpcClient:
             client_id=self._client_id,
             random=self._random,
             token=self._token,
+            frame_bytes_max=self._limits.response_bytes_max,
         )
         self._send(self._connection.start(), method.name, deadline)
         while not self._connection.is_ready:

@@ -5,13 +5,13 @@ import os
 import random as random_module
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from google.protobuf.message import DecodeError, Message
 
 from yaqd.ipc.client_connection import ClientConnection
 from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.limits import ClientLimits
 from yaqd.ipc.retry import RetryPolicy
 from yaqd.ipc.wire import CLIENT_ID_BYTES, RandomBytes, TokenCredential
 from yaqd.proto.protocols import Method
@@ -33,18 +33,6 @@ def _read_buffer() -> memoryview:
     if buffer is None:
         buffer = _thread.read_buffer = memoryview(bytearray(_READ_BYTES))
     return buffer
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLimits:
-    #: one attempt to connect and authenticate
-    connect_timeout_s: float = 20.0
-    #: unanswered calls of one client; further ones wait for room
-    outstanding_calls_max: int = 1_000
-    #: silence while calls are under way before a ping is sent (ipc.ping.interval)
-    ping_interval_s: float = 60.0
-    #: an unused connection is closed, well before the server would
-    idle_timeout_s: float = 120.0
 
 
 class RpcClient:
@@ -165,6 +153,7 @@ class RpcClient:
             client_id=self._client_id,
             random=self._random,
             token=self._token,
+            frame_bytes_max=self._limits.response_bytes_max,
         )
         async with asyncio.timeout(self._limits.connect_timeout_s):
             _, protocol = await loop.create_connection(

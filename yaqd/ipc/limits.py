@@ -1,4 +1,4 @@
-"""Bounds that keep one peer, or all of them together, from hurting a server; and one log line per peer and minute."""
+"""Bounds that keep one peer, or all of them together, from hurting us; and one log line per peer and minute."""
 
 import logging
 from dataclasses import dataclass
@@ -29,6 +29,22 @@ class ServerLimits:
     progress_timeout_s: float = 60.0
     #: without any byte and without a call under way; clients reconnect by themselves
     idle_timeout_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """Every bound of a client."""
+
+    #: one attempt to connect and authenticate (ipc.client.connect.timeout)
+    connect_timeout_s: float = 20.0
+    #: unanswered calls of one client; further ones wait for room
+    outstanding_calls_max: int = 1_000
+    #: silence while calls are under way before a ping is sent (ipc.ping.interval)
+    ping_interval_s: float = 60.0
+    #: an unused connection is closed (ipc.client.connection.maxidletime), well before the server would
+    idle_timeout_s: float = 120.0
+    #: ipc.maximum.response.length
+    response_bytes_max: int = FRAME_BYTES_MAX
 
 
 class PeerLog:

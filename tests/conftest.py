@@ -1,0 +1,6 @@
+"""Settings of all tests: no property test fails because the machine is busy (pytest-timeout still ends a hanging one)."""
+
+from hypothesis import settings
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
