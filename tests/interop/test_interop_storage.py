@@ -1,0 +1,216 @@
+"""Our storage on a real NameNode and DataNode: files, errors, splits with hosts, a whole job, and use after a fork."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.stock.clients import StockClients
+from benchmarks.stock.daemons import StockHdfs
+from tez_adapter.local import run_local
+from yaqd.config import Configuration
+from yaqd.mapreduce import InputFormat, Job
+from yaqd.storage import (
+    BlockLocation,
+    FileSystem,
+    NotAFile,
+    OutputCommitter,
+    PathExists,
+    PathNotFound,
+    StorageError,
+    compute_splits,
+    get_filesystem,
+    glob,
+    open_reader,
+    qualify,
+)
+from yaqd.storage.errors import PathDenied
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+
+_BLOCK = 1 << 20
+
+
+@pytest.fixture
+def conf(hdfs: StockHdfs) -> Configuration:
+    return Configuration.load(hdfs.conf_dir, environ={}).with_overrides({"dfs.blocksize": str(_BLOCK)})
+
+
+@pytest.fixture
+def folder(conf: Configuration, request: pytest.FixtureRequest) -> Iterator[tuple[FileSystem, str]]:
+    """The file system and an empty folder on it, gone after the test."""
+    path = qualify(f"/tmp/storage-{request.node.name}", conf)
+    filesystem = get_filesystem(path, conf)
+    filesystem.mkdirs(path)
+    yield filesystem, path
+    filesystem.delete(path, recursive=True)
+
+
+def _write(filesystem: FileSystem, path: str, data: bytes, *, overwrite: bool = False) -> None:
+    writer = filesystem.create(path, overwrite=overwrite)
+    writer.write(data)
+    writer.close()
+
+
+def test_files_appear_whole_and_come_back(folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    data = os.urandom(2_500_000)
+    writer = filesystem.create(f"{base}/deep/one")
+    writer.write(data[:1_000_000])
+    assert not filesystem.exists(f"{base}/deep/one")
+    writer.write(bytearray(data[1_000_000:]))
+    writer.close()
+    writer.close()
+
+    assert [status.path for status in filesystem.list(f"{base}/deep")] == [f"{base}/deep/one"]
+    assert b"".join(filesystem.open_range(f"{base}/deep/one", 0)) == data
+    assert b"".join(filesystem.open_range(f"{base}/deep/one", 999_999, 1_200_000)) == data[999_999:2_199_999]
+    assert b"".join(filesystem.open_range(f"{base}/deep/one", 2_499_999, 50)) == data[-1:]
+    assert list(filesystem.open_range(f"{base}/deep/one", 9_000_000)) == []
+    reader = filesystem.open(f"{base}/deep/one")
+    assert reader.read(10) + reader.read() == data
+    found = filesystem.status(f"{base}/deep/one")
+    assert (found.length, found.block_size, found.is_dir) == (len(data), _BLOCK, False)
+
+
+def test_an_aborted_file_leaves_nothing(folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    writer = filesystem.create(f"{base}/one")
+    writer.write(b"x")
+    writer.abort()
+    assert filesystem.list(base) == []
+
+
+def test_a_stock_client_reads_what_we_wrote(hdfs: StockHdfs, folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    _write(filesystem, f"{base}/text", "wörd\n".encode())
+    shown = StockClients(hdfs.jars, hdfs.conf_dir).fs("-cat", f"{base}/text").checked()
+    assert shown.stdout == "wörd\n"
+
+
+def test_errors_are_one_line_of_the_right_kind(folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    _write(filesystem, f"{base}/f", b"f")
+    _write(filesystem, f"{base}/g", b"g")
+    cases: list[tuple[type[StorageError], Callable[[], Any]]] = [
+        (PathNotFound, lambda: filesystem.status(f"{base}/none")),
+        (PathNotFound, lambda: filesystem.open(f"{base}/none")),
+        (PathNotFound, lambda: filesystem.list(f"{base}/none")),
+        (PathNotFound, lambda: filesystem.block_locations(f"{base}/none", 0, 1)),
+        (PathNotFound, lambda: filesystem.rename(f"{base}/none", f"{base}/x")),
+        (PathNotFound, lambda: filesystem.rename(f"{base}/f", f"{base}/none/x")),
+        (PathExists, lambda: filesystem.create(f"{base}/f")),
+        (PathExists, lambda: filesystem.rename(f"{base}/f", f"{base}/g")),
+        (NotAFile, lambda: filesystem.open(base)),
+        (NotAFile, lambda: filesystem.create(base, overwrite=True)),
+        (NotAFile, lambda: filesystem.create(f"{base}/f/x")),
+        (NotAFile, lambda: filesystem.mkdirs(f"{base}/f/x")),
+        (StorageError, lambda: filesystem.delete(base)),
+        (StorageError, lambda: filesystem.create(f"{base}/a:b")),
+    ]
+    for kind, call in cases:
+        with pytest.raises(kind) as caught:
+            call()
+        assert "\n" not in str(caught.value) and "\tat " not in str(caught.value) and len(str(caught.value)) < 500
+    assert not filesystem.delete(f"{base}/none")
+    filesystem.rename(f"{base}/f", f"{base}/g", overwrite=True)
+    assert b"".join(filesystem.open_range(f"{base}/g", 0)) == b"f"
+
+
+def test_another_user_is_denied(hdfs: StockHdfs, folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    filesystem.mkdirs(f"{base}/mine", 0o700)
+    done = _in_child(
+        "from pathlib import Path\n"
+        "from yaqd.config import Configuration\n"
+        "from yaqd.storage import get_filesystem\n"
+        f"conf = Configuration.load(Path({str(hdfs.conf_dir)!r}), environ={{}})\n"
+        "try:\n"
+        f"    get_filesystem('/', conf, user='mallory').list({base + '/mine'!r})\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    assert done.startswith(PathDenied.__name__) and "user=mallory" in done and done.count("\n") == 1
+
+
+def _in_child(script: str) -> str:
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+def test_blocks_and_splits_know_their_hosts(conf: Configuration, folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    _write(filesystem, f"{base}/in/file", b"".join(b"%019d\n" % number for number in range(125_000)))
+    assert filesystem.block_locations(f"{base}/in/file", 0, 2_500_000) == [
+        BlockLocation(start, min(_BLOCK, 2_500_000 - start), ("127.0.0.1",)) for start in range(0, 2_500_000, _BLOCK)
+    ]
+    assert len(filesystem.block_locations(f"{base}/in/file", _BLOCK, 10)) == 1
+    splits = compute_splits([f"{base}/in/fi*"], InputFormat.parse("text"), conf)
+    assert [(split.start, split.hosts) for split in sorted(splits, key=lambda split: split.start)] == [
+        (start, ("127.0.0.1",)) for start in range(0, 2_500_000, _BLOCK)
+    ]
+    records = [value for split in splits for _, value in open_reader("text", split, conf)]
+    assert sorted(map(int, records)) == list(range(125_000))
+    assert [status.path for status in glob(filesystem, f"{base}/{{in,out}}/*")] == [f"{base}/in/file"]
+
+
+class _WordCount(Job):
+    def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+        for word in value.split():
+            yield word, 1
+
+    def reduce(self, key: str, values: Iterator[int]) -> Iterator[tuple[str, int]]:
+        yield key, sum(values)
+
+    combine = reduce
+
+
+def test_a_job_from_hdfs_to_hdfs_as_on_disk(
+    conf: Configuration, folder: tuple[FileSystem, str], tmp_path: Path
+) -> None:
+    filesystem, base = folder
+    text = "".join(f"word{number % 977} and {number % 7}\n" for number in range(150_000)).encode()
+    _write(filesystem, f"{base}/in", text)
+    (tmp_path / "in").write_bytes(text)
+    run_local(_WordCount, [f"{base}/in"], f"{base}/out", conf, 2)
+    run_local(_WordCount, [f"file://{tmp_path}/in"], f"file://{tmp_path}/out", conf, 2)
+    names = [status.path.rpartition("/")[2] for status in filesystem.list(f"{base}/out")]
+    assert names == ["_SUCCESS", "part-r-00000", "part-r-00001"]
+    for name in names:
+        on_hdfs = b"".join(filesystem.open_range(f"{base}/out/{name}", 0))
+        assert on_hdfs == (tmp_path / "out" / name).read_bytes()
+    with pytest.raises(PathExists, match="delete it"):
+        run_local(_WordCount, [f"{base}/in"], f"{base}/out", conf, 2)
+
+
+def test_commits_are_repeatable(folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    job = OutputCommitter(filesystem, f"{base}/out", "job_1_0001")
+    job.setup_job()
+    for attempt in ("a_0", "a_1"):
+        _write(filesystem, job.task_path(attempt, "part-r-00000"), attempt.encode())
+    assert job.commit_task("a_0") == [f"{base}/out/part-r-00000"]
+    assert job.commit_task("a_0") == []
+    job.commit_task("a_1")
+    job.commit_job()
+    assert [(status.path, status.length) for status in filesystem.list(f"{base}/out")] == [
+        (f"{base}/out/_SUCCESS", 0),
+        (f"{base}/out/part-r-00000", 3),
+    ]
+
+
+def test_a_forked_child_gets_a_client_of_its_own(conf: Configuration, folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    _write(filesystem, f"{base}/f", b"x")
+    pid = os.fork()
+    if pid == 0:
+        is_same = get_filesystem(base, conf) is filesystem
+        os._exit(7 if not is_same and get_filesystem(base, conf).exists(f"{base}/f") else 1)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert get_filesystem(base, conf) is filesystem
