@@ -176,6 +176,16 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         LocalCluster(tmp_path / "file" / "c").start(1)
 
 
+def test_a_full_disk_is_named_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(CommandError, match="cannot hold a cluster: No space left on device"):
+        LocalCluster(tmp_path / "c").start(1)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("nodes", [0, -1, 100_000])
 def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, nodes: int) -> None:
     with pytest.raises(CommandError, match="give a number from 1 to 256"):

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ READY_TIMEOUT_S = 60.0
 STOP_GRACE_S = 10.0
 NODES_MAX = 256
 _POLL_S = 0.05
+#: Less free space than this is none: configuration and first log lines need about as much.
+_PROBE_BYTES = 256 << 10
 _RM = "resourcemanager"
 
 
@@ -127,16 +129,25 @@ class LocalCluster:
 
     def _prepare(self) -> None:
         """Makes the folder and makes sure that it is ours and can be written."""
+        made: list[Path] = []
+        probe = self._run_dir / ".probe"
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            if any(self.directory.iterdir()) and not self._record.exists():
+            if not self.directory.exists():
+                self.directory.mkdir(parents=True)
+                made.append(self.directory)
+            elif any(self.directory.iterdir()) and not self._record.exists():
                 raise CommandError(f"{self.directory} is not empty and holds no cluster; name an empty folder")
             for folder in (self._run_dir, self.logs_dir):
-                folder.mkdir(exist_ok=True)
-            probe = self._run_dir / ".probe"
-            probe.write_bytes(b"\0" * 65536)
+                if not folder.exists():
+                    folder.mkdir()
+                    made.append(folder)
+            probe.write_bytes(b"\0" * _PROBE_BYTES)
             probe.unlink()
         except OSError as error:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
+                for folder in reversed(made):
+                    folder.rmdir()
             raise CommandError(
                 f"{self.directory}: cannot hold a cluster: {error.strerror}; name a folder that can be written"
             ) from error
