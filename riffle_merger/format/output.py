@@ -10,7 +10,7 @@ from typing import BinaryIO
 from riffle_merger.format.codec import Codec
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.index import IndexEntry, SpillIndex
-from riffle_merger.format.segment import CHECKSUM_BYTES, RUN_END, RUN_MAGIC, Run, encode_block
+from riffle_merger.format.segment import CHECKSUM_BYTES, RUN_END, RUN_MAGIC, Source, encode_block
 
 OUTPUT_NAME = "file.out"
 INDEX_NAME = "file.out.index"
@@ -26,7 +26,7 @@ class WriteFailed(OSError):
 class SegmentFileWriter:
     """Writes partition after partition to one file. Not thread-safe.
 
-    Use: `write_run`, `copy_run` or `write_block`s with `end_run`, then `end_partition`; `finish` at the end.
+    Use: `write_run`, `copy_segment` or `write_block`s with `end_run`, then `end_partition`; `finish` at the end.
     """
 
     def __init__(self, path: Path, codec: Codec) -> None:
@@ -67,13 +67,13 @@ class SegmentFileWriter:
             self._write(RUN_END)
             self._in_run = False
 
-    def copy_run(self, run: Run) -> None:
-        """Copy a run as it is stored."""
-        self._write(RUN_MAGIC)
-        for offset in range(run.start, run.stop, _COPY_BYTES):
-            self._write(run.source.read(offset, min(_COPY_BYTES, run.stop - offset)))
-        self._write(RUN_END)
-        self._raw += run.raw_length
+    def copy_segment(self, source: Source, raw_length: int) -> None:
+        """Copy all runs of another segment as they are stored; it was verified, or written by this process."""
+        self.end_run()
+        body = source.length - CHECKSUM_BYTES
+        for offset in range(0, body, _COPY_BYTES):
+            self._write(source.read(offset, min(_COPY_BYTES, body - offset)))
+        self._raw += raw_length
 
     def end_partition(self) -> IndexEntry:
         """Close the partition's segment with its checksum. A partition without records is four bytes long."""

@@ -65,16 +65,29 @@ class Arena:
         np.add(offsets[1:], base - first, out=into_offsets[self._count + 1 : self._count + len(offsets)])
 
 
-def gather_blocks(columns: Columns, order: I64, block_bytes: int = BLOCK_BYTES) -> Iterator[Columns]:
-    """The pairs in the given order, in blocks ready to be written."""
-    keys, values = ItemTaker(columns.keys, columns.key_offsets), ItemTaker(columns.values, columns.value_offsets)
-    if keys.width is not None and values.width is not None:
-        sizes = np.full(len(order), keys.width + values.width, dtype=np.int64)
-    else:
-        sizes = (np.diff(columns.key_offsets) + np.diff(columns.value_offsets))[order]
-    for start, stop in block_bounds(sizes, block_bytes):
-        part = order[start:stop]
-        yield Columns(*keys.take(part), *values.take(part))
+class Gatherer:
+    """Copies pairs in any order, in blocks ready to be written. Prepared once for all partitions of a batch."""
+
+    def __init__(self, columns: Columns, block_bytes: int = BLOCK_BYTES) -> None:
+        self._keys = ItemTaker(columns.keys, columns.key_offsets)
+        self._values = ItemTaker(columns.values, columns.value_offsets)
+        self._block_bytes = block_bytes
+        self._pair_bytes: int | None = None
+        self._sizes: I64 | None = None
+        if self._keys.width is not None and self._values.width is not None:
+            self._pair_bytes = self._keys.width + self._values.width
+        else:
+            self._sizes = np.diff(columns.key_offsets) + np.diff(columns.value_offsets)
+
+    def blocks(self, order: I64) -> Iterator[Columns]:
+        """The pairs in the given order."""
+        if self._sizes is not None:
+            sizes = self._sizes[order]
+        else:
+            sizes = np.full(len(order), self._pair_bytes, dtype=np.int64)
+        for start, stop in block_bounds(sizes, self._block_bytes):
+            part = order[start:stop]
+            yield Columns(*self._keys.take(part), *self._values.take(part))
 
 
 def _fitting(batch: Columns, start: int, free: int) -> int:

@@ -9,7 +9,7 @@ the output smaller.
 
 import os
 from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from riffle_merger.format.codec import codec_by_name
 from riffle_merger.format.columns import I64, Columns
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME, SegmentFileWriter, publish
-from riffle_merger.format.segment import BLOCK_BYTES, Run, find_runs
-from tez_adapter.data.arena import Arena, gather_blocks
+from riffle_merger.format.segment import BLOCK_BYTES, find_runs
+from tez_adapter.data.arena import Arena, Gatherer
 from tez_adapter.data.merge import bounded_runs, merge_runs
 from tez_adapter.data.order import repeated_keys, sort_order
 from tez_adapter.data.partition import HashPartitioner, Partitioner
@@ -162,9 +162,10 @@ class MapOutput:
 
     def _write_sorted(self, writer: SegmentFileWriter, columns: Columns) -> None:
         order, ends = self._sort(columns)
+        gatherer = Gatherer(columns, self._block_bytes)
         start = 0
         for end in ends:
-            blocks = gather_blocks(columns, order[start:end], self._block_bytes)
+            blocks = gatherer.blocks(order[start:end])
             if self._combine is not None and self._combine_spills:
                 self._write_combined(writer, blocks, self._combine)
             else:
@@ -211,21 +212,16 @@ class MapOutput:
     def _merge_spills(self, writer: SegmentFileWriter) -> None:
         combine = self._combine if len(self._spills) >= _COMBINE_SPILLS_MIN else None
         with ExitStack() as stack:
+            files = [stack.enter_context(closing(FileSource.whole(path))) for path, _ in self._spills]
             for partition in range(self.partitions):
-                runs: list[Run] = []
-                for path, index in self._spills:
-                    entry = index[partition]
-                    source = FileSource(path, entry.start, entry.part_length)
-                    stack.callback(source.close)
-                    runs.extend(find_runs(source))
+                segments = [file.part(index[partition]) for file, (_, index) in zip(files, self._spills, strict=True)]
                 if combine is None:
-                    for run in runs:
-                        writer.copy_run(run)
-                elif runs:
+                    for segment, (_, index) in zip(segments, self._spills, strict=True):
+                        writer.copy_segment(segment, index[partition].raw_length)
+                elif runs := [run for segment in segments for run in find_runs(segment)]:
                     with bounded_runs(runs, self.directory, self._arena.memory_bytes, self._codec) as few:
                         self._write_combined(writer, merge_runs(few, self._arena.memory_bytes), combine)
                 writer.end_partition()
-                stack.pop_all().close()
 
     def _write_combined(self, writer: SegmentFileWriter, batches: Iterator[Columns], combine: Combine) -> None:
         """Sorted batches through the combiner into the current partition. What it gives out of order is another run."""
@@ -236,7 +232,7 @@ class MapOutput:
             order = sort_order(batch.keys, batch.key_offsets)
             if last_key is not None and batch.key(int(order[0])) < last_key:
                 writer.end_run()
-            for block in gather_blocks(batch, order, self._block_bytes):
+            for block in Gatherer(batch, self._block_bytes).blocks(order):
                 writer.write_block(block)
             last_key = batch.key(int(order[-1]))
 

@@ -19,7 +19,7 @@ from riffle_merger.format.codec import Codec
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.output import SegmentFileWriter
 from riffle_merger.format.segment import BLOCK_BYTES, Run, find_runs
-from tez_adapter.data.arena import gather_blocks
+from tez_adapter.data.arena import Gatherer
 from tez_adapter.data.order import U64, count_up_to, prefixes, sort_order
 from tez_adapter.data.source import FileSource
 
@@ -134,4 +134,4 @@ def _merge_to_file(runs: list[Run], path: Path, memory_bytes: int, codec: Codec)
 
 def _blocks(batches: Iterator[Columns]) -> Iterator[Columns]:
     for batch in batches:
-        yield from gather_blocks(batch, np.arange(len(batch), dtype=np.int64))
+        yield from Gatherer(batch).blocks(np.arange(len(batch), dtype=np.int64))
