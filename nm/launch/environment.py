@@ -14,7 +14,7 @@ _REFERENCE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 _QUOTED_PIECE = re.compile(
     r"""(?P<plain>[^$`"\\]+)
       | \\(?P<escaped>[$`"\\])
-      | (?P<backslash>\\)
+      | (?P<backslash>\\)(?=[^\n])
       | \$(?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | \$\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}""",
     re.VERBOSE,
