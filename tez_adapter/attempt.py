@@ -15,8 +15,9 @@ from tez_adapter.jobspec import JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
-from yaqd.mapreduce.counters import TASK_GROUP, Counters
+from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter
 from yaqd.proto import job_pb2 as pb
+from yaqd.storage import storage_statistics
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Attempt:
         self.counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
         #: what the data path counts, by TaskCounter's names
         self.tallies: dict[str, int] = {}
+        self._storage_before = storage_statistics()
         #: 0..1
         self.progress = 0.0
         self.status = ""
@@ -70,6 +72,10 @@ class Attempt:
     def counter_messages(self) -> list[pb.Counter]:
         """Every counter with its value so far."""
         found = {(cell.group, cell.name): cell.value for cell in list(self.counters)}
+        for scheme, total in storage_statistics().items():
+            used = total.since(self._storage_before.get(scheme))
+            found[(FILE_SYSTEM_GROUP, FileSystemCounter.BYTES_READ.of_scheme(scheme))] = used.bytes_read
+            found[(FILE_SYSTEM_GROUP, FileSystemCounter.BYTES_WRITTEN.of_scheme(scheme))] = used.bytes_written
         for name, value in list(self.tallies.items()):
             found[(TASK_GROUP, name)] = found.get((TASK_GROUP, name), 0) + value
         return [pb.Counter(group=g, name=n, value=v) for (g, n), v in sorted(found.items())]

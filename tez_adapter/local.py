@@ -23,7 +23,6 @@ from tez_adapter.scripts import CheckedScript, sample_boundaries
 from tez_adapter.task_output import PartFile
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, Job, JobCounter, JobError
-from yaqd.mapreduce.counters import TASK_GROUP
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import (
     InputSplit,
@@ -183,6 +182,5 @@ class _LocalJob:
         except BaseException as error:
             message, _, detail = describe_failure(attempt, error).text.partition("\n")
             raise JobError(message, detail=detail) from None
-        self._counters.merge(attempt.counters)
-        for name, value in attempt.tallies.items():
-            self._counters.increment(TASK_GROUP, name, value)
+        for counter in attempt.counter_messages():
+            self._counters.increment(counter.group, counter.name, counter.value)

@@ -13,7 +13,8 @@ log = logging.getLogger(__name__)
 
 
 def committer(spec: JobSpec, conf: Configuration) -> OutputCommitter:
-    return OutputCommitter(get_filesystem(spec.output, conf), spec.output, spec.job_id)
+    marks_success = conf.get_bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", True)
+    return OutputCommitter(get_filesystem(spec.output, conf), spec.output, spec.job_id, marks_success=marks_success)
 
 
 class JobOutput:

@@ -55,6 +55,8 @@ def test_bad_options_are_one_line() -> None:
         parse_params(Sample, {"sample.pattern": "x", "top": "many"})
     with pytest.raises(JobError, match="true or false expected"):
         parse_params(Sample, {"sample.pattern": "x", "deep": "perhaps"})
+    with pytest.raises(JobError, match="Sample has no option tpo: did you mean top"):
+        parse_params(Sample, {"sample.pattern": "x", "tpo": "3"})
     with pytest.raises(JobError, match=r"option sample\.pattern of Sample is not set"):
         _ = Sample().pattern
 

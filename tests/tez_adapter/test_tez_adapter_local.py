@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tez_adapter.local import run_local
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counter, Counters, Job, JobError, Param, TaskCounter
-from yaqd.mapreduce.counters import TASK_GROUP
+from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP
 from yaqd.storage import StorageError
 
 
@@ -93,6 +93,9 @@ def test_word_count(tmp_path: Path, job: type[Job], reduces: int) -> None:
         assert task[TaskCounter.COMBINE_INPUT_RECORDS] >= total > task[TaskCounter.REDUCE_INPUT_RECORDS]
     else:
         assert task[TaskCounter.REDUCE_INPUT_RECORDS] == total
+    sizes = [sum(len(part) for part in found), sum(path.stat().st_size for path in folder.iterdir())]
+    assert counters.get(FILE_SYSTEM_GROUP, "FILE_BYTES_WRITTEN") == sizes[0]
+    assert counters.get(FILE_SYSTEM_GROUP, "FILE_BYTES_READ") >= sizes[1]
     assert counters.get(job.__name__ if "blank" in vars(job) else "WordCount", "blank") > 0
     maps = len({step[1] for step in seen if step[0] == "map"})
     assert maps > 3 and seen[-1] == ("reduce", reduces, reduces)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.formats import InputFormat, OutputKind
 from yaqd.mapreduce.job import Job
+from yaqd.mapreduce.params import declared_params
 
 #: packages whose frames a job's author need not see
 _OWN_PACKAGES: Final = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
@@ -53,6 +54,9 @@ def load_job(script: str | Path, class_name: str | None = None) -> type[Job]:
 
 def check_job(job: type[Job], path: str) -> type[Job]:
     """The class itself, once its formats exist and its methods take the arguments they will get."""
+    for param in declared_params(job).values():
+        if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
+            raise JobError(f"{path}: {job.__name__}.{param.attribute} cannot be an option: every job has that name")
     InputFormat.parse(job.input_format)
     OutputKind.of(job.output_format)
     if job.partitioner not in ("hash", "range"):

@@ -1,6 +1,7 @@
 """Options that a job declares: a type, a default, a line of help; set by `-D name=value`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from yaqd.mapreduce.errors import JobError
@@ -78,15 +79,28 @@ def declared_params(job_class: type) -> dict[str, Param[Any]]:
 
 
 def parse_params(job_class: type, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Values by attribute name of the options that `texts` sets; other entries of `texts` are not looked at.
+    """Values by attribute name of the options that `texts` sets; `texts` may hold configuration keys as well.
 
-    JobError for a value that does not parse and for a required option that is missing.
+    JobError for a value that does not parse, for a required option that is missing, and for a name that is nearly an
+    option's.
     """
+    params = declared_params(job_class)
+    _check_spelling(job_class, texts, params)
     values: dict[str, Any] = {}
-    for name, param in declared_params(job_class).items():
+    for name, param in params.items():
         if name in texts:
             values[param.attribute] = param.parse(texts[name])
         elif param.is_required:
             hint = f" ({param.help})" if param.help else ""
             raise JobError(f"{job_class.__name__} needs the option {name}{hint}: give it with -D {name}=VALUE")
     return values
+
+
+def _check_spelling(job_class: type, texts: Mapping[str, str], names: Iterable[str]) -> None:
+    known = list(names)
+    for name in texts:
+        # a dot marks a configuration key, whose spelling is checked elsewhere
+        if name not in known and "." not in name:
+            near = get_close_matches(name, known, n=1)
+            if near:
+                raise JobError(f"{job_class.__name__} has no option {name}: did you mean {near[0]}?")

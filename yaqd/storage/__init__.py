@@ -21,6 +21,7 @@ from yaqd.storage.filesystem import BlockLocation, ByteReader, ByteWriter, FileS
 from yaqd.storage.inputs import glob, list_inputs
 from yaqd.storage.paths import Location, locate, qualify
 from yaqd.storage.splits import FileRange, InputSplit, compute_splits
+from yaqd.storage.statistics import Statistics, storage_statistics
 from yaqd.storage.writers import RecordWriter, open_writer, output_suffix
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ __all__ = [
     "RecordBatch",
     "RecordReader",
     "RecordWriter",
+    "Statistics",
     "StorageError",
     "StorageFull",
     "StorageUnavailable",
@@ -63,6 +65,7 @@ __all__ = [
     "output_suffix",
     "part_name",
     "qualify",
+    "storage_statistics",
 ]
 
 _LAZY = {

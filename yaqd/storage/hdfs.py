@@ -29,8 +29,10 @@ from yaqd.storage.errors import (
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
 from yaqd.storage.hdfs_blocks import BlockLocator
 from yaqd.storage.paths import hadoop_user, join, locate, name_of, parent_of
+from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader
 
+_statistics: Final = statistics_of("hdfs")
 _RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
 _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "AccessControlException": PathDenied,
@@ -114,6 +116,7 @@ class HdfsFileSystem:
             for packet in file.read_range_stream(start, wanted):
                 parts.append(packet)
                 size += len(packet)
+                _statistics.bytes_read += len(packet)
                 if size >= CHUNK_BYTES - (64 << 10):
                     yield b"".join(parts)
                     parts, size = [], 0
@@ -212,6 +215,7 @@ class HdfsWriter:
         self._is_open = True
 
     def write(self, data: bytes | bytearray, /) -> None:
+        _statistics.bytes_written += len(data)
         with _translated(self._fs.uri + self._path):
             self._file.write(data)
 

@@ -14,8 +14,10 @@ from yaqd.storage.errors import NotAFile, PathExists, PathNotFound, StorageError
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
 from yaqd.storage.hdfs_blocks import BlockLocator, namenode_addresses
 from yaqd.storage.paths import join, locate, name_of, parent_of
+from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader
 
+_statistics: Final = statistics_of("hdfs")
 _REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
 
 
@@ -76,6 +78,7 @@ class ArrowFileSystem:
                 if not chunk:
                     return
                 remaining -= len(chunk)
+                _statistics.bytes_read += len(chunk)
                 yield chunk
 
     def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
@@ -187,6 +190,7 @@ class ArrowWriter:
         self._overwrite = overwrite
 
     def write(self, data: bytes | bytearray, /) -> None:
+        _statistics.bytes_written += len(data)
         with _translated(self._fs.uri + self._path):
             self._file.write(data)
 

@@ -22,9 +22,11 @@ from yaqd.config import Configuration
 from yaqd.storage.errors import NotAFile, PathDenied, PathExists, PathNotFound, StorageError, StorageFull
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, FileStatus
 from yaqd.storage.paths import locate
+from yaqd.storage.statistics import statistics_of
 
 #: Hadoop's default of fs.local.block.size
 _BLOCK_BYTES: Final = 32 << 20
+_statistics: Final = statistics_of("file")
 
 
 @contextlib.contextmanager
@@ -75,6 +77,7 @@ class LocalFileSystem:
                         return
                     start += len(chunk)
                     remaining -= len(chunk)
+                    _statistics.bytes_read += len(chunk)
                     yield chunk
         finally:
             os.close(fd)
@@ -191,6 +194,7 @@ class LocalWriter:
         self._is_open = True
 
     def write(self, data: bytes | bytearray, /) -> None:
+        _statistics.bytes_written += len(data)
         with _translated(self.path):
             written = self._file.write(data)
             if written != len(data):
