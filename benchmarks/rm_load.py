@@ -171,7 +171,7 @@ async def measure(
 def main() -> int:
     """Runs the benchmark."""
     options = parse_options("rm_load", __doc__ or "", [HEARTBEATS, ALLOCATIONS], runs=3)
-    jars = stock_jars(options)
+    jars = stock_jars() if options.theirs else None
     cores = sorted(os.sched_getaffinity(0))
     beside: dict[str, dict[str, Any]] = {HEARTBEATS: {}, ALLOCATIONS: {}}
     found: dict[str, dict[str, list[float]]] = {}
