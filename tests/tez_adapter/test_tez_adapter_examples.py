@@ -1,0 +1,68 @@
+"""The examples do what they say."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.local import run_local
+from yaqd.config import Configuration
+from yaqd.mapreduce import JobError, load_job, parse_params
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name: str, tmp_path: Path, text: str, reduces: int | None = None, **options: str) -> list[str]:
+    """The lines of all parts in order; the input is cut into many splits."""
+    (tmp_path / "in.txt").write_text(text)
+    job = load_job(EXAMPLES / name)
+    conf = Configuration.load(
+        environ={}, overrides={"mapreduce.input.fileinputformat.split.maxsize": str(len(text) // 5 + 1)}
+    )
+    run_local(job, [f"{tmp_path}/in.txt"], f"{tmp_path}/out", conf, reduces, parse_params(job, options))
+    return [line for part in sorted(tmp_path.glob("out/part-*")) for line in part.read_text().splitlines()]
+
+
+def test_every_example_is_run_here() -> None:
+    named = {"wordcount.py", "grep.py", "mean.py", "inverted_index.py", "sort_lines.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == named
+
+
+def test_wordcount(tmp_path: Path) -> None:
+    assert sorted(run("wordcount.py", tmp_path, "The cat, the dog.\nA dog\n" * 50, 2, min_length="2")) == [
+        "cat\t50",
+        "dog\t100",
+        "the\t100",
+    ]
+
+
+def test_grep(tmp_path: Path) -> None:
+    text = "".join(f"line {number}\n" for number in range(200)) + "Line 7"
+    found = run("grep.py", tmp_path, text, pattern="LINE 7$", ignore_case="yes")
+    assert found == [f"file://{tmp_path}/in.txt:49\tline 7", f"file://{tmp_path}/in.txt:{len(text) - 6}\tLine 7"]
+    with pytest.raises(JobError, match="Grep needs the option pattern"):
+        run("grep.py", tmp_path, "")
+
+
+def test_mean(tmp_path: Path) -> None:
+    text = "".join(f"k{number % 3}\tx\t{number}\n" for number in range(300)) + "k0\tx\nk1\tx\tno\n"
+    assert run("mean.py", tmp_path, text, column="3") == ["k0\t148.5", "k1\t149.5", "k2\t150.5"]
+
+
+def test_inverted_index(tmp_path: Path) -> None:
+    rng = random.Random(4)
+    lines = [" ".join(rng.choices(["ant", "bee", "Cat", "no", "x1"], k=6)) for _ in range(100)]
+    wanted: dict[str, list[str]] = {}
+    offset = 0
+    for line in lines:
+        for word in sorted(set(line.lower().split()) & {"ant", "bee", "cat"}):
+            wanted.setdefault(word, []).append(f"in.txt:{offset}")
+        offset += len(line) + 1
+    found = run("inverted_index.py", tmp_path, "\n".join(lines), 2)
+    assert sorted(found) == [f"{word}\t{' '.join(places)}" for word, places in sorted(wanted.items())]
+
+
+def test_sort_lines(tmp_path: Path) -> None:
+    lines = [f"{random.Random(number).random()}" for number in range(2000)]
+    assert run("sort_lines.py", tmp_path, "\n".join(lines), 3) == sorted(lines)
+    assert all(part.stat().st_size > 8000 for part in tmp_path.glob("out/part-*"))
