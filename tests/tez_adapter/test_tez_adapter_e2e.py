@@ -2,8 +2,10 @@
 
 import os
 import random
+import shutil
 import signal
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -239,3 +241,64 @@ def test_submissions_that_cannot_work_are_refused_in_one_line(
     assert "does not import" in refused(JobError, script=write("broken.py", "import nothing_of_that_name\n"))
     assert "no file" in refused(SubmitError, attachments=Attachments(files=["/nowhere/x"]))
     assert staging_is_empty(cluster)
+
+
+def test_files_modules_and_archives_reach_the_tasks(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "lib.zip", "w") as archive:
+        archive.writestr("shouting.py", "def shout(text): return text.upper()\n")
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        archive.writestr("inner.txt", "inside")
+    body = (
+        "import shouting\n"
+        "        inner = next(open(os.path.join(r, f)).read() for r, d, fs in os.walk('data', followlinks=True) "
+        "for f in fs if f == 'inner.txt')\n"
+        "        yield None, shouting.shout(value) + open('stop words.txt').read() + inner"
+    )
+    result = run(
+        cluster,
+        job_script(write, body, "reduces = 0"),
+        write("in.txt", "a\n"),
+        tmp_path / "out",
+        attachments=Attachments(
+            files=[write("plain.txt", "-words-") + "#stop words.txt"],
+            py_files=[str(tmp_path / "lib.zip")],
+            archives=[str(tmp_path / "data.zip") + "#data"],
+        ),
+    )
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert parts(tmp_path / "out") == ["A-words-inside\n"]
+
+
+def test_no_input_records_make_empty_parts(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    result = run(cluster, write("wc.py", WORDCOUNT), write("in.txt", ""), tmp_path / "out", reduces=2)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert parts(tmp_path / "out") == ["", ""]
+
+
+def test_a_map_output_that_was_lost_is_made_again(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    # the second map holds the reduce up until the first one's output is gone
+    flag = tmp_path / "flag"
+    body = f"""yield value, 1
+        while value == "b" and not os.path.exists({str(flag)!r}):
+            time.sleep(0.05)"""
+    for name, word in (("1.txt", "a"), ("2.txt", "b")):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        write(f"in/{name}", f"{word}\n")
+    conf = cluster.with_overrides(
+        {"yaq.input.combine-small-files": "false", "mapreduce.job.reduce.slowstart.completedmaps": "1.0"}
+    )
+    job = submit_mapreduce(conf, job_script(write, body), inputs=[str(tmp_path / "in")], output=str(tmp_path / "out"))
+    deadline = time.monotonic() + 20
+    while not any(v.done == 1 for v in job.status().vertices):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    root = Path(cluster.require("yarn.app.mapreduce.am.staging-dir")).parent
+    lost = [p for p in root.glob(f"**/appcache/{job.application_id}/output/attempt_*_m_*") if (p / "file.out").exists()]
+    assert len(lost) == 1
+    shutil.rmtree(lost[0])
+    flag.touch()
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert sorted("".join(parts(tmp_path / "out")).split()) == ["1", "1", "a", "b"]
+    states = [a["state"] for a in read_history(conf, job.application_id).attempts if a["vertex"] == "map"]
+    assert sorted(states) == ["FAILED", "SUCCEEDED", "SUCCEEDED"]
