@@ -10,6 +10,8 @@ import click
 from yaqd.cli.options import with_conf
 from yaqd.config import Configuration
 
+log = logging.getLogger(__name__)
+
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -58,9 +60,14 @@ def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
 
 
 def prepare(conf: Configuration, name: str) -> None:
-    """Refuses what no daemon here can do, and sets up logging."""
+    """Refuses what no daemon here can do, sets up logging, and logs what is wrong with the site files."""
+    from yaqd.config.check import Severity, check_folder
+
     conf.get_choice("hadoop.security.authentication", ("simple",))
     set_up_logging(conf, name)
+    for finding in check_folder(conf.conf_dir) if conf.conf_dir is not None else ():
+        if finding.severity is Severity.ERROR:
+            log.warning("%s", finding)
 
 
 def set_up_logging(conf: Configuration, name: str) -> None:

@@ -7,7 +7,7 @@ none.
 import re
 from functools import lru_cache
 
-from yaqd.config.shipped import QUEUES_FILE, shipped_dir, shipped_properties
+from yaqd.config.defaults import QUEUES_FILE, shipped_dir, shipped_properties
 from yaqd.config.xmlfile import Property, read_properties
 
 

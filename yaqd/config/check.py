@@ -14,10 +14,10 @@ from pathlib import Path
 from yaqd.config import values
 from yaqd.config.catalogue import documentation, documented_names
 from yaqd.config.configuration import DEFAULT_RESOURCES, Configuration
+from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.deprecated import CURRENT_NAMES
 from yaqd.config.errors import ConfigError
 from yaqd.config.foreign import UNREAD_PREFIXES
-from yaqd.config.shipped import QUEUES_FILE
 from yaqd.config.xmlfile import Property, read_properties
 
 OWN_PREFIXES = ("yarn.", "yaq.")

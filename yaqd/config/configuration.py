@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from yaqd.config import values
+from yaqd.config.defaults import QUEUES_FILE, shipped_dir, shipped_properties
 from yaqd.config.deprecated import current_name
 from yaqd.config.errors import ConfigError
-from yaqd.config.shipped import QUEUES_FILE, shipped_dir, shipped_properties
 from yaqd.config.variables import VariableLoop, substitute
 from yaqd.config.xmlfile import Property, read_properties, write_properties
 

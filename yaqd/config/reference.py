@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 
 from yaqd.config.catalogue import documented
-from yaqd.config.shipped import DEFAULTS_FILE, QUEUES_FILE
+from yaqd.config.defaults import DEFAULTS_FILE, QUEUES_FILE
 from yaqd.config.xmlfile import Property
 
 _INTRODUCTION = """\
