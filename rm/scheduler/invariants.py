@@ -52,11 +52,13 @@ def _validate_queue(view: ClusterView, queue: QueueView) -> None:
         attempt.asks.validate()
         if attempt.filed_at is None:
             continue
-        assert attempt.filed_at == view.order_key(attempt.app) or queue.spec.ordering == "fair", attempt.id
+        assert attempt.filed_at == view.order_key(attempt.app), (attempt.filed_at, view.order_key(attempt.app))
         assert attempt.filed_shapes == attempt.asks.shapes(), attempt.id
         expected += [attempt.filed_at] * len(attempt.filed_shapes)
     assert filed == sorted(expected), queue.path
     assert all(line == sorted(line) and line for line in queue.lines.values())
+    inactive = sorted((-a.app.priority, a.app.sequence) for a in queue.attempts.values() if a.master is None)
+    assert queue.inactive == inactive, queue.path
     masters = [a.master for a in queue.attempts.values() if a.master is not None]
     assert queue.masters == len(masters)
     held = Resource()

@@ -6,6 +6,7 @@ the loop's time and the simulator with its own. Between two events the view has 
 at once, except asks that wait for a preferred place or for a heartbeat after their queue's limit moved.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -194,7 +195,7 @@ class Scheduler:
         attempt = self.view.new_attempt(event.attempt_id, app, event.epoch)
         for row in event.master:
             attempt.asks.put(row, self.normalized(row.capability), now, is_master=True)
-        app.leaf.inactive.append(self.view.order_key(app))
+        insort(app.leaf.inactive, (-app.priority, app.sequence))
         yield from self._admit(app.leaf, now)
 
     def _attempt_ended(self, event: AttemptEnded, now: float) -> Iterator[Decision]:
@@ -209,8 +210,9 @@ class Scheduler:
         yield from self._settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
-        leaf.inactive = [key for key in leaf.inactive if key[-1] != attempt.app.sequence]
-        if attempt.master is not None:
+        if attempt.master is None:
+            leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
+        else:
             leaf.masters_used = leaf.masters_used - attempt.master
             leaf.masters -= 1
             yield from self._admit(leaf, now)
@@ -218,14 +220,13 @@ class Scheduler:
     def _admit(self, leaf: QueueView, now: float) -> Iterator[Decision]:
         """Let masters start while the leaf queue's share for masters lasts; the first one always may."""
         while leaf.inactive:
-            key = min(leaf.inactive)
-            attempt = leaf.attempts[key[-1]]
-            needs = [a.capability for a in attempt.asks if a.pending]
+            attempt = leaf.attempts[leaf.inactive[0][-1]]
+            needs = [a.capability for a in attempt.asks if a.is_master and a.pending]
             need = needs[0] if needs else Resource()
             within = self.view.calculator.fits(leaf.masters_used + need, self.view.masters_limit(leaf))
             if leaf.masters and not within and needs:
                 return
-            leaf.inactive.remove(key)
+            del leaf.inactive[0]
             attempt.master = need
             leaf.masters += 1
             leaf.masters_used = leaf.masters_used + need
@@ -240,11 +241,13 @@ class Scheduler:
         app = self.view.applications.get(event.application_id)
         if app is None:
             return
-        before = self.view.order_key(app)
-        app.priority = event.priority
-        if before in app.leaf.inactive:
-            app.leaf.inactive[app.leaf.inactive.index(before)] = self.view.order_key(app)
-        elif app.attempt is not None:
+        before, app.priority = app.priority, event.priority
+        if app.attempt is None:
+            return
+        if app.attempt.master is None:
+            app.leaf.inactive.remove((-before, app.sequence))
+            insort(app.leaf.inactive, (-app.priority, app.sequence))
+        else:
             self.view.file(app.attempt)
         yield from ()
 
@@ -269,6 +272,8 @@ class Scheduler:
                     hosts.extend(n for n in known.counts if n != ANY_HOST)
             else:
                 hosts.append(row.resource_name)
+        if attempt.master is None:
+            return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
         yield from self._place(attempt, asks, touched, now)
         yield from self._settle(attempt, now)
@@ -377,8 +382,6 @@ class Scheduler:
         self._graft(event.spec.root)
         self.view.spec = event.spec
         self.view.set_limits()
-        for queue in self.view.queues.values():
-            queue.inactive = [self.view.order_key(queue.attempts[k[-1]].app) for k in queue.inactive]
         for attempt in attempts:
             self.view.file(attempt)
         yield from self._admit_everywhere(now)

@@ -61,8 +61,8 @@ class QueueView:
         #: what admitted masters hold or are about to
         self.masters_used = Resource()
         self.masters = 0
-        #: attempts that wait for the masters' share
-        self.inactive: list[OrderKey] = []
+        #: attempts that wait for the masters' share: -priority and sequence number, in order
+        self.inactive: list[tuple[int, int]] = []
 
     @property
     def path(self) -> str:
