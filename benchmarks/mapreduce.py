@@ -7,7 +7,6 @@ run with the Java virtual machine's own defaults and 768 and 820 MB of heap. Ter
 TeraSort does not find its partition file on the local file system.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .inputs import Digest, check_total_order, check_word_counts, record_file, text_file
+from .interop_cluster import make_hdfs_folders
 from .memory import MemorySampler
 from .options import Options, parse_options, progress, show, stock_jars
 from .ours import OurCluster
@@ -135,7 +135,9 @@ class Bench:
             hdfs = None
             if on_hdfs and self._jars is not None:
                 hdfs = stack.enter_context(StockHdfs(self._jars, self._folder / "hdfs"))
-                _make_hdfs_folders(StockClients(self._jars, hdfs.conf_dir))
+                clients = StockClients(self._jars, hdfs.conf_dir)
+                make_hdfs_folders(clients)
+                clients.fs("-mkdir", "/input", "/output").checked()
             files = Files(self._folder / f"files-{name}", self._jars, hdfs)
             if self._jars is not None and self._options.theirs:
                 with StockYarn(self._jars, self._folder / f"stock-{name}", hdfs=hdfs) as yarn:
@@ -234,12 +236,6 @@ class Files:
         if self._clients is not None:
             shutil.rmtree(folder)
         return contents
-
-
-def _make_hdfs_folders(clients: StockClients) -> None:
-    user = os.environ.get("USER", "root")
-    clients.fs("-mkdir", "-p", "/tmp", "/input", "/output", f"/user/{user}").checked()
-    clients.fs("-chmod", "1777", "/tmp").checked()
 
 
 def _seconds(command: str) -> float:

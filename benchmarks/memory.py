@@ -120,9 +120,19 @@ def process_name(pid: int) -> str:
     if program == "java":
         mains = [word for word in words[1:] if word.startswith("org.apache.")]
         return mains[0].rpartition(".")[2] if mains else "java"
-    if program.startswith("python") and "-m" in words:
+    if program.startswith("python"):
+        return _python_name(pid, words)
+    return "" if program in ("bash", "sh", "setsid") else program
+
+
+def _python_name(pid: int, words: list[str]) -> str:
+    try:
+        if Path(f"/proc/{pid}/cwd").readlink().name.startswith("container_"):
+            return "Python in a container"
+    except OSError:
+        return ""
+    if "-m" in words:
         module = words.index("-m") + 1
         return " ".join(words[module : module + 2])
-    if program.startswith("python") and len(words) > 1:
-        return words[1].rpartition("/")[2] or program
-    return "" if program in ("bash", "sh", "setsid") else program
+    scripts = [word for word in words[1:] if not word.startswith("-")]
+    return Path(scripts[0]).name if scripts else "python"

@@ -50,11 +50,14 @@ class OurCluster:
         nodes: int = 2,
         shape: NodeShape = NodeShape(),
         site: Mapping[str, object] = {},
+        environment: Mapping[str, str] = {},
     ) -> None:
+        """`site` becomes `-D` settings; `environment` is added to that of the daemons and commands."""
         self.directory = directory.absolute()
         self.conf_dir = self.directory / "conf"
         self._hdfs = hdfs
         self._nodes = nodes
+        self._environment = {**os.environ, "HADOOP_CONF_DIR": str(self.conf_dir), **environment}
         self._site = {
             "yarn.nodemanager.resource.memory-mb": shape.memory_mb,
             "yarn.nodemanager.resource.cpu-vcores": shape.vcores,
@@ -81,7 +84,7 @@ class OurCluster:
 
     def yaq(self, *args: str) -> YaqRun:
         """Runs one `yaq` command against this cluster; raises with its output where it fails."""
-        done, seconds = _timed([yaq_program(), *args], os.environ | {"HADOOP_CONF_DIR": str(self.conf_dir)})
+        done, seconds = _timed([yaq_program(), *args], self._environment)
         if done.returncode != 0:
             said = (done.stdout + done.stderr)[-4000:]
             raise OursFailed(f"yaq {' '.join(args)} exited with {done.returncode}\n{said}")
@@ -94,7 +97,7 @@ class OurCluster:
 
     def _stop(self) -> None:
         if self.directory.exists():
-            _timed([yaq_program(), "cluster", "stop", "--dir", str(self.directory)], os.environ)
+            _timed([yaq_program(), "cluster", "stop", "--dir", str(self.directory)], self._environment)
 
 
 def _timed(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.CompletedProcess[str], float]:

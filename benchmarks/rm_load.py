@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 from yaqd.ipc.loop import run
 
 from .load_client import Beats, NodeFleet
-from .load_masters import Masters
+from .load_masters import Allocations, Masters
 from .memory import pss_mb
 from .options import Options, parse_options, progress, show, stock_jars
 from .report import make_row
@@ -39,6 +39,10 @@ MASTERS = 20
 _PACED_S = 10.0
 _FLAT_OUT_S = 6.0
 _ALLOCATE_S = 8.0
+_WARM_S = 2.0
+#: so many runs without a tenth more than the best one end the warming up
+_WARM_STALLED_RUNS = 3
+_WARM_RUNS_MAX = 20
 _IN_FLIGHT = 256
 #: containers that each master has asked for and not got, at any time
 _WANT = 100
@@ -119,9 +123,20 @@ def our_manager(folder: Path, core: int) -> Iterator[Manager]:
             process.wait()
 
 
+async def warm_up(run_once: Callable[[], Awaitable[Beats | Allocations]]) -> None:
+    """Repeat until the rate stops growing: the stock side starts interpreted and compiles what it does often."""
+    best, stalled = 0.0, 0
+    for _ in range(_WARM_RUNS_MAX):
+        rate = (await run_once()).rate
+        stalled = stalled + 1 if rate <= best * 1.1 else 0
+        best = max(best, rate)
+        if stalled == _WARM_STALLED_RUNS:
+            return
+
+
 async def load_heartbeats(fleet: NodeFleet, runs: int) -> tuple[list[float], Beats]:
     """Return the heartbeats per second of each run flat out, and the paced period before them."""
-    await fleet.beat_flat_out(_FLAT_OUT_S / 2, _IN_FLIGHT)  # warm: the stock side compiles meanwhile
+    await warm_up(lambda: fleet.beat_flat_out(_WARM_S, _IN_FLIGHT))
     paced = await fleet.beat_paced(len(fleet.nodes), _PACED_S)
     flat_out = [await fleet.beat_flat_out(_FLAT_OUT_S, _IN_FLIGHT) for _ in range(runs)]
     for beats in (paced, *flat_out):
@@ -134,7 +149,7 @@ async def load_allocations(fleet: NodeFleet, players: Masters, masters: int, run
     """Return the allocations per second of each run, and the median allocate call in ms."""
     beating = asyncio.create_task(fleet.beat_paced(len(fleet.nodes), math.inf))
     await players.submit(masters, timeout_s=60)
-    await players.allocate_for(_ALLOCATE_S / 2, _WANT, _MASTER_INTERVAL_S)  # warm
+    await warm_up(lambda: players.allocate_for(_WARM_S, _WANT, _MASTER_INTERVAL_S))
     results = [await players.allocate_for(_ALLOCATE_S, _WANT, _MASTER_INTERVAL_S) for _ in range(runs)]
     await players.finish(fleet)
     beating.cancel()

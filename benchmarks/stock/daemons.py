@@ -29,7 +29,7 @@ _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _RESOURCEMANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODEMANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
-_HISTORY = "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer"
+HISTORY_SERVER = "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer"
 _READY_TIMEOUT_S = 60.0
 
 
@@ -216,7 +216,7 @@ class StockYarn(_Cluster):
         for index in range(self.nodes):
             self._start(f"nodemanager{index}", _NODEMANAGER, self.directory / f"conf-nm{index}")
         if self._with_history:
-            history = self._start("historyserver", _HISTORY)
+            history = self._start("historyserver", HISTORY_SERVER)
             history.await_ready(lambda: accepts("127.0.0.1", self._history[0]), _READY_TIMEOUT_S)
         manager.await_ready(self._has_all_nodes, _READY_TIMEOUT_S)
 
