@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import socket
-import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -28,9 +27,9 @@ from yaqd.storage.errors import (
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
 from yaqd.storage.hdfs_blocks import BlockLocator
-from yaqd.storage.paths import hadoop_user, join, locate, name_of, parent_of
+from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
-from yaqd.storage.streams import ChunkReader
+from yaqd.storage.streams import ChunkReader, RenamingWriter
 
 _statistics: Final = statistics_of("hdfs")
 _RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
@@ -125,19 +124,10 @@ class HdfsFileSystem:
 
     def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
         path = self._path(path)
-        try:
-            found = self.status(path)
-        except PathNotFound:
-            pass
-        else:
-            if found.is_dir:
-                raise NotAFile(f"{found.path} is a folder, not a file", path=path)
-            if not overwrite:
-                raise PathExists(f"{found.path} exists already", path=path)
-        hidden = join(parent_of(path), f".{name_of(path)[:40]}.{uuid.uuid4().hex}.tmp")
-        with _translated(self.uri + path):
-            options = self._options(create_parent=True, overwrite=False, **self._write_settings)
-            return HdfsWriter(self, self._client.create(hidden, options), hidden, path, overwrite)
+        options = self._options(create_parent=True, overwrite=False, **self._write_settings)
+        return RenamingWriter(
+            self, path, lambda hidden: self._client.create(hidden, options), _translated, overwrite=overwrite
+        )
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)
@@ -201,44 +191,6 @@ class HdfsFileSystem:
             group=found.group,
             mode=found.permission,
         )
-
-
-class HdfsWriter:
-    """Writes to a hidden name in the same folder; `close` gives the file its own."""
-
-    def __init__(self, filesystem: HdfsFileSystem, file: Any, hidden: str, path: str, overwrite: bool) -> None:
-        self._fs = filesystem
-        self._file = file
-        self._hidden = hidden
-        self._path = path
-        self._overwrite = overwrite
-        self._is_open = True
-
-    def write(self, data: bytes | bytearray, /) -> None:
-        _statistics.bytes_written += len(data)
-        with _translated(self._fs.uri + self._path):
-            self._file.write(data)
-
-    def close(self) -> None:
-        if not self._is_open:
-            return
-        self._is_open = False
-        try:
-            with _translated(self._fs.uri + self._path):
-                self._file.close()
-            self._fs.rename(self._hidden, self._path, overwrite=self._overwrite)
-        except StorageError:
-            with contextlib.suppress(StorageError):
-                self._fs.delete(self._hidden)
-            raise
-
-    def abort(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            with contextlib.suppress(OSError, RuntimeError):
-                self._file.close()
-            with contextlib.suppress(StorageError):
-                self._fs.delete(self._hidden)
 
 
 def _connect(authority: str, conf: Configuration, user: str) -> tuple[Any, Any]:

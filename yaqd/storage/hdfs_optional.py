@@ -5,17 +5,16 @@
 
 import contextlib
 import importlib
-import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
 from yaqd.config import Configuration
-from yaqd.storage.errors import NotAFile, PathExists, PathNotFound, StorageError, StorageUnavailable
+from yaqd.storage.errors import PathExists, PathNotFound, StorageError, StorageUnavailable
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
 from yaqd.storage.hdfs_blocks import BlockLocator, namenode_addresses
-from yaqd.storage.paths import join, locate, name_of, parent_of
+from yaqd.storage.paths import locate, parent_of
 from yaqd.storage.statistics import statistics_of
-from yaqd.storage.streams import ChunkReader
+from yaqd.storage.streams import ChunkReader, RenamingWriter
 
 _statistics: Final = statistics_of("hdfs")
 _REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
@@ -83,15 +82,9 @@ class ArrowFileSystem:
 
     def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
         path = self._path(path)
-        if self.exists(path):
-            if self.status(path).is_dir:
-                raise NotAFile(f"{self.uri}{path} is a folder, not a file", path=path)
-            if not overwrite:
-                raise PathExists(f"{self.uri}{path} exists already", path=path)
-        hidden = join(parent_of(path), f".{name_of(path)[:40]}.{uuid.uuid4().hex}.tmp")
         with _translated(self.uri + path):
             self._client.create_dir(parent_of(path), recursive=True)
-            return ArrowWriter(self, self._client.open_output_stream(hidden), hidden, path, overwrite)
+        return RenamingWriter(self, path, self._client.open_output_stream, _translated, overwrite=overwrite)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         """The library cannot set the mode: the file system's umask holds."""
@@ -177,35 +170,6 @@ class ArrowFileSystem:
             group="",
             mode=0o755 if is_dir else 0o644,
         )
-
-
-class ArrowWriter:
-    """Writes to a hidden name in the same folder; `close` gives the file its own."""
-
-    def __init__(self, filesystem: ArrowFileSystem, file: Any, hidden: str, path: str, overwrite: bool) -> None:
-        self._fs = filesystem
-        self._file = file
-        self._hidden = hidden
-        self._path = path
-        self._overwrite = overwrite
-
-    def write(self, data: bytes | bytearray, /) -> None:
-        _statistics.bytes_written += len(data)
-        with _translated(self._fs.uri + self._path):
-            self._file.write(data)
-
-    def close(self) -> None:
-        if self._file.closed:
-            return
-        with _translated(self._fs.uri + self._path):
-            self._file.close()
-        self._fs.rename(self._hidden, self._path, overwrite=self._overwrite)
-
-    def abort(self) -> None:
-        if not self._file.closed:
-            with contextlib.suppress(OSError):
-                self._file.close()
-            self._fs.delete(self._hidden)
 
 
 @contextlib.contextmanager
