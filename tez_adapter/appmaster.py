@@ -29,7 +29,7 @@ from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
 from tez_adapter.plan import plan
 from tez_adapter.record import CounterList, JobRecord
-from tez_adapter.rm_link import ResourceManagerLink
+from tez_adapter.rm_link import ResourceManagerLink, application_is_over
 from tez_adapter.task_launch import TaskLaunch
 from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
@@ -45,6 +45,7 @@ from yaqd.security import Credentials, JobTokenSecrets, Token
 log = logging.getLogger(__name__)
 
 _TICK_S = 0.25
+_RM_RETRY_S = 1.0
 _DRAIN_S = 2.0
 _DIAGNOSTICS_CHARS_MAX = 20_000
 _UNUSABLE = (NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST)
@@ -78,6 +79,9 @@ class ApplicationMaster:
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
         self._diagnostics = ""
+        self._dismissal: asyncio.Task[None] | None = None
+        #: another attempt of this application will run the job
+        self._is_replaced = False
         self._started_ms = int(time.time() * 1000)
 
     # ---- the course of things
@@ -96,7 +100,7 @@ class ApplicationMaster:
         self._rm = self._make_rm_link()
         self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address)
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.dispatch, ev.KillRequested("the job manager was told to end"))
+            loop.add_signal_handler(number, self._dismiss, f"signal {number}")
         try:
             await self._converse()
             return self.state
@@ -123,12 +127,34 @@ class ApplicationMaster:
             await asyncio.gather(heartbeats, ticks, return_exceptions=True)
 
     async def _heartbeats(self) -> None:
-        try:
-            await self._rm.run()
-        except (RemoteException, RpcError) as error:
-            # without the ResourceManager there is no job; the next attempt begins anew
-            log.error("the ResourceManager ends this attempt: %s", error)
-            self.dispatch(ev.KillRequested(f"lost the ResourceManager: {error}"))
+        """An RM that is away is waited for: the tasks go on meanwhile."""
+        patience_s = self.conf.get_duration_ms("yarn.resourcemanager.connect.max-wait.ms", 900_000) / 1000
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                await self._rm.run()
+            except RemoteException as error:
+                self._dismiss(str(error))
+                return
+            except RpcError as error:
+                if self._rm.silent_s() > patience_s:
+                    self._dismiss(f"no ResourceManager for {patience_s:g} s: {error}")
+                    return
+                log.warning("%s", error)
+                await asyncio.sleep(max(0.0, _RM_RETRY_S - (loop.time() - began)))
+
+    def _dismiss(self, reason: str) -> None:
+        """This attempt is to end: because the application is over, or so that another attempt takes its place."""
+        log.warning("told to end: %s", reason)
+        if self._dismissal is None:
+            self._dismissal = asyncio.get_running_loop().create_task(self._end_early(reason))
+
+    async def _end_early(self, reason: str) -> None:
+        if not await application_is_over(self.conf, self.spec.application_id, self.user):
+            # the next attempt needs the staging folder, and says how the job ended
+            self._is_replaced = True
+        self.dispatch(ev.KillRequested(f"killed ({reason})"))
 
     async def _ticks(self) -> None:
         while True:
@@ -151,6 +177,9 @@ class ApplicationMaster:
 
     async def _conclude(self) -> None:
         """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it."""
+        if self._is_replaced:
+            await self._nodes.drain(_DRAIN_S)
+            return
         if self.state is JobState.SUCCEEDED:
             await self._note_failure(asyncio.to_thread(self._output.commit), "cannot commit the output")
         else:

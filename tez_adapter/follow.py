@@ -5,19 +5,23 @@ The ResourceManager's word decides when a job has ended. Polls come fast at firs
 (a twentieth of it), so that a short job is not kept waiting and a long one costs five calls a second.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tez_adapter.history import NoHistory, read_history
-from tez_adapter.jobspec import job_id_of
+from tez_adapter.jobspec import BadJobSpec, job_id_of
 from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.rm_client import ApplicationReport, RmClient
+from tez_adapter.staging import Staging, SubmitError
 from yaqd.config import Configuration
 from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import StorageError
+
+log = logging.getLogger(__name__)
 
 _POLL_MIN_S = 0.02
 _POLL_MAX_S = 0.2
@@ -144,6 +148,7 @@ class SubmittedJob:
             if report.state.is_final:
                 if on_progress is not None:
                     on_progress(JobStatus(self.application_id, report.state, report.progress))
+                self._sweep(report)
                 return self.result(report)
             now = time.monotonic()
             if on_progress is not None and now - shown >= progress_every_s:
@@ -173,6 +178,15 @@ class SubmittedJob:
             self.application_id, state, diagnostics, exit_code, counters, report.start_ms, report.finish_ms
         )
 
+    def _sweep(self, report: ApplicationReport) -> None:
+        """Remove what a job manager that died could not: staging folder and half-made output of one's own job."""
+        if report.user != self._rm.user:
+            return
+        try:
+            Staging(self.conf, report.user, self.job_id).sweep()
+        except (StorageError, BadJobSpec, SubmitError) as error:
+            log.warning("%s left files behind: %s", self.job_id, error)
+
     def kill(self, reason: str = "") -> None:
         """Ask the job manager, which cleans up after itself; where it does not answer, the ResourceManager."""
         reason = reason or f"killed by user {self._rm.user}"
@@ -186,6 +200,7 @@ class SubmittedJob:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self.application_id} has not ended {_KILL_TIMEOUT_S:g} s after it was killed")
             time.sleep(_POLL_MIN_S)
+        self._sweep(report)
 
     def _kill_kindly(self, report: ApplicationReport, reason: str) -> bool:
         try:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import yaqd
 from tez_adapter.jobspec import JobResource
+from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as pb
 
 _OUTPUT = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
@@ -25,6 +26,17 @@ def python_environment(python: str | None = None) -> dict[str, str]:
     """
     own = {"YAQ_PYTHONPATH": str(Path(yaqd.__file__).resolve().parents[1])}
     return {**own, "YAQ_PYTHON": python} if python else own
+
+
+def configured_environment(conf: Configuration, key: str) -> dict[str, str]:
+    """NAME=value pairs, comma-separated; a comma in a value cannot be written, as in Hadoop."""
+    found = {}
+    for item in conf.get_list(key):
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise conf.error(key, f"{item!r} is not NAME=value", "write NAME=value,NAME=value")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def python_context(

@@ -14,12 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tez_adapter.core.demand import Ask
-from yaqd.ipc import RpcClient
+from yaqd.config import Configuration
+from yaqd.ipc import NO_RETRY, RemoteException, RpcClient, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered
-from yaqd.model import ContainerId, FinalApplicationStatus, Resource
+from yaqd.model import ApplicationId, ContainerId, FinalApplicationStatus, Resource, YarnApplicationState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol
 from yaqd.proto.protocols import ApplicationMasterProtocol as Protocol
 from yaqd.security import Token
 
@@ -29,6 +31,10 @@ _QUIET_SHARE = 0.05
 _PAUSE_MIN_S = 0.005
 #: while something is asked for, its arrival is worth more calls
 _PAUSE_ASKING_MAX_S = 0.25
+
+#: a node kills 250 ms after it told a process to end
+_OVER_TRIES = 6
+_OVER_PAUSE_S = 0.02
 
 Row = tuple[int, str]
 
@@ -87,6 +93,7 @@ class ResourceManagerLink:
         self._response_id = 0
         self._wake = asyncio.Event()
         self._active_at = 0.0
+        self._answered_at = 0.0
         self._wanted: tuple[int, ...] = ()
         self._registration = pb.RegisterApplicationMasterRequest()
 
@@ -123,11 +130,13 @@ class ResourceManagerLink:
         self.wake()
 
     async def run(self) -> None:
-        """Heartbeats until cancelled. Raises RemoteException when this attempt is no longer wanted."""
+        """Heartbeats until cancelled. RemoteException: this attempt is no longer wanted; RpcError: no answer."""
         self.expect_news()
+        self._answered_at = self._answered_at or self._active_at
         while True:
             self._wake.clear()
             response = await self._allocate()
+            self._answered_at = asyncio.get_running_loop().time()
             if response.allocated_containers or response.completed_container_statuses:
                 self.expect_news()
             self._on_response(response)
@@ -157,6 +166,11 @@ class ResourceManagerLink:
         try:
             # the same response id again is answered with the same response: safe to send twice
             response = await self._client.call(Protocol.allocate, request, idempotent=True)
+        except RpcError:
+            # what this request carried is told again
+            self._table.forget()
+            self._releases = released + self._releases
+            raise
         except ApplicationMasterNotRegistered:
             log.warning("the ResourceManager does not know this attempt any more: registering again")
             await self._register()
@@ -186,8 +200,30 @@ class ResourceManagerLink:
                 await asyncio.sleep(pause_s)
                 pause_s = min(0.1, pause_s * 2)
 
+    def silent_s(self) -> float:
+        """How long ago the ResourceManager last answered."""
+        return asyncio.get_running_loop().time() - self._answered_at
+
     async def close(self) -> None:
         await self._client.close()
+
+
+async def application_is_over(conf: Configuration, application_id: ApplicationId, user: str) -> bool:
+    """Whether the ResourceManager has closed the application; False when it does not answer in time."""
+    client = RpcClient(*conf.get_address("yarn.resourcemanager.address"), user=user, connect_retries=NO_RETRY)
+    request = pb.GetApplicationReportRequest(application_id=convert.application_id_pb(application_id))
+    try:
+        # the end is stored before it is shown, which takes a moment longer than ending the attempt
+        for _ in range(_OVER_TRIES):
+            response = await client.call(ApplicationClientProtocol.getApplicationReport, request, timeout_s=1.0)
+            if YarnApplicationState(response.application_report.yarn_application_state).is_final:
+                return True
+            await asyncio.sleep(_OVER_PAUSE_S)
+        return False
+    except (RpcError, RemoteException, ValueError):
+        return False
+    finally:
+        await client.close()
 
 
 def _add_ask(request: pb.AllocateRequest, ask: Ask) -> None:

@@ -7,7 +7,8 @@ times are read back from the file system after the upload.
 
 from pathlib import Path
 
-from tez_adapter.jobspec import JobResource
+from tez_adapter.jobspec import JOB_FILE, JobResource, JobSpec
+from tez_adapter.output import JobOutput
 from yaqd.config import Configuration
 from yaqd.model import LocalResourceType
 from yaqd.storage import FileSystem, StorageError, get_filesystem, qualify
@@ -87,3 +88,13 @@ class Staging:
 
     def remove(self) -> None:
         self._files.delete(self.path, recursive=True)
+
+    def sweep(self) -> None:
+        """After the job's end: remove the folder if it still stands, and output that was never committed."""
+        if not self._files.exists(self.path):
+            return
+        path = f"{self.path}/{JOB_FILE}"
+        if self._files.exists(path):
+            spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
+            JobOutput(spec, self._conf).abort()
+        self.remove()

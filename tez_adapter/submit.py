@@ -21,7 +21,7 @@ from tez_adapter.jobspec import (
     dump_splits,
     job_id_of,
 )
-from tez_adapter.launch import python_context, python_environment
+from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.rm_client import RmClient
 from tez_adapter.staging import Staging, SubmitError, alias_of
 from yaqd.config import Configuration
@@ -239,7 +239,9 @@ def _context(
     written = [staging.write(SPLITS_FILE, dump_splits(splits))] if spec.kind is not JobKind.COMMAND else []
     # the file lists what tasks get, itself excepted: its size and time are known only now, and go as arguments
     own = staging.write(JOB_FILE, spec.dump())
-    environment = python_environment(conf.get("yaq.job.python")) | dict(request.environment)
+    environment = python_environment(conf.get("yaq.job.python")) | configured_environment(
+        conf, "yarn.app.mapreduce.am.env"
+    )
     arguments = ("--job-file", own.uri, str(own.bytes), str(own.timestamp_ms))
     launch = python_context(APPMASTER_ENTRY, arguments, [own, *written], environment)
     token = JobTokenSecrets(secrets.token_bytes).mint(spec.job_id)

@@ -2,7 +2,7 @@
 
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.jobspec import SPLITS_FILE, JobKind, JobSpec
-from tez_adapter.launch import command_context, python_context, python_environment
+from tez_adapter.launch import command_context, configured_environment, python_context, python_environment
 from tez_adapter.nm_links import SHUFFLE_SERVICE
 from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as pb
@@ -26,6 +26,9 @@ class TaskLaunch:
         if spec.kind is JobKind.COMMAND:
             self._context = command_context(spec.command, resources, environment)
         else:
+            # one process may run maps and reduces, so it gets what either is to have
+            for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
+                environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]
             self._context = python_context(TASK_ENTRY, arguments, resources, environment)

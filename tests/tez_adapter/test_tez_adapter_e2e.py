@@ -15,10 +15,12 @@ import pytest
 
 from tez_adapter.follow import JobResult, SubmittedJob
 from tez_adapter.history import read_history
+from tez_adapter.rm_client import RmClient
 from tez_adapter.staging import SubmitError
 from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
 from yaqd.config import Configuration
 from yaqd.mapreduce.errors import JobError
+from yaqd.model import YarnApplicationState
 from yaqd.storage import StorageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -205,16 +207,53 @@ def test_a_killed_job_leaves_nothing(cluster: Configuration) -> None:
     assert staging_is_empty(cluster)
 
 
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def kill_job_manager(job: SubmittedJob) -> None:
+    port = job.report().rpc_port
+    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port]
+    os.kill(owners[0], signal.SIGKILL)
+
+
+def test_a_job_killed_through_the_resource_manager_leaves_nothing(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    script = job_script(write, "time.sleep(100)")
+    job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
+    with RmClient(cluster) as rm:
+        until(lambda: any(v.running for v in job.status().vertices))
+        rm.kill(job.application_id, "by the test")
+    # nobody waits for this job: its job manager cleans up by itself
+    until(lambda: staging_is_empty(cluster) and not (tmp_path / "out").exists())
+    assert job.report().state is YarnApplicationState.KILLED
+    job.close()
+
+
+def test_a_job_whose_managers_all_die_fails_and_leaves_nothing(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    script = job_script(write, "time.sleep(100)")
+    job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
+    for attempt in (1, 2):
+        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)
+        until(lambda: any(v.running for v in job.status().vertices))
+        kill_job_manager(job)
+    result = finish(job)
+    assert result.state == "FAILED"
+    assert "failed 2 times" in result.diagnostics
+    assert staging_is_empty(cluster) and not (tmp_path / "out").exists()
+
+
 def test_a_job_outlives_its_first_job_manager(cluster: Configuration, write: Write, tmp_path: Path) -> None:
     script = job_script(write, "time.sleep(1); yield value, 1")
     job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\nb\n")], output=str(tmp_path / "out"))
-    deadline = time.monotonic() + 20
-    while not any(v.running for v in job.status().vertices):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    address = job.report().rpc_port
-    owner = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == address]
-    os.kill(owner[0], signal.SIGKILL)
+    until(lambda: any(v.running for v in job.status().vertices))
+    kill_job_manager(job)
     result = finish(job)
     assert result.state == "SUCCEEDED", result.diagnostics
     assert "".join(parts(tmp_path / "out")) == "a\t1\nb\t1\n"
