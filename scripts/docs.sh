@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Writes the generated references: docs/configuration.md and docs/cli.md.
+# Writes the generated references, docs/configuration.md and docs/cli.md (needs the project installed).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export PATH="${YAQD_PATH:-$(scripts/setup.sh dev)/bin}:$PATH"
-python -m yaqd.cli conf docs > docs/configuration.md.new
-python -m yaqd.cli.reference > docs/cli.md.new
-mv docs/configuration.md.new docs/configuration.md
-mv docs/cli.md.new docs/cli.md
+for name in configuration:yaqd.config cli:yaqd.cli; do
+  "${PYTHON:-python3}" -m "${name#*:}.reference" > "docs/${name%:*}.md.new"
+  mv "docs/${name%:*}.md.new" "docs/${name%:*}.md"
+done

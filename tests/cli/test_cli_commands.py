@@ -66,6 +66,7 @@ def test_help_imports_no_library_and_no_daemon() -> None:
         (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),
         (["mr", "streaming", "-inptu", "x"], BAD_INPUT, 'unknown option "-inptu"; did you mean -input?'),
         (["mr", "streaming", "-input", "x"], BAD_INPUT, "yaq mr streaming: -output is missing"),
+        (["rm", "start", "-D", "hadoop.security.authentication=kerberos"], BAD_INPUT, "not one of simple"),
         (["mr", "submit", "x.py"], BAD_INPUT, "Missing option '--input'"),
         (["run", "--env", "novalue", "--", "true"], BAD_INPUT, "--env novalue: write it as --env NAME=VALUE"),
         (

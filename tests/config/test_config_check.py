@@ -93,6 +93,12 @@ def test_every_shipped_key_is_explained_once_and_sound() -> None:
         assert documentation(key) is not None
 
 
+def test_the_example_site_files_are_sound() -> None:
+    assert check_folder(shipped_dir() / "examples") == []
+    conf = Configuration.load(shipped_dir() / "examples", environ={})
+    assert conf.get_address("yarn.resourcemanager.address") == ("master.example.org", 8032)
+
+
 def test_a_family_explains_its_members() -> None:
     assert documentation("yarn.scheduler.capacity.root.a.b.capacity") is not None
     assert documentation("yarn.scheduler.capacity.root.a.nosuch") is None

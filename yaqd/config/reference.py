@@ -76,3 +76,7 @@ def _code(value: str | None) -> str:
 
 def _text(description: str) -> str:
     return re.sub(r"([|*<_])", r"\\\1", description)
+
+
+if __name__ == "__main__":
+    print(reference_markdown(), end="")
