@@ -30,7 +30,7 @@ from rm.tokens import TokenMint
 from rm.topology import Topology
 from rm.web import RmWeb
 from yaqd.config import ConfigError, Configuration
-from yaqd.ipc import RpcError, RpcServer
+from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.ipc.loop import run
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
@@ -98,9 +98,10 @@ class ResourceManager:
 
     def _build_services(self) -> None:
         settings, conf = self.settings, self._conf
+        limits = server_limits(conf)
 
         def server(name: str, address: tuple[str, int]) -> RpcServer:
-            return RpcServer(name=name, host=settings.listen_host(address), port=address[1])
+            return RpcServer(name=name, host=settings.listen_host(address), port=address[1], limits=limits)
 
         self.client_server = server("ResourceManager client service", settings.client_address)
         self.tracker_server = server("ResourceManager node tracker", settings.tracker_address)
@@ -111,6 +112,7 @@ class ResourceManager:
             port=settings.scheduler_address[1],
             token_secrets=self.tokens.masters,
             allow_simple=False,
+            limits=limits,
         )
         tracker_settings = TrackerSettings(
             settings.heartbeat_interval_ms,
