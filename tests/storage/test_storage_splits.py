@@ -83,6 +83,7 @@ def test_folders_in_folders(tmp_path: Path) -> None:
     assert len(list_inputs([f"{tmp_path}/in"], skipping)) == 1
     (tmp_path / "in" / "d" / "loop").symlink_to(tmp_path / "in")
     (tmp_path / "in" / "gone").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "in" / "self").symlink_to(tmp_path / "in" / "self")
     assert names(tmp_path, "in", recursive="true") == ["in/a", "in/d/b", "in/d/e/c"]
 
 

@@ -140,8 +140,7 @@ class LocalFileSystem:
 
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
         """One piece without hosts: no node is nearer to a file that all nodes see under the same name."""
-        size = self.status(path).length
-        return [BlockLocation(0, size, ())] if start < size and length > 0 else []
+        return [BlockLocation(start, length, ())]
 
     def _path(self, path: str) -> str:
         if path.startswith("/"):
@@ -175,8 +174,10 @@ class LocalFileSystem:
             for entry in sorted(entries, key=lambda item: item.name):
                 try:
                     found.append(self._status(entry.path, entry.stat(), entry.is_symlink()))
-                except FileNotFoundError:
-                    continue  # deleted since, or a link to nothing
+                except OSError as error:
+                    if error.errno not in (errno.ENOENT, errno.ELOOP):
+                        raise
+                    continue  # deleted since, or a link to nothing or to itself
         return found
 
 

@@ -38,6 +38,7 @@ class SplitReader:
         self._format = input_format
         self._split = split
         self._conf = conf
+        self._filesystem = get_filesystem(split.path, conf)
         self._line_bytes_max = conf.get_int(_LINE_MAX_KEY, LINE_BYTES_MAX, minimum=1)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -58,10 +59,11 @@ class SplitReader:
     def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:
         """The bytes of a range, on to the end of the file where `length` is None; and whether they were compressed."""
         compression = compression_of(part.path)
-        filesystem = get_filesystem(part.path, self._conf)
+        if not part.path.startswith(self._filesystem.uri + "/"):
+            self._filesystem = get_filesystem(part.path, self._conf)
         if compression is None:
-            return filesystem.open_range(part.path, part.start, length), False
-        return decompressed(filesystem.open_range(part.path, 0), compression, part.path), True
+            return self._filesystem.open_range(part.path, part.start, length), False
+        return decompressed(self._filesystem.open_range(part.path, 0), compression, part.path), True
 
     def _lines(self, part: FileRange) -> Iterator[RecordBatch]:
         as_text = self._format.kind is InputKind.TEXT

@@ -76,10 +76,12 @@ def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Confi
     is_combining = conf.get_bool("yaq.input.combine-small-files", True)
     splits: list[InputSplit] = []
     small: list[_Piece] = []
+    filesystem: FileSystem | None = None
     for status in list_inputs(inputs, conf):
         if status.length == 0:
             continue
-        filesystem = get_filesystem(status.path, conf)
+        if filesystem is None or not status.path.startswith(filesystem.uri + "/"):
+            filesystem = get_filesystem(status.path, conf)
         split_bytes = max(size_min, min(size_max, status.block_size), 1)
         pieces = _pieces(filesystem, status, split_bytes, input_format)
         if is_combining and len(pieces) == 1 and status.length < split_bytes:
