@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tez_adapter.attempt import Attempt
-from tez_adapter.data import Columns, HashPartitioner, MapOutput, ReduceInput
+from tez_adapter.data import Columns, CountedLines, HashPartitioner, MapOutput, ReduceInput
 from tez_adapter.data.lines import LineReader, join_lines
 from tez_adapter.jobspec import Streaming
 from tez_adapter.map_task import shuffle_codec, split_of
@@ -44,22 +44,30 @@ def _map(attempt: Attempt, scripts: Streaming) -> PartFile | None:
     }
     pipe = ScriptPipe("mapper", scripts.mapper, environment, attempt)
     pieces = pipe.output(_input_blocks(attempt, open_reader("bytes", split, attempt.conf)))
-    pairs = _pairs(pieces, _separator(attempt, "stream.map.output.field.separator"))
+    separator = _separator(attempt, "stream.map.output.field.separator")
     if not attempt.spec.reduces:
-        return _to_file(attempt, "m", map(join_lines_of(attempt), pairs))
+        return _to_file(attempt, "m", map(join_lines_of(attempt), _pairs(pieces, separator)))
+    combine = _combine(attempt, scripts, environment) if scripts.combiner else None
+    sort_bytes = attempt.sort_bytes()
     output = MapOutput(
         attempt.output_folder(),
         attempt.spec.reduces,
         HashPartitioner(),
         codec=shuffle_codec(attempt.conf),
-        memory_bytes=attempt.sort_bytes(),
-        combine=_combine(attempt, scripts, environment) if scripts.combiner else None,
+        memory_bytes=sort_bytes if combine is None else sort_bytes // 2,
+        combine=None if combine is None else lambda batches: combine(map(join_lines, batches)),
         combine_spills=True,
         counters=attempt.tallies,
     )
     try:
-        for columns in pairs:
-            output.collect_batch(columns)
+        if combine is None:
+            for columns in _pairs(pieces, separator):
+                output.collect_batch(columns)
+        else:
+            lines = CountedLines(output, combine, separator=separator, memory_bytes=sort_bytes // 2)
+            for piece in pieces:
+                lines.feed(piece)
+            lines.close()
         attempt.end_phase("map")
         output.close()
     except BaseException:
@@ -132,12 +140,11 @@ def _pairs(pieces: Iterator[bytes], separator: int) -> Iterator[Columns]:
 
 def _combine(
     attempt: Attempt, scripts: Streaming, environment: Mapping[str, str]
-) -> Callable[[Iterator[Columns]], Iterator[Columns]]:
-    def combine(batches: Iterator[Columns]) -> Iterator[Columns]:
-        """One run of the combiner over one sorted partition of one spill."""
+) -> Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]:
+    def combine(lines: Iterator[bytes | memoryview]) -> Iterator[Columns]:
+        """One run of the combiner over sorted lines of one partition."""
         pipe = ScriptPipe("combiner", scripts.combiner, environment, attempt)
-        # the combiner's lines come sorted if it keeps the order of its keys, as streaming asks of combiners
-        return _pairs(pipe.output(map(join_lines, batches)), ord("\t"))
+        return _pairs(pipe.output(lines), ord("\t"))
 
     return combine
 

@@ -4,6 +4,7 @@ from riffle_merger.format.columns import Columns
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment, FormatError
 from riffle_merger.format.output import WriteFailed
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.data.countedlines import CountedLines
 from tez_adapter.data.fetch import Fetcher, FetchFailed, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
 from tez_adapter.data.groups import Groups
@@ -22,6 +23,7 @@ __all__ = [
     "Columns",
     "CorruptIndex",
     "CorruptSegment",
+    "CountedLines",
     "FetchFailed",
     "FetchFailure",
     "FetchSettings",

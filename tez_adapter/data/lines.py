@@ -56,30 +56,45 @@ def join_lines(columns: Columns, separator: bytes = b"\t") -> memoryview:
     return trimmed(*array_items(ended))[0].data
 
 
-class LineReader:
-    """Cuts a stream that arrives in pieces; what follows the last newline waits for the next piece."""
+class WholeLines:
+    """Cuts a stream that arrives in pieces after its last newline; the rest waits for the next piece."""
 
-    def __init__(self, separator: int = _TAB, line_bytes_max: int = LINE_BYTES_MAX) -> None:
-        self._separator = separator
+    def __init__(self, line_bytes_max: int = LINE_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max
         self._rest: list[bytes] = []
         self._rest_bytes = 0
 
-    def feed(self, piece: bytes) -> Columns:
-        """The pairs of all lines that end in this piece. LineTooLong when one does not end in time."""
+    def feed(self, piece: bytes) -> bytes:
+        """All lines that end in this piece. LineTooLong when one does not end in time."""
         end = piece.rfind(b"\n") + 1
         if not end:
             self._rest.append(piece)
             self._rest_bytes += len(piece)
             if self._rest_bytes > self._line_bytes_max:
                 raise LineTooLong(f"a line of more than {self._line_bytes_max} bytes: does the script write newlines?")
-            return Columns.empty()
-        whole = b"".join((*self._rest, piece[:end]))
+            return b""
+        whole = b"".join((*self._rest, memoryview(piece)[:end]))
         self._rest, self._rest_bytes = [piece[end:]], len(piece) - end
-        return split_lines(whole, self._separator)
+        return whole
+
+    def finish(self) -> bytes:
+        """A last line without newline, if there is one."""
+        rest = b"".join(self._rest)
+        self._rest, self._rest_bytes = [], 0
+        return rest
+
+
+class LineReader:
+    """A stream of lines that arrives in pieces, as pairs."""
+
+    def __init__(self, separator: int = _TAB, line_bytes_max: int = LINE_BYTES_MAX) -> None:
+        self._separator = separator
+        self._lines = WholeLines(line_bytes_max)
+
+    def feed(self, piece: bytes) -> Columns:
+        """The pairs of all lines that end in this piece. LineTooLong when one does not end in time."""
+        return split_lines(self._lines.feed(piece), self._separator)
 
     def finish(self) -> Columns:
         """The pair of a last line without newline, if there is one."""
-        rest = b"".join(self._rest)
-        self._rest, self._rest_bytes = [], 0
-        return split_lines(rest, self._separator)
+        return split_lines(self._lines.finish(), self._separator)

@@ -76,7 +76,9 @@ class MapOutput:
         self._partitioner: Partitioner = HashPartitioner() if partitioner is None else partitioner
         self._codec = codec_by_name(codec)
         self._combine = combine
-        self._combine_spills = combine_spills
+        #: Whether sorted pairs go through `combine` when they are first written; may be turned off when they already
+        #: did.
+        self.combine_spills = combine_spills
         self._block_bytes = block_bytes
         self._arena = Arena(max(memory_bytes, _MEMORY_BYTES_MIN))
         self._pending_keys: list[bytes] = []
@@ -97,12 +99,12 @@ class MapOutput:
         """Take a batch of encoded pairs; it is copied."""
         if self._pending_keys:
             self._flush_pending()
-        self._count("MAP_OUTPUT_RECORDS", len(batch))
+        self.count("MAP_OUTPUT_RECORDS", len(batch))
         self.collect_combined(batch)
 
     def collect_combined(self, batch: Columns) -> None:
         """Take pairs that a combiner made out of counted ones."""
-        self._count("MAP_OUTPUT_BYTES", batch.key_bytes + batch.value_bytes)
+        self.count("MAP_OUTPUT_BYTES", batch.key_bytes + batch.value_bytes)
         start = 0
         while start < len(batch):
             stop = self._arena.append(batch, start)
@@ -113,6 +115,29 @@ class MapOutput:
                 stop = start + 1
                 self._spill(batch.slice(start, stop))
             start = stop
+
+    def count(self, name: str, amount: int) -> None:
+        """Add to a counter."""
+        self.counters[name] = self.counters.get(name, 0) + amount
+
+    def sort(self, columns: Columns) -> tuple[I64, list[int]]:
+        """The order by partition and key, and where each partition ends in it."""
+        if self.partitions == 1:
+            return sort_order(columns.keys, columns.key_offsets), [len(columns)]
+        repeated = repeated_keys(columns.keys, columns.key_offsets)
+        if repeated is not None:
+            of_distinct = self._partitioner.partition(repeated.data, repeated.offsets, self.partitions)
+            counts = np.bincount(of_distinct[repeated.codes], minlength=self.partitions)
+            return repeated.order(repeated.ranks(of_distinct)), np.cumsum(counts).tolist()
+        order = sort_order(columns.keys, columns.key_offsets, may_repeat=False)
+        chosen = self._partitioner.partition(columns.keys, columns.key_offsets, self.partitions)
+        # 16-bit numbers are radix-sorted; a range partitioner's are sorted already.
+        by_key = chosen[order]
+        if bool((by_key[1:] < by_key[:-1]).any()):
+            narrow = np.uint16 if self.partitions <= 1 << 16 else np.uint32
+            order = order[np.argsort(by_key.astype(narrow), kind="stable")]
+        counts = np.bincount(chosen, minlength=self.partitions)
+        return order, np.cumsum(counts).tolist()
 
     def close(self) -> MapOutputFiles:
         """Sort what is left, write the final files under their names, remove the spills."""
@@ -128,7 +153,7 @@ class MapOutput:
             raise
         finally:
             self._remove_spills()
-        self._count("MAP_OUTPUT_MATERIALIZED_BYTES", sum(entry.part_length for entry in index))
+        self.count("MAP_OUTPUT_MATERIALIZED_BYTES", sum(entry.part_length for entry in index))
         sizes = [entry.part_length for entry in index]
         return MapOutputFiles(self.directory / OUTPUT_NAME, self.directory / INDEX_NAME, sizes)
 
@@ -161,37 +186,18 @@ class MapOutput:
             raise
 
     def _write_sorted(self, writer: SegmentFileWriter, columns: Columns) -> None:
-        order, ends = self._sort(columns)
+        order, ends = self.sort(columns)
         gatherer = Gatherer(columns, self._block_bytes)
         start = 0
         for end in ends:
             blocks = gatherer.blocks(order[start:end])
-            if self._combine is not None and self._combine_spills:
+            if self._combine is not None and self.combine_spills:
                 self._write_combined(writer, blocks, self._combine)
             else:
                 writer.write_run(blocks)
             writer.end_partition()
             start = end
-        self._count("SPILLED_RECORDS", len(columns))
-
-    def _sort(self, columns: Columns) -> tuple[I64, list[int]]:
-        """The order by partition and key, and where each partition ends in it."""
-        if self.partitions == 1:
-            return sort_order(columns.keys, columns.key_offsets), [len(columns)]
-        repeated = repeated_keys(columns.keys, columns.key_offsets)
-        if repeated is not None:
-            of_distinct = self._partitioner.partition(repeated.data, repeated.offsets, self.partitions)
-            counts = np.bincount(of_distinct[repeated.codes], minlength=self.partitions)
-            return repeated.order(repeated.ranks(of_distinct)), np.cumsum(counts).tolist()
-        order = sort_order(columns.keys, columns.key_offsets, may_repeat=False)
-        chosen = self._partitioner.partition(columns.keys, columns.key_offsets, self.partitions)
-        # 16-bit numbers are radix-sorted; a range partitioner's are sorted already.
-        by_key = chosen[order]
-        if bool((by_key[1:] < by_key[:-1]).any()):
-            narrow = np.uint16 if self.partitions <= 1 << 16 else np.uint32
-            order = order[np.argsort(by_key.astype(narrow), kind="stable")]
-        counts = np.bincount(chosen, minlength=self.partitions)
-        return order, np.cumsum(counts).tolist()
+        self.count("SPILLED_RECORDS", len(columns))
 
     def _write_final(self, temporary: Path) -> SpillIndex:
         if len(self._spills) == 1:
@@ -240,6 +246,3 @@ class MapOutput:
         for path, _ in self._spills:
             path.unlink(missing_ok=True)
         self._spills = []
-
-    def _count(self, name: str, amount: int) -> None:
-        self.counters[name] = self.counters.get(name, 0) + amount
