@@ -33,7 +33,7 @@ from tez_adapter.rm_link import ResourceManagerLink, application_is_over
 from tez_adapter.task_launch import TaskLaunch
 from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
-from yaqd.ipc import RpcServer
+from yaqd.ipc import RpcServer, client_options
 from yaqd.ipc.errors import RemoteException, RpcError
 from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
 from yaqd.proto import convert
@@ -339,6 +339,7 @@ class ApplicationMaster:
             on_response=self._on_response,
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
             / 1000,
+            options=client_options(self.conf),
         )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tez_adapter.core.demand import Ask
 from yaqd.config import Configuration
-from yaqd.ipc import NO_RETRY, RemoteException, RpcClient, RpcError
+from yaqd.ipc import NO_RETRY, ClientOptions, RemoteException, RpcClient, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered
 from yaqd.model import ApplicationId, ContainerId, FinalApplicationStatus, Resource, YarnApplicationState
 from yaqd.proto import convert
@@ -78,10 +78,12 @@ class ResourceManagerLink:
         progress: Callable[[], float],
         on_response: Callable[[pb.AllocateResponse], None],
         heartbeat_s: float,
+        options: ClientOptions,
     ) -> None:
         self._address = address
         self._user = user
-        self._client = RpcClient(*address, user=user, token=token)
+        self._options = options
+        self._client = RpcClient(*address, user=user, token=token, **options)
         self._asks = asks
         self._progress = progress
         self._on_response = on_response
@@ -186,7 +188,7 @@ class ResourceManagerLink:
     async def _renew(self, token: Token) -> None:
         """The key rolled: later connections need the new token."""
         await self._client.close()
-        self._client = RpcClient(*self._address, user=self._user, token=token)
+        self._client = RpcClient(*self._address, user=self._user, token=token, **self._options)
 
     async def finish(self, status: FinalApplicationStatus, diagnostics: str, tracking_url: str) -> None:
         request = pb.FinishApplicationMasterRequest(
