@@ -10,6 +10,7 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -47,6 +48,16 @@ log = logging.getLogger(__name__)
 _IO_THREADS = 8
 _UNLIMITED_VCORES = 1 << 30
 _STOP_DEADLINE_S = 3.0
+
+
+@contextlib.contextmanager
+def _listening(what: str, host: str, port: int) -> Iterator[None]:
+    """Errors of binding as RpcConnectionError, as the RPC server's own."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise RpcConnectionError(f"{what} cannot listen on {host}:{port}: {reason}") from None
 
 
 class NodeManager:
@@ -118,15 +129,16 @@ class NodeManager:
     def _start_shuffle(self) -> None:
         settings = self.settings
         self.shuffle_jobs = ShuffleJobs()
-        self.shuffle = ShuffleService(
-            settings.bind_host,
-            settings.shuffle_port,
-            jobs=self.shuffle_jobs,
-            outputs=MapOutputs(self.directories, index_cache_bytes=settings.shuffle_index_cache_bytes),
-            limits=ShuffleLimits(
-                settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
-            ),
-        )
+        with _listening("shuffle service", settings.bind_host, settings.shuffle_port):
+            self.shuffle = ShuffleService(
+                settings.bind_host,
+                settings.shuffle_port,
+                jobs=self.shuffle_jobs,
+                outputs=MapOutputs(self.directories, index_cache_bytes=settings.shuffle_index_cache_bytes),
+                limits=ShuffleLimits(
+                    settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
+                ),
+            )
         self._undo.callback(self.shuffle.stop)
         self.shuffle.start()
 
@@ -190,7 +202,8 @@ class NodeManager:
             health=self._health,
         )
         self._undo.push_async_callback(web.stop)
-        self.web_address = await web.start(settings.bind_host, settings.web_port)
+        with _listening("web server", settings.bind_host, settings.web_port):
+            self.web_address = await web.start(settings.bind_host, settings.web_port)
 
     def _make_heartbeat(self) -> None:
         settings = self.settings

@@ -19,7 +19,8 @@ from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ContainerManagementProtocol, ResourceTracker
 from yaqd.security import ContainerTokenSecrets, NMTokenSecrets, RollingKeys
 
-CLUSTER_TIMESTAMP = 1700000000000
+#: differs between test runs, so that none takes another's processes for its own
+CLUSTER_TIMESTAMP = 1_700_000_000_000 + os.getpid()
 USER = "alice"
 BASH_ENVIRONMENT = {"PATH": os.environ["PATH"]}
 

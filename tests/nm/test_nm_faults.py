@@ -1,0 +1,139 @@
+"""The daemon as a process: ready line, orderly end, and what kill -9 leaves behind: nothing."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+from nm_cluster import FakeResourceManager, container_id, launch_context
+from nm_faults import NodeProcess, gone, launch_daemon, processes_of
+
+from yaqd.model import ContainerSubState
+
+ONE = container_id(1)
+#: a leader with a child in its group and a grandchild that left it
+FAMILY = "sleep 1000 & setsid sleep 1001 & sleep 1002"
+
+
+StartProcess = Callable[..., Awaitable[NodeProcess]]
+
+
+@pytest.fixture
+async def start_process(rm: FakeResourceManager, tmp_path: Path) -> AsyncIterator[StartProcess]:
+    """Starts `python -m nm`; whatever a test leaves is killed."""
+    nodes: list[NodeProcess] = []
+
+    async def start(overrides: Mapping[str, str] | None = None) -> NodeProcess:
+        nodes.append(await NodeProcess.start(rm, tmp_path, overrides))
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        if node.process.returncode is None:
+            node.process.kill()
+        await node.process.communicate()
+    for pid in processes_of(ONE):
+        os.kill(pid, signal.SIGKILL)
+
+
+async def running_family(rm: FakeResourceManager, node: NodeProcess, command: str = FAMILY) -> None:
+    master = node.master(rm)
+    await master.run(ONE, launch_context(command))
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
+    assert await gone(lambda: len(processes_of(ONE, "sleep")) < command.count("sleep"))
+    await master.client.close()
+
+
+async def test_sigterm_ends_everything_in_time(
+    rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
+) -> None:
+    node = await start_process({"yarn.nodemanager.resource-monitor.interval-ms": "50"})
+    assert "web=127.0.0.1:" in node.ready and "shuffle=" in node.ready
+    await running_family(rm, node, "trap '' TERM; sleep 1000 & sleep 1000")
+    node.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(5):
+        assert await node.process.wait() == 0
+    assert rm.unregistered == [node.node_id]
+    assert await gone(lambda: processes_of(ONE))
+
+
+async def test_kill_nine_leaves_no_container(
+    rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
+) -> None:
+    node = await start_process()
+    await running_family(rm, node, "sleep 1000 & sleep 1000")
+    assert processes_of(ONE)
+    node.process.kill()
+    await node.process.wait()
+    assert await gone(lambda: processes_of(ONE))
+
+
+async def test_next_start_finds_what_lost_its_forker_too(
+    rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
+) -> None:
+    node = await start_process()
+    await running_family(rm, node, "sleep 1000 & sleep 1000")
+    forkers = [pid for pid in node.children() if pid not in processes_of(ONE)]
+    os.kill(node.process.pid, signal.SIGSTOP)  # so that it cannot start another forker
+    for forker in forkers:
+        os.kill(forker, signal.SIGKILL)
+    node.process.kill()
+    await node.process.wait()
+    assert processes_of(ONE)
+    again = await start_process()
+    assert await gone(lambda: processes_of(ONE))
+    assert await gone(lambda: list((tmp_path / "local").glob("*_DEL_*")))
+    again.process.terminate()
+    assert await again.process.wait() == 0
+
+
+async def test_a_dead_forker_loses_no_container(
+    rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
+) -> None:
+    node = await start_process()
+    await running_family(rm, node, "sleep 1000; exit 6")
+    (forker,) = node.children()
+    os.kill(forker, signal.SIGKILL)
+    assert await gone(lambda: forker in node.children())
+    for pid in processes_of(ONE, "sleep"):
+        os.kill(pid, signal.SIGTERM)
+    assert (await rm.end_of(ONE)).exit_status == 6
+    master = node.master(rm)
+    await master.run(container_id(2), launch_context("exit 8"))
+    assert (await rm.end_of(container_id(2))).exit_status == 8
+    node.process.terminate()
+    assert await node.process.wait() == 0
+    await master.client.close()
+
+
+async def test_what_left_the_group_is_found_when_the_container_ends(
+    rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
+) -> None:
+    node = await start_process({"yarn.nodemanager.resource-monitor.interval-ms": "50"})
+    await running_family(rm, node)
+    assert len(processes_of(ONE)) >= 3
+    master = node.master(rm)
+    await master.stop(ONE)
+    await rm.end_of(ONE)
+    assert await gone(lambda: processes_of(ONE))
+    node.process.terminate()
+    assert await node.process.wait() == 0
+    await master.client.close()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"yarn.nodemanager.local-dirs": "relative"}, "not an absolute path"),
+        ({"yarn.nodemanager.resource.memory-mb": "many"}, "yarn.nodemanager.resource.memory-mb"),
+        ({"yarn.nodemanager.address": "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0"),
+    ],
+)
+async def test_what_cannot_start_says_why_in_one_line(tmp_path: Path, overrides: dict[str, str], words: str) -> None:
+    process = await launch_daemon(1, tmp_path, overrides)
+    async with asyncio.timeout(20):
+        output, errors = await process.communicate()
+    assert process.returncode == 2 and output == b""
+    assert words in errors.decode() and "Traceback" not in errors.decode()
