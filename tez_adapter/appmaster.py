@@ -251,8 +251,8 @@ class ApplicationMaster:
         node = convert.node_id(container.nodeId)
         self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
 
-    def _launch_failed(self, container: ContainerId, reason: str) -> None:
-        self.dispatch(ev.LaunchFailed(str(container), reason))
+    def _launch_failed(self, container: ContainerId, reason: str, refused: bool) -> None:
+        self.dispatch(ev.LaunchFailed(str(container), reason, refused))
 
     def _launched(self, _: ContainerId) -> None:
         self._rm.expect_news()

@@ -2,8 +2,8 @@
 
 What was decided in one turn of the event loop goes out in one startContainers call per node. Each connection
 authenticates with the NMToken that the ResourceManager sent for that node. A node that refuses or cannot be
-reached is reported per container through `on_failure`; stops are best effort, as the ResourceManager also
-cleans up.
+reached is reported per container through `on_failure` (with whether it answered); stops are best effort, as the
+ResourceManager also cleans up.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from yaqd.ipc import RpcClient
+from yaqd.ipc import RetryPolicy, RpcClient
 from yaqd.ipc.errors import RemoteException, RpcError
 from yaqd.model import ContainerId, NodeId
 from yaqd.proto import convert
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 SHUFFLE_SERVICE = "mapreduce_shuffle"
 _TIMEOUT_S = 30.0
+#: about two seconds: a node that is away for longer has lost its containers, and others can run the tasks
+_RETRIES = RetryPolicy(attempts=5, first_delay_s=0.1, delay_max_s=1.0)
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class NodeLinks:
         self,
         user: str,
         *,
-        on_failure: Callable[[ContainerId, str], None],
+        on_failure: Callable[[ContainerId, str, bool], None],
         on_started: Callable[[ContainerId], None],
     ) -> None:
         self._user = user
@@ -102,7 +104,12 @@ class NodeLinks:
             if token is None:
                 raise RpcError(f"no NMToken came for {record.id}")
             record.client = RpcClient(
-                record.id.host, record.id.port, user=self._user, token=token, timeout_s=_TIMEOUT_S
+                record.id.host,
+                record.id.port,
+                user=self._user,
+                token=token,
+                timeout_s=_TIMEOUT_S,
+                connect_retries=_RETRIES,
             )
         return record.client
 
@@ -114,7 +121,7 @@ class NodeLinks:
         except (RpcError, RemoteException, OSError) as error:
             log.warning("node %s did not start %d containers: %s", record.id, len(starts), error)
             for container, _ in starts:
-                self._on_failure(container, str(error))
+                self._on_failure(container, str(error), isinstance(error, RemoteException))
             return
         self._note_shuffle(record.id, response)
         failed = {
@@ -124,7 +131,7 @@ class NodeLinks:
         for container, _ in starts:
             if container in failed:
                 log.warning("node %s refused container %s: %s", record.id, container, failed[container])
-                self._on_failure(container, failed[container])
+                self._on_failure(container, failed[container], True)
             else:
                 self._on_started(container)
 

@@ -135,6 +135,9 @@ def submit_streaming(
     """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output."""
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
+    for key in ("stream.num.map.output.key.fields", "stream.num.reduce.output.key.fields"):
+        if conf.get_int(key, 1) != 1:
+            raise conf.error(key, "only the first field of a line can be its key", "leave it at 1")
     count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces
     if reducer == "NONE":
         count, reducer = 0, ""

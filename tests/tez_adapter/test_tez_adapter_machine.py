@@ -207,6 +207,30 @@ def test_a_hanging_task_is_failed_and_its_process_stopped() -> None:
     assert drive.machine.vertices[0].done == 0
 
 
+def test_a_process_that_falls_silent_is_lost() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1")
+    drive.now = 500.0
+    # queued on its node: nobody expects a word of it yet
+    assert drive(ev.Tick()) == []
+    drive(ev.TaskRequested("c1"))
+    drive.now = 550.0
+    drive(ev.AttemptReported(AttemptId(0, 0, 0), 0.5, False))
+    drive.now = 600.0
+    assert drive(ev.Tick()) == []
+    drive.now = 610.5
+    assert drive(ev.Tick()) == [ev.Stop("c1", "h1:1", "its task hangs")]
+    assert "not heard for 60 s" in drive.machine.vertices[0].tasks[0].attempts[0].error
+
+
+@pytest.mark.parametrize(("refused", "failures"), [(True, 1), (False, 0)])
+def test_an_unreachable_node_is_not_the_tasks_fault(refused: bool, failures: int) -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1")
+    assert drive(ev.LaunchFailed("c1", "no answer", refused)) == [ev.Release("c1")]
+    assert drive.machine.vertices[0].tasks[0].failures == failures
+
+
 def test_waiting_maps_take_the_room_of_a_reduce() -> None:
     drive = Driver(mapreduce(1, 1))
     drive.allocate("c1")

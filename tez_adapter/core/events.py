@@ -39,6 +39,8 @@ class LaunchFailed:
 
     container: str
     reason: str
+    #: the node answered, and its answer was no; an unreachable node is not the task's fault
+    refused: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class JobMachine:
         if attempt is not None:
             if attempt.state is AttemptState.ASSIGNED:
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
-                attempt.moved = self._now
+                attempt.moved = attempt.heard = self._now
             self._out.append(ev.GiveTask(container.id, attempt.id))
             return
         if container.state is ContainerState.BUSY:
@@ -175,6 +175,7 @@ class JobMachine:
                 attempt = self._assign(vertex, container)
                 self._moves.container(container, ContainerEvent.TASK_GIVEN)
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
+                attempt.heard = self._now
                 self._out.append(ev.GiveTask(container_id, attempt.id))
             elif avoided or not self._demand.is_in_sight(container):
                 self._dismiss(container)
@@ -214,13 +215,16 @@ class JobMachine:
         self._out.append(ev.Release(container.id))
         if container.attempt is not None:
             error = f"node {container.node} did not start container {container.id}: {event.reason}"
-            self._end_attempt(container.attempt, error, at_fault=True)
+            self._end_attempt(container.attempt, error, at_fault=event.refused)
+        if not event.refused:
+            self._host_failed(container.host)
 
     # ---- attempts
 
     def _on_reported(self, event: ev.AttemptReported) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is not None and attempt.live:
+            attempt.heard = self._now
             attempt.progress = min(1.0, max(0.0, event.progress))
             if event.moved:
                 attempt.moved = self._now
@@ -265,10 +269,13 @@ class JobMachine:
         if at_fault:
             task.failures += 1
             vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
-            change = self._hosts.failed(attempt.host)
-            if change is not None:
-                self._out.append(change)
+            self._host_failed(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.TRY_AGAIN, fatal=fatal)
+
+    def _host_failed(self, host: str) -> None:
+        change = self._hosts.failed(host)
+        if change is not None:
+            self._out.append(change)
 
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
@@ -347,19 +354,29 @@ class JobMachine:
 
     def _on_tick(self, _: ev.Tick) -> None:
         for attempt in list(self._live_attempts()):
-            timeout_s = self.vertices[attempt.id.vertex].spec.timeout_s
-            if timeout_s and self._now - attempt.moved > timeout_s and self.state is JobState.RUNNING:
+            overdue = self._overdue(attempt)
+            if overdue and self.state is JobState.RUNNING:
                 container = self.containers.get(attempt.container)
                 if container is not None:
                     self._stop(container, "its task hangs")
-                error = f"no progress for {timeout_s:g} s (mapreduce.task.timeout); its process was ended"
-                self._end_attempt(attempt, error, at_fault=True)
+                self._end_attempt(attempt, f"{overdue}; its process was ended", at_fault=True)
         for container_id in list(self._idle):
             container = self.containers[container_id]
             if self._now - container.idle_since > self.spec.limits.idle_release_s:
                 self._dismiss(container)
         for vertex in self.vertices:
             self._rescue(vertex)
+
+    def _overdue(self, attempt: Attempt) -> str:
+        """What it has not done for too long; "" when all is well."""
+        timeout_s = self.vertices[attempt.id.vertex].spec.timeout_s
+        if timeout_s and self._now - attempt.moved > timeout_s:
+            return f"no progress for {timeout_s:g} s (mapreduce.task.timeout)"
+        silence_s = self.spec.limits.silence_s
+        # from its first request on a process reports every second, whatever its task does
+        if silence_s and attempt.state is not AttemptState.ASSIGNED and self._now - attempt.heard > silence_s:
+            return f"its process on {attempt.node} was not heard for {silence_s:g} s (yaq.job.task.silence-ms)"
+        return ""
 
     def _live_attempts(self) -> Iterator[Attempt]:
         for vertex in self.vertices:

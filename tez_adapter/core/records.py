@@ -18,6 +18,8 @@ class Attempt:
     started: float
     #: when its task last moved; its time-out counts from here
     moved: float
+    #: when its process last said anything at all
+    heard: float = 0.0
     state: AttemptState = AttemptState.ASSIGNED
     progress: float = 0.0
     finished: float | None = None
