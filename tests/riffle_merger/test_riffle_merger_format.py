@@ -1,6 +1,8 @@
 """Shuffle file formats against known bytes, against themselves, and against lies."""
 
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -232,3 +234,8 @@ def test_columns_take_slice_concat(pairs: list[tuple[bytes, bytes]], data: st.Da
     order = np.array(data.draw(st.permutations(range(stop - start))), dtype=np.int64)
     assert list(part.take(order).pairs()) == [pairs[start + int(i)] for i in order]
     assert list(Columns.concat([part, columns, part]).pairs()) == pairs[start:stop] + pairs + pairs[start:stop]
+
+
+def test_a_node_daemon_gets_the_index_without_numpy() -> None:
+    code = "import sys, riffle_merger.format, riffle_merger.format.vint; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -86,7 +86,11 @@ def service(tmp_path: Path) -> Iterator[Service]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """The peer hung up, as some tests want it to."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         service.port = server.server_port
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

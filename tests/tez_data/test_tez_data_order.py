@@ -109,6 +109,8 @@ def test_bad_partitioners_are_refused() -> None:
         RangePartitioner([b"a", b"b"]).partition(columns.keys, columns.key_offsets, 2)
     with pytest.raises(ValueError, match=r"partition\(\) returned -1; with 2 reduces it must return 0 to 1"):
         KeyPartitioner(lambda key, partitions: -1).partition(columns.keys, columns.key_offsets, 2)
+    with pytest.raises(ValueError, match=r"partition\(\) returned 0.5, which is not a whole number"):
+        KeyPartitioner(lambda *_: 0.5).partition(columns.keys, columns.key_offsets, 2)  # type: ignore
 
 
 @given(st.lists(st.binary(max_size=4), max_size=50), st.integers(1, 8))

@@ -193,3 +193,16 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, old_handler)
         output.abandon()
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_values_come_in_the_order_of_their_maps(tmp_path: Path) -> None:
+    parts = []
+    for i in range(3):
+        output = MapOutput(tmp_path / str(i), 1)
+        output.collect_batch(Columns.from_lists([b"k", b"k"], [b"%d first" % i, b"%d second" % i]))
+        parts.append(segments(output.close())[0])
+    with ReduceInput(tmp_path / "r") as reduce_input:
+        for i in (2, 0, 1):
+            reduce_input.add_segment(parts[i], name=f"attempt_1_0001_m_{i:06d}_0")
+        (group,) = ((key, list(values)) for key, values in reduce_input.groups())
+    assert group == (b"k", [b"%d %s" % (i, which) for i in range(3) for which in (b"first", b"second")])

@@ -27,11 +27,13 @@ from tez_adapter.data.source import FileSource
 #: twice.
 _RUN_BLOCKS = 6
 _FAN_IN_MIN = 2
+#: Each run may hold a file open.
+_FAN_IN_MAX = 500
 
 
 def fan_in(memory_bytes: int) -> int:
     """How many runs may be merged at once within this memory."""
-    return max(_FAN_IN_MIN, memory_bytes // (_RUN_BLOCKS * BLOCK_BYTES))
+    return min(max(_FAN_IN_MIN, memory_bytes // (_RUN_BLOCKS * BLOCK_BYTES)), _FAN_IN_MAX)
 
 
 class _Cursor:

@@ -3,6 +3,7 @@
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Protocol
 
 import numpy as np
@@ -61,7 +62,10 @@ class KeyPartitioner:
         self._function = function
 
     def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
-        chosen = [self._function(key, partitions) for key in item_list(data, offsets)]
+        function = self._function
+        chosen = [function(key, partitions) for key in item_list(data, offsets)]
+        if not {int, bool}.issuperset(map(type, chosen)):
+            chosen = [_whole_number(number) for number in chosen]
         result = np.array(chosen, dtype=np.int64) if chosen else np.empty(0, dtype=np.int64)
         if len(result) and (int(result.min()) < 0 or int(result.max()) >= partitions):
             wrong = int(result.min()) if int(result.min()) < 0 else int(result.max())
@@ -69,6 +73,13 @@ class KeyPartitioner:
                 f"partition() returned {wrong}; with {partitions} reduces it must return 0 to {partitions - 1}"
             )
         return result
+
+
+def _whole_number(number: object) -> int:
+    try:
+        return index(number)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ValueError(f"partition() returned {number!r}, which is not a whole number") from error
 
 
 def boundaries_from_sample(keys: Sequence[bytes], partitions: int) -> list[bytes]:

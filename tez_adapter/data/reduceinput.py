@@ -154,6 +154,8 @@ class ReduceInput:
 
     def _merged(self) -> Iterator[Columns]:
         memory_bytes = self.memory_bytes - self._in_memory
+        # Values of a key come in the order of their maps, whichever arrived first.
+        self._runs.sort(key=lambda run: run.source.name)
         with bounded_runs(self._runs, Path(self._folder.name), memory_bytes, self._codec) as runs:
             for batch in merge_runs(runs, memory_bytes):
                 self._merged_records += len(batch)
