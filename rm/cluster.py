@@ -126,7 +126,7 @@ class Cluster:
             node.containers.pop(container.id, None)
             node.running.discard(container.id)
             if kill:
-                node.containers_to_kill.append(container.id)
+                node.containers_to_kill[container.id] = None
         log.info("%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
         attempt = self.find_attempt(container.id.attempt_id)
         if attempt is not None:

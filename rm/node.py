@@ -70,7 +70,7 @@ class RmNode:
         self.response_id = 0
 
         # What the next response will carry.
-        self.containers_to_kill: list[ContainerId] = []
+        self.containers_to_kill: dict[ContainerId, None] = {}
         self.containers_to_forget: list[ContainerId] = []
         self.applications_to_clean: list[ApplicationId] = []
         self.signals: list[service.SignalContainerRequest] = []

@@ -186,7 +186,7 @@ class Nodes:
         container = node.containers.get(container_id)
         if container is None:
             log.info("%s: runs on %s and should not; it is stopped", container_id, node.id)
-            node.containers_to_kill.append(container_id)
+            node.containers_to_kill[container_id] = None
         elif container_id not in node.running:
             self.cluster.container_started(container, node)
 
