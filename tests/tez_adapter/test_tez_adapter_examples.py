@@ -66,3 +66,19 @@ def test_sort_lines(tmp_path: Path) -> None:
     lines = [f"{random.Random(number).random()}" for number in range(2000)]
     assert run("sort_lines.py", tmp_path, "\n".join(lines), 3) == sorted(lines)
     assert all(part.stat().st_size > 8000 for part in tmp_path.glob("out/part-*"))
+
+
+def test_the_job_of_the_guide(tmp_path: Path) -> None:
+    guide = (EXAMPLES.parent / "docs" / "writing-jobs.md").read_text()
+    (tmp_path / "guide.py").write_text(guide.partition("```python\n")[2].partition("```")[0])
+    (tmp_path / "in").write_text("a bb\n\nbb\n")
+    job = load_job(tmp_path / "guide.py")
+    counters = run_local(
+        job,
+        [f"{tmp_path}/in"],
+        f"{tmp_path}/out",
+        Configuration.load(environ={}),
+        params=parse_params(job, {"min_length": "2"}),
+    )
+    assert (tmp_path / "out" / "part-r-00000").read_text() == "bb\t2\n"
+    assert counters.get("WordCount", "blank") == 1

@@ -74,6 +74,7 @@ def _encode_int(value: int) -> bytes:
 
 
 _SMALL_INTS: Final = {number: _encode_int(number) for number in range(-256, 4096)}
+_INT_TAGS: Final = {bytes((tag,)) for tag in range(_BIG_NEGATIVE, _BIG_POSITIVE + 1)}
 _SMALL_INTS_BACK: Final = {code: number for number, code in _SMALL_INTS.items()}
 
 
@@ -89,6 +90,8 @@ def encode_key(value: Value) -> bytes:
         return _SMALL_INTS.get(value) or _encode_int(value)
     if kind is bytes:
         return b"b" + value  # type: ignore[no-any-return]
+    if kind is tuple:
+        return b"t" + _encode_elements(value, 0)
     return _encode_other(value, 0)
 
 
@@ -160,7 +163,8 @@ def _encode_elements(values: Iterable[Value], depth: int) -> bytes:
         if kind is int:
             parts.append(_SMALL_INTS.get(value) or _encode_int(value))
         elif kind is str or kind is bytes:
-            parts.append(encode_key(value).replace(b"\x00", b"\x00\xff"))
+            code = encode_key(value)
+            parts.append(code if b"\x00" not in code else code.replace(b"\x00", b"\x00\xff"))
             parts.append(b"\x00")
         elif kind is tuple or kind is list or kind is dict:
             parts.append(_encode_other(value, depth + 1))
@@ -224,11 +228,16 @@ decode_value = decode_key
 def decode_many(codes: Iterable[bytes]) -> list[Value]:
     """`decode_key` of each code; faster per value where all are str, or all small integers."""
     batch = codes if isinstance(codes, list) else list(codes)
-    if {code[:1] for code in batch} == {b"s"}:
+    tags = {code[:1] for code in batch}
+    if tags == {b"s"}:
         try:
             return [code[1:].decode() for code in batch]
         except UnicodeDecodeError:
             return list(map(decode_key, batch))
+    if tags == {b"b"}:
+        return [code[1:] for code in batch]
+    if not tags <= _INT_TAGS:
+        return list(map(decode_key, batch))
     numbers = list(map(_SMALL_INTS_BACK.get, batch))
     return list(map(decode_key, batch)) if None in numbers else numbers
 
@@ -237,10 +246,10 @@ def _decode_other(code: bytes) -> Value:
     if not code:
         raise CorruptDataError("corrupt key or value: no bytes where an encoded value should be")
     try:
-        tag = code[0]
-        if tag in _CONTAINERS:
+        container = _CONTAINERS.get(code[0])
+        if container is not None:
             elements, end = _decode_elements(code, 1, 0)
-            value = _CONTAINERS[tag](elements)
+            value = container(elements)
         else:
             value, end = _decode_element(code, 0, 0)
     except (IndexError, struct.error, TypeError, ValueError):
@@ -255,20 +264,36 @@ def _decode_elements(code: bytes, at: int, depth: int) -> tuple[list[Value], int
     if depth > DEPTH_MAX:
         raise ValueError("nested too deep")
     values: list[Value] = []
-    while at < len(code):
-        if code[at] == _END:
-            if depth == 0:
-                raise ValueError("end mark at the top level")
-            return values, at + 1
-        if code[at] == _ONE_BYTE and at + 1 < len(code):
+    length = len(code)
+    while at < length:
+        tag = code[at]
+        # the common elements without a call each
+        if tag == _STR:
+            end = code.find(b"\x00", at)
+            if end >= 0 and code[end + 1 : end + 2] != b"\xff":
+                values.append(_text(code[at + 1 : end]))
+                at = end + 1
+                continue
+        elif tag == _ONE_BYTE and at + 1 < length:
             values.append(code[at + 1])
             at += 2
             continue
+        elif tag == _END:
+            if depth == 0:
+                raise ValueError("end mark at the top level")
+            return values, at + 1
         value, at = _decode_element(code, at, depth)
         values.append(value)
     if depth:
         raise ValueError("no end mark")
     return values, at
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "surrogateescape")
 
 
 def _decode_element(code: bytes, at: int, depth: int) -> tuple[Value, int]:
@@ -286,7 +311,7 @@ def _decode_element(code: bytes, at: int, depth: int) -> tuple[Value, int]:
         return _unpack_double(_pack_uint64(bits))[0], at + 8
     if tag in (_STR, _BYTES):
         raw, at = _unescape(code, at)
-        return raw if tag == _BYTES else raw.decode("utf-8", "surrogateescape"), at
+        return raw if tag == _BYTES else _text(raw), at
     container = _CONTAINERS.get(tag)
     if container is None:
         raise ValueError("unknown tag")
