@@ -103,3 +103,21 @@ def test_distributed_shell_reports_a_failing_command(interop: InteropCluster) ->
     assert run.exit_code != 0
     report = interop.clients.yarn("application", "-status", _application(run)).checked().stdout
     assert "Final-State : FAILED" in report
+
+
+def test_our_word_count_on_hdfs_beside_theirs(interop: InteropCluster, texts: str) -> None:
+    interop.ours.yaq(
+        "mr", "submit", str(JOBS / "wordcount.py"), "--input", texts, "--output", "/out/our-job", "--reduces", "2"
+    )
+    assert sorted(_lines(interop, "/out/our-job")) == _counted_words()
+    listing = interop.clients.fs("-ls", "/out/our-job").checked().stdout
+    assert re.findall(r"our-job/(\S+)", listing) == ["_SUCCESS", "part-r-00000", "part-r-00001"]
+
+
+def test_history_server_shows_counters_of_a_finished_job(interop: InteropCluster, texts: str) -> None:
+    run = interop.clients.example("wordcount", texts, "/out/counted").checked()
+    job = _application(run).replace("application", "job")
+    counter = "org.apache.hadoop.mapreduce.TaskCounter"
+    shown = interop.clients.mapred_job("-counter", job, counter, "MAP_INPUT_RECORDS").checked().stdout
+    assert int(shown.split()[-1]) == sum(text.count("\n") for text in TEXTS.values())
+    assert "SUCCEEDED" in interop.clients.mapred_job("-status", job).checked().stdout

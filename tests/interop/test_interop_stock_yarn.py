@@ -1,9 +1,5 @@
 """Our RPC, tokens and shuffle files as a stock ResourceManager, NodeManager and ShuffleHandler see them."""
 
-import base64
-import hashlib
-import hmac
-import http.client
 import os
 import struct
 import zlib
@@ -14,9 +10,10 @@ import pytest
 from interop_master import UnmanagedMaster, await_value
 
 from benchmarks.stock.daemons import StockYarn, current_user
-from riffle_merger.format import IndexEntry, SpillIndex
-from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
-from yaqd.ipc.retry import NO_RETRY
+from tez_adapter.data import MapOutput, ReduceInput
+from tez_adapter.data.fetch import Fetcher, FetchFailure
+from tez_adapter.data.fetchplan import MapLocation
+from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterProtocol
@@ -73,57 +70,53 @@ def test_container_runs_on_a_stock_node_and_its_end_is_reported(master: Unmanage
     assert (tmp_path / "said").read_text().startswith("container_")
 
 
-def test_stock_shuffle_serves_our_map_output(stock_yarn: StockYarn, master: UnmanagedMaster) -> None:
+def test_our_reducer_fetches_our_map_outputs_from_a_stock_shuffle(
+    stock_yarn: StockYarn, master: UnmanagedMaster, tmp_path: Path
+) -> None:
     application = master.application_id
-    job = f"job_{application.cluster_timestamp}_{application.id:04d}"
-    attempt = f"attempt_{application.cluster_timestamp}_{application.id:04d}_m_000000_0"
-    secret = os.urandom(20)
-    token = Token(_text(job), secret, JOB_TOKEN, job)
+    number = f"{application.cluster_timestamp}_{application.id:04d}"
+    job, secret = f"job_{number}", os.urandom(20)
     container = master.get_container()
-    started = master.start(container, "sleep 60", {"mapreduce_shuffle": token.to_writable()})
-    (port,) = struct.unpack(
-        ">i", next(entry.value for entry in started.services_meta_data if entry.key == "mapreduce_shuffle")
-    )
-    local = stock_yarn.local_dir(container.nodeId.host) / "usercache" / master.user / "appcache"
-    app_dir = local / f"application_{application.cluster_timestamp}_{application.id:04d}"
-    await_value("the application's folder", lambda: app_dir if app_dir.exists() else None)
-    segments = [_segment(b""), _segment(os.urandom(70_000)), _segment(b"last")]
-    _write_map_output(app_dir / "output" / attempt, segments)
+    service_data = Token(_text(job), secret, JOB_TOKEN, job).to_writable()
+    started = master.start(container, "sleep 60", {"mapreduce_shuffle": service_data})
+    metadata = {entry.key: entry.value for entry in started.services_meta_data}
+    (port,) = struct.unpack(">i", metadata["mapreduce_shuffle"])
+    host = container.nodeId.host
+    folder = stock_yarn.local_dir(host) / "usercache" / master.user / "appcache" / f"application_{number}"
+    await_value("the application's folder", lambda: folder if folder.exists() else None)
 
-    for partition, segment in enumerate(segments):
-        body = _fetch(container.nodeId.host, port, job, attempt, partition, secret)
-        header = bytes([len(attempt)]) + attempt.encode()
-        assert body.startswith(header)
-        assert body.endswith(segment)
-        assert len(body) - len(header) - len(segment) <= 2 * 9 + 5  # two lengths and a partition number
+    attempts = [f"attempt_{number}_m_{index:06d}_0" for index in range(25)]
+    for index, attempt in enumerate(attempts):
+        _write_map_output(folder / "output" / attempt, index)
+    failures: list[FetchFailure] = []
+    for partition in range(2):
+        with ReduceInput(tmp_path / "reduce") as collected:
+            fetcher = Fetcher(
+                collected,
+                job_id=job,
+                partition=partition,
+                maps=len(attempts),
+                secret=secret,
+                on_failure=failures.append,
+            )
+            for index, attempt in enumerate(attempts):
+                fetcher.add(MapLocation(index, attempt, host, port))
+            is_complete = fetcher.wait(30)
+            fetcher.close()
+            assert (is_complete, failures) == (True, [])
+            found = {key: sorted(values) for key, values in collected.groups()}
+        assert found == {
+            key: sorted(b"map %d" % index for index in range(len(attempts)))
+            for key in (b"key %d" % number for number in range(50))
+            if zlib.crc32(key) % 2 == partition
+        }
 
 
-def _segment(records: bytes) -> bytes:
-    return records + struct.pack(">I", zlib.crc32(records))
-
-
-def _write_map_output(folder: Path, segments: list[bytes]) -> None:
-    folder.mkdir(parents=True)
-    entries, start = [], 0
-    for segment in segments:
-        entries.append(IndexEntry(start, len(segment) - 4, len(segment)))
-        start += len(segment)
-    (folder / "file.out").write_bytes(b"".join(segments))
-    (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
-
-
-def _fetch(host: str, port: int, job: str, attempt: str, partition: int, secret: bytes) -> bytes:
-    path = f"/mapOutput?job={job}&reduce={partition}&map={attempt}"
-    signed = base64.b64encode(hmac.digest(secret, f"{port}{path}".encode(), hashlib.sha1))
-    connection = http.client.HTTPConnection(host, port, timeout=30)
-    try:
-        connection.request("GET", path, headers={"UrlHash": signed.decode(), "name": "mapreduce", "version": "1.0.0"})
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        assert answer.headers["ReplyHash"] == base64.b64encode(hmac.digest(secret, signed, hashlib.sha1)).decode()
-        return answer.read()
-    finally:
-        connection.close()
+def _write_map_output(folder: Path, index: int) -> None:
+    output = MapOutput(folder, 2)
+    for number in range(50):
+        output.collect(b"key %d" % number, b"map %d" % index)
+    output.close()
 
 
 def _text(value: str) -> bytes:
