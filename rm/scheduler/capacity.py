@@ -64,9 +64,9 @@ class CapacityPolicy:
         self._reserved_share = reserved_share
 
     def for_ask(self, view: ClusterView, attempt: AttemptView, ask: Ask, hosts: list[str]) -> Iterator[Pick]:
-        """Places for an ask: on `hosts` (those whose rows are new), in its racks, anywhere."""
+        """Places for an ask: on those of `hosts` (names whose rows are new) that are hosts, in its racks, anywhere."""
         for host in hosts:
-            if host in ask.counts:
+            if host in ask.counts and host != ANY_HOST and not host.startswith("/"):
                 yield from self._picks_in(view, attempt, ask, host, Locality.NODE)
         if not ask.pending:
             return
