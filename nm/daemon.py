@@ -37,7 +37,7 @@ from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
 from yaqd.config import ConfigError, Configuration
-from yaqd.ipc import RpcConnectionError, RpcServer
+from yaqd.ipc import RpcConnectionError, RpcServer, server_limits
 from yaqd.ipc.loop import SlowProtobuf, run
 from yaqd.model import ApplicationId, NodeId, Resource
 from yaqd.proto import yarn_server_pb2 as server
@@ -181,6 +181,7 @@ class NodeManager:
             port=settings.port,
             token_secrets=self._nm_tokens,
             allow_simple=False,
+            limits=server_limits(self._conf),
         )
         ContainerService(
             runtime=self.runtime,

@@ -62,9 +62,7 @@ def prepare(
         java_options=java_options,
     )
     command = [expand(part, log_dir=folders.log_dir, add_opens=java_options) for part in launch.commands]
-    script = launch_script(
-        environment=environment, links=links, command=command, log_dir=folders.log_dir, debug_copies=node.debug_copies
-    )
+    script = launch_script(environment=environment, links=links, command=command, log_dir=folders.log_dir)
     if "\0" in script:
         raise BadLaunchContext("the command holds a NUL character")
     try:
@@ -73,6 +71,8 @@ def prepare(
         warm = None
     make_container_folders(folders)
     script_path = _write_files(folders, container_id, script, launch.tokens or EMPTY_CREDENTIALS)
+    if node.debug_copies:
+        _write_debug_copies(folders.log_dir, script, links)
     if warm is not None:
         _make_links(folders.work_dir, links)
     return ProcessSpec(
@@ -136,6 +136,13 @@ def _write_files(folders: ContainerFolders, container_id: str, script: str, toke
     for directory in (folders.private_dir, folders.work_dir):
         _write(directory / "launch_container.sh", script.encode("utf-8", "surrogateescape"), 0o700)
     return folders.work_dir / "launch_container.sh"
+
+
+def _write_debug_copies(log_dir: Path, script: str, links: Mapping[str, Path]) -> None:
+    """For whoever has to find out what a container was started with, after its folder is gone."""
+    _write(log_dir / "launch_container.sh", script.encode("utf-8", "surrogateescape"), 0o640)
+    listing = "".join(f"{link} -> {target}\n" for link, target in links.items())
+    _write(log_dir / "directory.info", listing.encode("utf-8", "surrogateescape"), 0o640)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -21,9 +21,11 @@ def launch_script(
     links: Mapping[str, Path],
     command: Sequence[str],
     log_dir: Path,
-    debug_copies: bool,
 ) -> str:
-    """The whole script; `command` is already expanded, `links` maps link name to localized path."""
+    """The whole script; `command` is already expanded, `links` maps link name to localized path.
+
+    Hadoop's also copies itself and a listing of the folder into the logs; the NodeManager does that without processes.
+    """
     lines = ["#!/bin/bash", "", "set -o pipefail -e"]
     for stream, variable in (("1", "PRELAUNCH_OUT"), ("2", "PRELAUNCH_ERR")):
         name = "prelaunch.out" if stream == "1" else "prelaunch.err"
@@ -38,11 +40,6 @@ def launch_script(
         if "/" in link:
             lines.append(f"mkdir -p -- {_quoted(str(PurePosixPath(link).parent))}")
         lines.append(f"ln -sf -- {_quoted(str(target))} {_quoted(link)}")
-    if debug_copies:
-        lines.append('echo "Copying debugging information"')
-        lines.append(f'cp "launch_container.sh" "{log_dir}/launch_container.sh"')
-        lines.append(f'chmod 640 "{log_dir}/launch_container.sh"')
-        lines.append(f'ls -l 1>"{log_dir}/directory.info"')
     lines.append('echo "Launching container"')
     lines.append(f'exec /bin/bash -c "{" ".join(command)}"')
     return "\n".join(lines) + "\n"

@@ -312,8 +312,8 @@ def _reseed() -> None:
     """Gives the child its own random sequence; os.urandom and generators made from it need nothing."""
     if "random" in sys.modules:
         sys.modules["random"].seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
 
 
 def _leave(code: int) -> NoReturn:

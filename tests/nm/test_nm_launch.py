@@ -28,9 +28,7 @@ def run_script(tmp_path: Path, environment: Environment, command: str, links: di
     work, logs = tmp_path / "work", tmp_path / "logs"
     work.mkdir(exist_ok=True)
     logs.mkdir(exist_ok=True)
-    script = launch_script(
-        environment=environment, links=links or {}, command=[command], log_dir=logs, debug_copies=True
-    )
+    script = launch_script(environment=environment, links=links or {}, command=[command], log_dir=logs)
     (work / "launch_container.sh").write_text(script)
     started = {**environment.inherited}
     subprocess.run(["/bin/bash", "launch_container.sh"], cwd=work, env=started, check=True)
@@ -55,7 +53,6 @@ def test_script_word_for_word() -> None:
         links={"job.jar": Path("/l/10/job.jar"), "sub/part": Path("/l/11/part")},
         command=["$JAVA_HOME/bin/java", "Main", "1>/logs/c1/stdout"],
         log_dir=LOG_DIR,
-        debug_copies=False,
     )
     assert script == (
         "#!/bin/bash\n"
