@@ -121,6 +121,9 @@ def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, s
         "yarn.resourcemanager.hostname": HOST,
         "yarn.resourcemanager.connect.max-wait.ms": "20000",
         "yarn.resourcemanager.connect.retry-interval.ms": "200",
+        # On one machine silence means death: Hadoop's ten minutes, meant for networks, would only hold jobs up.
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
+        "yarn.am.liveness-monitor.expiry-interval-ms": "60000",
         "yarn.scheduler.minimum-allocation-mb": "128",
         "yarn.scheduler.maximum-allocation-mb": memory_mb,
         "yarn.scheduler.maximum-allocation-vcores": vcores,
