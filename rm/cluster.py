@@ -77,10 +77,10 @@ class Cluster:
 
     def _allocate(self, decision: Allocate) -> None:
         node = self.nodes[decision.node_id]
-        container = RmContainer(decision, node.http_address, self.clock.wall_ms())
         attempt = self.find_attempt(decision.container_id.attempt_id)
         if attempt is None:
             raise AssertionError(f"the scheduler gave {decision.container_id} to an attempt that is not there")
+        container = RmContainer(decision, attempt, node.http_address, self.clock.wall_ms())
         self.containers[container.id] = container
         self.containers_allocated += 1
         node.containers[container.id] = container
@@ -127,13 +127,13 @@ class Cluster:
             node.running.discard(container.id)
             if kill:
                 node.containers_to_kill[container.id] = None
-        log.info("%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
-        attempt = self.find_attempt(container.id.attempt_id)
-        if attempt is not None:
-            self._book_end(attempt, container, completion, was_acquired)
-            # A killed one is forgotten when its node has reported the end.
-            if not kill and (allocation.is_master or not attempt.takes_containers):
-                self.forget_id_on_node(container.id, container.node_id)
+        level = logging.DEBUG if exit_status == 0 or event is ContainerEvent.RELEASE else logging.INFO
+        log.log(level, "%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
+        attempt = container.attempt
+        self._book_end(attempt, container, completion, was_acquired)
+        # A killed one is forgotten when its node has reported the end.
+        if not kill and (allocation.is_master or not attempt.takes_containers):
+            self.forget_id_on_node(container.id, container.node_id)
         self.schedule(ContainerEnded(container.id))
 
     def _book_end(self, attempt: Attempt, container: RmContainer, completion: Completion, was_acquired: bool) -> None:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.decisions import Allocate
 from rm.transitions import Machine
 from yaqd.model import ContainerId, ExecutionType, NodeId, Resource
+
+if TYPE_CHECKING:
+    from rm.attempt import Attempt
 
 
 class ContainerStage(Enum):
@@ -71,6 +74,7 @@ class RmContainer:
 
     __slots__ = (
         "allocation",
+        "attempt",
         "completion",
         "created_ms",
         "finished_ms",
@@ -80,8 +84,10 @@ class RmContainer:
         "node_id",
     )
 
-    def __init__(self, allocation: Allocate, http_address: str, created_ms: int) -> None:
+    def __init__(self, allocation: Allocate, attempt: "Attempt", http_address: str, created_ms: int) -> None:
         self.id = allocation.container_id
+        #: whose container it is
+        self.attempt = attempt
         self.node_id = allocation.node_id
         #: the decision it comes from: resource, priority, request id, execution type, whether it is a master's
         self.allocation = allocation

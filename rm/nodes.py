@@ -98,7 +98,8 @@ class Nodes:
     def _leave(self, node: RmNode, event: NodeEvent, why: str) -> None:
         if not node.machine.advance(event):
             return
-        log.warning("node %s: %s (%s)", node.id, node.state.name, why)
+        level = logging.INFO if event is NodeEvent.SHUT_DOWN else logging.WARNING
+        log.log(level, "node %s: %s (%s)", node.id, node.state.name, why)
         self.liveness.forget(node.id)
         self.cluster.schedule(NodeLeft(node.id))
         self.cluster.note_node_change(node)

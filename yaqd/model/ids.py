@@ -49,6 +49,10 @@ class ApplicationAttemptId:
     #: 1, 2, ... within the application
     attempt: int
 
+    def __hash__(self) -> int:
+        # One level instead of the generated two: identifiers key every table of a daemon.
+        return hash((self.application_id.id, self.attempt))
+
     def __str__(self) -> str:
         app = self.application_id
         return f"appattempt_{app.cluster_timestamp}_{app.id:04d}_{self.attempt:06d}"
@@ -66,6 +70,9 @@ class ContainerId:
     attempt_id: ApplicationAttemptId
     #: signed 64-bit: the ResourceManager's epoch above bit 40, the sequence number below it
     id: int
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.attempt_id.application_id.id))
 
     @classmethod
     def make(cls, attempt_id: ApplicationAttemptId, sequence: int, *, epoch: int = 0) -> Self:
