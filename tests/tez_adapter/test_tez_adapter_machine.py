@@ -231,6 +231,31 @@ def test_an_unreachable_node_is_not_the_tasks_fault(refused: bool, failures: int
     assert drive.machine.vertices[0].tasks[0].failures == failures
 
 
+def test_containers_on_a_node_that_does_not_answer_are_parked() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1", "dead")
+    drive(ev.LaunchFailed("c1", "no answer", refused=False))
+    # given back, the container would come again at once: it stays where it is, and the ask stands
+    assert drive.allocate("c2", "dead") == []
+    assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
+    assert drive.allocate("c3", "alive") == [ev.Launch("c3", "alive:1", AttemptId(0, 0, 1))]
+    drive.now = 31.0
+    assert drive(ev.Tick()) == [ev.Release("c2")]
+    drive(ev.TaskRequested("c3"))
+    drive(ev.LaunchFailed("c9", "of another job", refused=False))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 1)))[-1] == ev.Finish(JobState.SUCCEEDED, "")
+
+
+def test_parked_containers_go_with_the_job() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1", "dead")
+    drive(ev.LaunchFailed("c1", "no answer", refused=False))
+    drive.allocate("c2", "dead")
+    drive.allocate("c3", "dead")
+    drive(ev.ContainerCompleted("c3", -100))
+    assert drive(ev.KillRequested("x"))[:-1] == [ev.Release("c2")]
+
+
 def test_waiting_maps_take_the_room_of_a_reduce() -> None:
     drive = Driver(mapreduce(1, 1))
     drive.allocate("c1")

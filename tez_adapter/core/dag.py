@@ -68,6 +68,10 @@ class Limits:
     ramp_up: float = 0.5
     #: source tasks waiting without any container for so long take one from a target task, seconds
     preempt_after_s: float = 1.0
+    #: a node that does not answer is not used for so long, seconds
+    node_retry_s: float = 30.0
+    #: containers kept unused on such nodes
+    parked_max: int = 256
     #: a process that has begun a task and says nothing for so long is lost (with its node, as a rule); 0 never
     silence_s: float = 60.0
     #: reports of failed fetches that make one map output lost, when fewer reducers than that are running: all of them

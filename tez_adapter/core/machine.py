@@ -16,7 +16,7 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.moves import Moves
-from tez_adapter.core.nodes import HostFailures
+from tez_adapter.core.nodes import HostFailures, SilentNodes
 from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
 from tez_adapter.core.states import (
     AttemptEvent,
@@ -42,6 +42,7 @@ class JobMachine:
         self._moves = Moves(self.vertices)
         self._demand = Demand(spec, self.vertices, self.containers)
         self._hosts = HostFailures(spec.limits)
+        self._silent = SilentNodes(spec.limits)
         self._headroom: Resource | None = None
         self._targets = [[e for e in spec.edges if e.source == i] for i in range(len(spec.vertices))]
         self._by_priority = {v.spec.priority: v for v in self.vertices}
@@ -122,6 +123,8 @@ class JobMachine:
         if event.container in self.containers or self._hosts.is_avoided(event.host) or first is None:
             self._out.append(ev.Release(event.container))
             return
+        if self._silent.park(event.container, event.node):
+            return
         vertex = self._demand.vertex_for(event.resource, lambda _: True)
         if vertex is None:
             self._out.append(ev.Release(event.container))
@@ -195,6 +198,7 @@ class JobMachine:
     def _on_completed(self, event: ev.ContainerCompleted) -> None:
         container = self.containers.pop(event.container, None)
         if container is None:
+            self._silent.completed(event.container)
             return
         self._idle.pop(container.id, None)
         attempt = container.attempt
@@ -212,12 +216,13 @@ class JobMachine:
         container = self.containers.pop(event.container, None)
         if container is None:
             return
+        self._idle.pop(container.id, None)
         self._out.append(ev.Release(container.id))
         if container.attempt is not None:
             error = f"node {container.node} did not start container {container.id}: {event.reason}"
             self._end_attempt(container.attempt, error, at_fault=event.refused)
         if not event.refused:
-            self._host_failed(container.host)
+            self._silent.failed(container.node, self._now)
 
     # ---- attempts
 
@@ -330,6 +335,7 @@ class JobMachine:
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
+        self._silent.lost(event.node)
         for container in [c for c in self.containers.values() if c.node == event.node]:
             del self.containers[container.id]
             self._idle.pop(container.id, None)
@@ -364,6 +370,8 @@ class JobMachine:
             container = self.containers[container_id]
             if self._now - container.idle_since > self.spec.limits.idle_release_s:
                 self._dismiss(container)
+        for container_id in self._silent.recovered(self._now):
+            self._out.append(ev.Release(container_id))
         for vertex in self.vertices:
             self._rescue(vertex)
 
@@ -375,6 +383,7 @@ class JobMachine:
         silence_s = self.spec.limits.silence_s
         # from its first request on a process reports every second, whatever its task does
         if silence_s and attempt.state is not AttemptState.ASSIGNED and self._now - attempt.heard > silence_s:
+            self._silent.failed(attempt.node, self._now)
             return f"its process on {attempt.node} was not heard for {silence_s:g} s (yaq.job.task.silence-ms)"
         return ""
 
@@ -438,6 +447,7 @@ class JobMachine:
                 self._dismiss(container)
             else:
                 self._stop(container, f"the job is over: {state}")
+        self._out += [ev.Release(container_id) for container_id in self._silent.clear()]
         self._out.append(ev.Finish(state, diagnostics))
 
     def _after_the_end(self, event: ev.Event) -> None:

@@ -1,4 +1,10 @@
-"""Hosts where too much fails are avoided, as long as enough of the cluster stays usable."""
+"""Places to keep away from: hosts where too much fails, nodes that do not answer.
+
+Hosts are avoided through the ResourceManager's blacklist, as long as enough of the cluster stays usable. A node that
+does not answer looks free to the ResourceManager until it expires there, so every container given back would come
+again from the same node at once: such containers are parked instead, neither started nor given back, until the node
+has had time to return. What is parked takes the dead node's room, and the next container comes from elsewhere.
+"""
 
 from tez_adapter.core.dag import Limits
 from tez_adapter.core.events import Blacklist
@@ -31,3 +37,49 @@ class HostFailures:
         removals = tuple(sorted(self._avoided))
         self._avoided.clear()
         return Blacklist((), removals)
+
+
+class SilentNodes:
+    def __init__(self, limits: Limits) -> None:
+        self._retry_s = limits.node_retry_s
+        self._parked_max = limits.parked_max
+        #: node -> when it last failed to answer
+        self._since: dict[str, float] = {}
+        #: container -> node
+        self._parked: dict[str, str] = {}
+
+    def failed(self, node: str, now: float) -> None:
+        self._since[node] = now
+
+    def park(self, container: str, node: str) -> bool:
+        """Whether a container that came on this node is to be kept unused."""
+        if node not in self._since or len(self._parked) >= self._parked_max:
+            return False
+        self._parked[container] = node
+        return True
+
+    def is_silent(self, node: str) -> bool:
+        return node in self._since
+
+    def completed(self, container: str) -> None:
+        self._parked.pop(container, None)
+
+    def lost(self, node: str) -> None:
+        """The ResourceManager has noticed: it ends the containers there itself."""
+        self._since.pop(node, None)
+        self._parked = {c: n for c, n in self._parked.items() if n != node}
+
+    def recovered(self, now: float) -> list[str]:
+        """Parked containers to give back: their nodes are tried again from now on."""
+        for node in [n for n, at in self._since.items() if now - at > self._retry_s]:
+            del self._since[node]
+        released = [c for c, n in self._parked.items() if n not in self._since]
+        for container in released:
+            del self._parked[container]
+        return released
+
+    def clear(self) -> list[str]:
+        """All parked containers, at the end of the job."""
+        released = list(self._parked)
+        self._parked.clear()
+        return released
