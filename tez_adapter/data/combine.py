@@ -64,20 +64,15 @@ class HashCombiner:
         self._has_constant = False
         self._constant: Any = None
         self._repeats_constant = False
-        self._text = CountedKeys(str, memory_bytes)
-        self._bytes = CountedKeys(bytes, memory_bytes)
+        self._counted = CountedKeys(str, memory_bytes)
         self._clear()
 
     def collect_all(self, pairs: Iterable[Pair]) -> None:
         """Take pairs until there are no more. Chain all of a task's records into one call: it is the fast path."""
         pairs = iter(pairs)
         try:
-            for first in pairs:
-                if self._repeats_constant:
-                    self._absorb_counted(chain((first,), islice(pairs, _COUNTED_PAIRS)))
-                else:
-                    self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
-                if self._held_bytes + self._text.held_bytes + self._bytes.held_bytes > self._memory_bytes:
+            while self._absorb_some(pairs):
+                if self._held_bytes + self._counted.held_bytes > self._memory_bytes:
                     self.flush()
         except (TypeError, ValueError) as error:
             if _is_raised_here(error):
@@ -113,26 +108,35 @@ class HashCombiner:
         """Hand on what is left; the map output itself stays open."""
         self.flush()
 
-    def _absorb_counted(self, pairs: Iterable[Pair]) -> None:
-        """Pairs that mostly have the constant value: their keys are counted together."""
-        constant = self._constant
-        others: list[Pair] = []
-        set_aside = others.append
-        keys = [key for key, value in pairs if value is constant or set_aside((key, value))]
-        if len(others) > len(keys):
-            self._repeats_constant = False
-        kinds = set(map(type, keys))
+    def _absorb_some(self, pairs: Iterator[Pair]) -> bool:
+        """Take a few thousand pairs; False if there were no more."""
+        if self._repeats_constant:
+            return self._absorb_counted(islice(pairs, _COUNTED_PAIRS)) == _COUNTED_PAIRS
+        first = next(pairs, None)
+        if first is None:
+            return False
+        self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
+        return True
+
+    def _absorb_counted(self, pairs: Iterable[Pair]) -> int:
+        """Pairs that mostly have the constant value: their keys are counted together. How many there were."""
+        constant, kind = self._constant, self._counted.kind
+        others = 0
+
+        def set_aside(key: Any, value: Any) -> bool:
+            nonlocal others
+            others += 1
+            self._absorb(((key, value),))
+            return False
+
+        keys = [key for key, value in pairs if (value is constant and type(key) is kind) or set_aside(key, value)]
         try:
-            if kinds == {str}:
-                self._text.add(keys)
-            elif kinds == {bytes}:
-                self._bytes.add(keys)
-            else:
-                self._absorb(zip(keys, repeat(constant)))
+            self._counted.add(keys)
         except UnicodeEncodeError:
             self._absorb(zip(keys, repeat(constant)))
-        if others:
-            self._absorb(others)
+        if others > len(keys):
+            self._repeats_constant = False
+        return len(keys) + others
 
     def _clear(self) -> None:
         self._repeats: dict[Any, int] = {}
@@ -158,8 +162,7 @@ class HashCombiner:
                 if type(value) not in _IMMUTABLE:
                     value = decode_value(encode_value(value))
                 elif not self._has_constant:
-                    self._has_constant = self._repeats_constant = True
-                    self._constant = value
+                    self._adopt_constant(value, kind)
                     constant = value
                 held += getsizeof(value) + _SLOT_BYTES
                 if key in lists:
@@ -168,6 +171,12 @@ class HashCombiner:
                     lists[key] = [value]
                     held += getsizeof(key) + _LIST_BYTES
         self._held_bytes += held
+
+    def _adopt_constant(self, value: Any, kind: type) -> None:
+        self._has_constant, self._constant = True, value
+        if kind is str or kind is bytes:
+            self._repeats_constant = True
+            self._counted = CountedKeys(kind, self._memory_bytes)
 
     def _absorb_encoded(self, key: Any, value: Any) -> int:
         code = encode_key(key)
@@ -184,10 +193,7 @@ class HashCombiner:
     def _groups(self) -> Iterator[tuple[Any, Iterator[Any], int]]:
         """Each key with its values and their number."""
         constant, lists = self._constant, self._lists
-        repeats = self._repeats
-        for key, count in chain(self._text.drain(), self._bytes.drain()):
-            repeats[key] = repeats.get(key, 0) + count
-        for key, count in repeats.items():
+        for key, count in chain(self._counted_keys(), self._repeats.items()):
             more = lists.pop(key, None)
             if more is None:
                 yield key, repeat(constant, count), count
@@ -197,6 +203,12 @@ class HashCombiner:
             yield key, iter(values), len(values)
         for code, values in self._encoded.items():
             yield decode_key(code), iter(values), len(values)
+
+    def _counted_keys(self) -> Iterator[tuple[Any, int]]:
+        """The keys that were counted together, with what was counted apart from that; the rest stays in the dict."""
+        repeats = self._repeats
+        for key, count in self._counted.drain():
+            yield key, count + repeats.pop(key, 0)
 
     def _hand_on(self, keys: list[Any], values: list[Any]) -> int:
         if keys:

@@ -7,6 +7,7 @@ times faster than counting in a dict, in a quarter of the memory.
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +86,8 @@ class CountedKeys:
     """
 
     def __init__(self, kind: type[str] | type[bytes], memory_bytes: int) -> None:
+        #: Exactly this type: the caller has looked.
+        self.kind = kind
         self._is_text = kind is str
         self._items = CountedItems(memory_bytes)
 
@@ -113,8 +116,8 @@ class CountedKeys:
 
     def _joined(self, keys: list[str] | list[bytes]) -> bytes:
         if not self._is_text:
-            return b"\n".join((*keys, b""))
-        return self._encoded("\n".join((*keys, "")))
+            return b"\n".join(cast(list[bytes], keys)) + b"\n"
+        return self._encoded("\n".join(cast(list[str], keys)) + "\n")
 
     def _encoded(self, key: str | bytes) -> bytes:
         """As keys are serialized: bytes that came in through surrogateescape go out as they were."""
