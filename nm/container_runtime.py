@@ -286,7 +286,7 @@ class ContainerRuntime:
             return
         container.process = process
         container.running_at = self._loop.time()
-        container.is_warm = spec.warm is not None
+        container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
         process.exited.add_done_callback(partial(self._exited, container))
 
@@ -311,8 +311,9 @@ class ContainerRuntime:
     def _tell_running(self, container: Container) -> None:
         assert container.process is not None
         log.info(
-            "%s runs as process %d (%.1f ms after it was accepted)",
+            "%s runs as %s process %d, %.1f ms after it was accepted",
             container.id,
+            "warm" if container.is_warm else "cold",
             container.process.pid,
             1000 * (container.running_at - container.accepted_at),
         )

@@ -115,8 +115,8 @@ class ContainerService:
         response.services_meta_data.add(key=SHUFFLE_SERVICE, value=port)
         if caller.token_identifier is not None:
             self._nm_tokens.attempt_started(caller.token_identifier)
-        for item in request.start_container_request:
-            token = self._container_token(item.container_token)
+        tokens = [self._container_token(item.container_token) for item in request.start_container_request]
+        for token, item in zip(tokens, request.start_container_request, strict=True):
             try:
                 self._start_one(token, item.container_launch_context, identifier)
             except RemoteException as error:

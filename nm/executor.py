@@ -42,6 +42,10 @@ class ProcessSpec:
     warm: WarmEntry | None = None
 
 
+#: a fresh interpreter that imports the same libraries takes about as long
+_LOADING_TIMEOUT_S = 2.0
+
+
 class LaunchFailed(Exception):
     """The process could not be started; the text is for the container's diagnostics."""
 
@@ -60,9 +64,11 @@ class DefaultExecutor:
         self._prepared = prepared
 
     async def launch(self, spec: ProcessSpec) -> ContainerProcess:
-        if spec.warm is not None and self._prepared is not None and self._prepared.is_ready:
+        prepared = self._prepared
+        if spec.warm is not None and prepared is not None and (prepared.is_ready or prepared.is_loading):
             try:
-                return await self._start(self._prepared, _warm_request(spec, spec.warm))
+                await prepared.ready(_LOADING_TIMEOUT_S)
+                return await self._start(prepared, _warm_request(spec, spec.warm))
             except ForkerUnavailable:
                 pass  # it was not asked, so the script may run instead
         try:
@@ -73,7 +79,7 @@ class DefaultExecutor:
     async def _start(self, forker: ForkerClient, request: StartRequest) -> ContainerProcess:
         try:
             pid = await forker.start_process(request)
-            return ContainerProcess(pid, forker.reap)
+            return ContainerProcess(pid, forker.reap, is_warm=request.entry is not None)
         except OSError as error:
             raise LaunchFailed(str(error)) from None
 

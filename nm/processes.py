@@ -31,9 +31,13 @@ class ContainerProcess:
     Its forker is its parent and reaps it when asked; when the forker is gone, this process is.
     """
 
-    def __init__(self, pid: int, reap_by_forker: Callable[[int], Awaitable[int | None]]) -> None:
+    def __init__(
+        self, pid: int, reap_by_forker: Callable[[int], Awaitable[int | None]], *, is_warm: bool = False
+    ) -> None:
         """Raises OSError when there is no such process."""
         self.pid = pid
+        #: forked from the prepared process rather than started by the script
+        self.is_warm = is_warm
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._reap_by_forker = reap_by_forker

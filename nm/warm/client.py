@@ -100,10 +100,15 @@ class ForkerClient:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
 
-    async def ready(self) -> None:
+    @property
+    def is_loading(self) -> bool:
+        """It is on its way: waiting for it costs less than doing without."""
+        return self._connection is not None and not self._up.is_set()
+
+    async def ready(self, timeout_s: float = _START_TIMEOUT_S) -> None:
         """Returns when requests can be made; ForkerUnavailable when that takes too long."""
         try:
-            async with asyncio.timeout(_START_TIMEOUT_S):
+            async with asyncio.timeout(timeout_s):
                 await self._up.wait()
         except TimeoutError:
             raise ForkerUnavailable(f"the {self.name} forker does not start, see the node manager's log") from None

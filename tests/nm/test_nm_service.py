@@ -79,6 +79,11 @@ async def test_forged_container_token_fails_the_call(
     token.kind = "NMToken"
     with pytest.raises(InvalidToken):
         await start(master, token)
+    request = service.StartContainersRequest()
+    for item in (rm.container_token(ONE, node.node_id), token):
+        request.start_container_request.add().container_token.CopyFrom(item)
+    with pytest.raises(InvalidToken):  # not even those before the forged one are started
+        await master.client.call(ContainerManagementProtocol.startContainers, request)
     assert not node.runtime.containers
 
 

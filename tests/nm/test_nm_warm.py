@@ -7,8 +7,9 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context, log_text
@@ -22,7 +23,7 @@ PROBE = str(Path(__file__).parent)
 
 
 @pytest.fixture
-async def node(start_node: object, monkeypatch: pytest.MonkeyPatch) -> NodeManager:
+async def node(start_node: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> NodeManager:
     """A node whose prepared process is ready and can import the probe's entries."""
     monkeypatch.syspath_prepend(PROBE)
     overrides = {
@@ -31,7 +32,7 @@ async def node(start_node: object, monkeypatch: pytest.MonkeyPatch) -> NodeManag
         "yarn.nodemanager.resource-monitor.interval-ms": "100",
         "yarn.nodemanager.vmem-check-enabled": "false",
     }
-    node: NodeManager = await start_node(overrides)  # type: ignore[operator]
+    node: NodeManager = await start_node(overrides)
     assert node.prepared is not None
     await node.prepared.ready()
     return node
@@ -48,10 +49,6 @@ def warm(entry: str, *arguments: str, cold: str = "exit 77", **environment: str)
     """A launch context that asks for a warm start; its command ends with 77 when it is run after all."""
     asked = {"YAQ_WARM_ENTRY": entry, "YAQ_WARM_ARGS": shlex.join(arguments), **environment}
     return launch_context(cold, environment=asked)
-
-
-def is_warm(node: NodeManager, sequence: int) -> bool:
-    return node.runtime.containers[container_id(sequence)].is_warm
 
 
 async def test_a_warm_task_sees_what_a_cold_one_would(
@@ -186,6 +183,18 @@ async def test_running_tasks_survive_the_prepared_process_which_comes_back(
     assert (await rm.end_of(container_id(1))).exit_status == 128 + signal.SIGTERM  # reaped by the node itself
     await master.run(container_id(3), warm("tez_adapter.probe:end", "exit", "4"))
     assert (await rm.end_of(container_id(3))).exit_status == 4
+
+
+async def test_a_task_waits_for_a_prepared_process_that_is_about_to_be_ready(
+    rm: FakeResourceManager, start_node: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(PROBE)
+    overrides = {"yaq.nm.warm-start.enabled": "true", "yaq.nm.warm-start.preload": "numpy,nm_warm_probe"}
+    node = await start_node(overrides)
+    master = Master(rm, node)
+    await master.run(container_id(1), warm("tez_adapter.probe:end", "exit", "4"))
+    assert (await rm.end_of(container_id(1))).exit_status == 4
+    await master.client.close()
 
 
 async def test_forty_tasks_at_once(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:

@@ -38,6 +38,8 @@ def report(arguments: list[str]) -> int:
 
 def end(arguments: list[str]) -> object:
     how = arguments[0]
+    if how == "clock":
+        print(time.monotonic())
     if how == "raise":
         raise ValueError("the task's own error")
     if how == "exit":
