@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,27 @@ def _yaq(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "yaqd.cli", *words], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
-    folder = tmp_path_factory.mktemp("cluster") / "c"
-    _yaq("cluster", "start", "--dir", str(folder), "--nodes", "2")
+@contextmanager
+def _running(folder: Path, nodes: int, *settings: str) -> Iterator[Configuration]:
+    _yaq("cluster", "start", "--dir", str(folder), "--nodes", str(nodes), *settings)
     try:
         yield Configuration.load(folder / "conf")
     finally:
         _yaq("cluster", "stop", "--dir", str(folder))
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
+    with _running(tmp_path_factory.mktemp("cluster") / "c", 2) as conf:
+        yield conf
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[Configuration]:
+    """For a test that damages it: three nodes with room for two tasks each."""
+    settings = ("yarn.nodemanager.resource.memory-mb=1024", "yarn.nodemanager.resource.cpu-vcores=2")
+    with _running(tmp_path / "c", 3, *(word for s in settings for word in ("-D", s))) as conf:
+        yield conf
 
 
 @pytest.fixture

@@ -341,3 +341,33 @@ def test_a_map_output_that_was_lost_is_made_again(cluster: Configuration, write:
     assert sorted("".join(parts(tmp_path / "out")).split()) == ["1", "1", "a", "b"]
     states = [a["state"] for a in read_history(conf, job.application_id).attempts if a["vertex"] == "map"]
     assert sorted(states) == ["FAILED", "SUCCEEDED", "SUCCEEDED"]
+
+
+def test_a_job_outlives_a_node(own_cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for i in range(10):
+        write(f"in/{i}.txt", f"w{i}\n")
+    settings = {
+        "yaq.input.combine-small-files": "false",
+        "yaq.job.task.silence-ms": "1500",
+        "mapreduce.map.memory.mb": "256",
+        "mapreduce.reduce.memory.mb": "256",
+        "yarn.app.mapreduce.am.resource.mb": "512",
+        "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+    }
+    conf = own_cluster.with_overrides(settings)
+    script = job_script(write, "time.sleep(0.5); yield value, 1")
+    job = submit_mapreduce(conf, script, inputs=[str(tmp_path / "in")], output=str(tmp_path / "out"))
+    until(lambda: any(v.done for v in job.status().vertices))
+    with RmClient(conf) as rm:
+        attempt = job.report().attempt
+        assert attempt is not None
+        containers = rm.containers(attempt)
+        master = next(c.node for c in containers if c.id.sequence == 1)
+        victim = next(c.node for c in containers if c.node not in (None, master))
+    assert victim is not None
+    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == victim.port]
+    os.kill(owners[0], signal.SIGKILL)
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert sorted("".join(parts(tmp_path / "out")).split()) == sorted(["1"] * 10 + [f"w{i}" for i in range(10)])
