@@ -138,6 +138,7 @@ class ApplicationMasterService:
         self._take_in(attempt, request)
         response = pb.AllocateResponse()
         self._hand_out(attempt, response)
+        self._refuse_updates(request, response)
         return self._answer(attempt, response)
 
     @staticmethod
@@ -168,6 +169,13 @@ class ApplicationMasterService:
                 self._cluster.schedule(Asked(attempt.id, rows, additions, removals))
             except TooManyAsks as error:
                 raise InvalidResourceRequest(str(error)) from None
+
+    @staticmethod
+    def _refuse_updates(request: pb.AllocateRequest, response: pb.AllocateResponse) -> None:
+        """Containers keep the size and the execution type they were given."""
+        for update in request.update_requests:
+            error = response.update_errors.add(reason="UPDATE_NOT_SUPPORTED")
+            error.update_request.CopyFrom(update)
 
     def _rows(self, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
         """Checked and converted; raises InvalidResourceRequest before anything is taken in."""

@@ -15,8 +15,8 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.messages import container_report_pb, node_report_pb, resource_types_pb
 from rm.reports import Reports
+from rm.scheduler.admission import refusal
 from rm.scheduler.calculators import InvalidAsk
-from rm.scheduler.scheduler import refusal
 from rm.state_store import StateStoreError
 from rm.tokens import TokenMint
 from yaqd.ipc import Caller, RpcServer

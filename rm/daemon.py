@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 from rm.admin_service import AdminService
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 _Outcome = Callable[[Application, "asyncio.Future[None]"], None]
 
+_WILDCARD = "0.0.0.0"
 _TICK_S = 1.0
 _TOKEN_ACTIVATION_FACTOR = 1.5
 
@@ -141,7 +143,7 @@ class ResourceManager:
     # ---- start and stop
 
     async def start(self) -> None:
-        """Listen. Raises RpcConnectionError or OSError when an address cannot be had."""
+        """Listen. Raises ConfigError when an address cannot be had."""
         settings = self.settings
         loop = asyncio.get_running_loop()
         self.store.start(loop)
@@ -162,8 +164,8 @@ class ResourceManager:
             port=port,
             started_ms=self.started_ms,
         )
-        await self.web.start()
-        reports.web_address = f"{host}:{self.web.port}"
+        await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
+        reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
         client = ClientService(
             self.cluster,
             self.applications,
@@ -178,10 +180,19 @@ class ResourceManager:
         self.tracker.register_on(self.tracker_server)
         self.admin.register_on(self.admin_server)
         self._recover()
-        for server in self._servers:
-            await server.start()
+        await self._listen("yarn.resourcemanager.address", self.client_server.start())
+        await self._listen("yarn.resourcemanager.scheduler.address", self.scheduler_server.start())
+        await self._listen("yarn.resourcemanager.resource-tracker.address", self.tracker_server.start())
+        await self._listen("yarn.resourcemanager.admin.address", self.admin_server.start())
         self._ticker = loop.call_later(self._tick_s, self._tick)
         log.info("%s", self.ready_line())
+
+    async def _listen(self, key: str, starting: Coroutine[None, None, None]) -> None:
+        try:
+            await starting
+        except (RpcError, OSError) as error:
+            reason = f"cannot be listened on ({error})"
+            raise self._conf.error(key, reason, "stop what holds the port, or give another address") from error
 
     @property
     def _servers(self) -> tuple[RpcServer, ...]:

@@ -51,8 +51,6 @@ class NodeTracker:
         self._nodes = nodes
         self._tokens = tokens
         self.settings = settings
-        #: (host, port) -> node, so that a heartbeat makes no NodeId
-        self._by_address: dict[tuple[str, int], RmNode] = {}
 
     def admit(self, excluded: frozenset[str], included: frozenset[str]) -> None:
         """Take new lists of hosts that may not, or alone may, join."""
@@ -77,7 +75,6 @@ class NodeTracker:
             )
         await self._nodes.topology.resolve(said.node_id.host)
         node = self._nodes.register(said)
-        self._by_address[(said.node_id.host, said.node_id.port)] = node
         response = pb.RegisterNodeManagerResponse(
             nodeAction=pb.NORMAL,
             rm_identifier=self.settings.rm_identifier,
@@ -114,7 +111,7 @@ class NodeTracker:
     def node_heartbeat(self, request: pb.NodeHeartbeatRequest, caller: Caller) -> pb.NodeHeartbeatResponse:
         status = request.node_status
         address = status.node_id
-        node = self._by_address.get((address.host, address.port))
+        node = self._cluster.nodes.get(NodeId(address.host, address.port))
         if node is None or node.state.name not in ("RUNNING", "UNHEALTHY"):
             return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
         if not self.settings.admits(address.host):

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 LOST_NODE: Final = "Container released on a *lost* node"
 _REPORT_MAX: Final = 4096
+#: nodes that left and are still listed
+_GONE_MAX: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Nodes:
         self.cluster = cluster
         self.liveness: Liveness[NodeId] = Liveness(expiry_s)
         self.topology = topology
+        #: nodes that are not there any more, in the order of their going
+        self._gone: dict[NodeId, None] = {}
 
     # ---- joining and leaving
 
@@ -60,6 +64,7 @@ class Nodes:
             node = cluster.nodes[said.node_id] = RmNode(said.node_id, self.topology.rack_of(said.node_id.host))
         else:
             self._rejoin(node, said)
+        self._gone.pop(node.id, None)
         node.http_address, node.version, node.total = said.http_address, said.version, said.total
         node.capabilities = said.capabilities
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
@@ -105,6 +110,10 @@ class Nodes:
         self.cluster.note_node_change(node)
         self._lose_containers(node, LOST_NODE, lambda _: True)
         node.running_wire.clear()
+        self._gone[node.id] = None
+        while len(self._gone) > _GONE_MAX:
+            oldest = next(iter(self._gone))
+            del self._gone[oldest], self.cluster.nodes[oldest]
 
     def shut_down(self, node_id: NodeId) -> None:
         """The node says that it goes."""

@@ -40,6 +40,13 @@ class Reports:
             return f"http://{self.web_address}/proxy/{app.id}/"
         return "N/A"
 
+    @staticmethod
+    def original_url(app: Application) -> str:
+        """As the master gave it, "N/A" without one."""
+        if app.conclusion is not None and app.conclusion.tracking_url:
+            return app.conclusion.tracking_url
+        return (app.attempt.tracking_url if app.attempt is not None else "") or "N/A"
+
     def application(self, app: Application, *, amrm_token: Token | None = None) -> common.ApplicationReport:
         attempt, conclusion = app.attempt, app.conclusion
         message = common.ApplicationReport(
@@ -50,7 +57,7 @@ class Reports:
             rpc_port=attempt.rpc_port if attempt is not None else -1,
             yarn_application_state=wire(app.state),
             trackingUrl=self.tracking_url(app),
-            originalTrackingUrl=_original_url(app),
+            originalTrackingUrl=self.original_url(app),
             diagnostics=self.diagnostics(app),
             startTime=app.submitted_ms,
             submitTime=app.submitted_ms,
@@ -223,9 +230,3 @@ class Reports:
             allocatedContainers=queue.containers,
             pendingContainers=count,
         )
-
-
-def _original_url(app: Application) -> str:
-    if app.conclusion is not None and app.conclusion.tracking_url:
-        return app.conclusion.tracking_url
-    return (app.attempt.tracking_url if app.attempt is not None else "") or "N/A"

@@ -10,7 +10,6 @@ from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
 
 _SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
-_WILDCARD = "0.0.0.0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ class RmWeb:
             f"{_BASE}/nodes": self._nodes,
             f"{_BASE}/nodes/{{id}}": self._node,
             f"{_BASE}/decisions": self._decisions,
+            "/": self._home,
+            "/cluster/app/{id}": self._application_page,
+            "/proxy/{id}": self._proxy,
+            "/proxy/{id}/{path:.*}": self._proxy,
         }
         for path, handler in routes.items():
             app.router.add_get(path, _coroutine(handler))
@@ -147,6 +151,25 @@ class RmWeb:
         if node is None:
             return _error(404, "NotFoundException", f"nodeId, {node_id}, is not found")
         return web.json_response({"node": _node(node)})
+
+    def _home(self, request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"{_BASE}/info")
+
+    def _application_page(self, request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"{_BASE}/apps/{request.match_info['id']}")
+
+    def _proxy(self, request: web.Request) -> web.Response:
+        """Send the browser to the application's own page, while it has one, else to what is known of it."""
+        try:
+            app = self._cluster.applications.get(ApplicationId.parse(request.match_info["id"]))
+        except BadIdentifier as error:
+            return _error(400, "BadRequestException", str(error))
+        if app is None:
+            return _error(404, "NotFoundException", f"app with id: {request.match_info['id']} not found")
+        url = self._reports.original_url(app)
+        if not url.startswith(("http://", "https://")):
+            raise web.HTTPFound(f"{_BASE}/apps/{app.id}")
+        raise web.HTTPFound(url.rstrip("/") + "/" + request.match_info.get("path", ""))
 
     def _decisions(self, request: web.Request) -> web.Response:
         """The scheduler's last decisions, newest last; not one of Hadoop's pages."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from rm.scheduler.admission import check_refresh, graft, refusal
 from rm.scheduler.asks import Ask
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
@@ -27,7 +28,6 @@ from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
@@ -41,8 +41,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.invariants import validate
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.queues import QueueConfigError, QueueSpec, QueueState, SchedulerSpec
-from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation, build_queues
+from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation
 from yaqd.model import ANY_HOST, ContainerId, Resource
 
 _E = TypeVar("_E")
@@ -372,57 +372,13 @@ class Scheduler:
 
     def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
         """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""
-        specs = {s.path: s for s in event.spec.root.walk()}
-        self._check_refresh(specs)
-        if type(event.spec.calculator) is not type(self.view.calculator):
-            raise QueueConfigError("resource-calculator", None, "cannot change while running: restart")
+        check_refresh(self.view, event.spec)
         attempts = [a for q in self.view.queues.values() for a in q.attempts.values() if a.filed_at is not None]
         for attempt in attempts:
             self.view.unfile(attempt)
-        self._graft(event.spec.root)
+        graft(self.view, event.spec.root)
         self.view.spec = event.spec
         self.view.set_limits()
         for attempt in attempts:
             self.view.file(attempt)
         yield from self._admit_everywhere(now)
-
-    def _check_refresh(self, specs: dict[str, QueueSpec]) -> None:
-        for path, queue in self.view.queues.items():
-            spec = specs.get(path)
-            in_use = bool(queue.applications) or queue.containers > 0
-            if spec is None and in_use:
-                raise QueueConfigError(path, None, "still has applications: stop the queue and wait for them first")
-            if spec is not None and spec.children and queue.is_leaf and in_use:
-                raise QueueConfigError(path, None, "still has applications and cannot get queues below it")
-
-    def _graft(self, spec: QueueSpec) -> None:
-        """Build the tree anew, keeping the queues that exist (with all they hold)."""
-        old = self.view.queues
-
-        def adopt(fresh: QueueView) -> QueueView:
-            kept = old.get(fresh.path, fresh)
-            kept.spec = fresh.spec
-            kept.children = [adopt(child) for child in fresh.children]
-            for child in kept.children:
-                child.parent = kept
-            return kept
-
-        adopt(build_queues(spec))
-        self.view.queues = {q.path: q for q in self.view.root.walk()}
-
-
-def refusal(leaf: QueueView | None, name: str) -> str | None:
-    """Why the queue takes no new application, None when it does."""
-    if leaf is None:
-        return f"Application submitted to unknown queue: {name}. `yaq queue list` shows the queues."
-    if not leaf.is_leaf:
-        return f"Queue {leaf.path} is not a leaf queue. Submit to one of the queues below it."
-    if any(q.spec.state is not QueueState.RUNNING for q in leaf.upwards()):
-        return f"Queue {leaf.path} is STOPPED. Cannot accept submission of application."
-    if len(leaf.applications) >= leaf.spec.maximum_applications:
-        most = leaf.spec.maximum_applications
-        return f"Queue {leaf.path} already has {most} applications, cannot accept submission of application."
-    return None
-
-
-__all__ = ["AskRow", "Scheduler", "SchedulerLimits"]

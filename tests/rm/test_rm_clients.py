@@ -1,7 +1,9 @@
 """What clients ask, and the fields that Hadoop's clients read unasked."""
 
 import asyncio
+import http.client
 import json
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -233,5 +235,14 @@ async def test_rest() -> None:
         assert app["app"]["state"] == "RUNNING"
         assert nodes["nodes"]["node"][0]["id"] == str(node.id)  # type: ignore[index]
         assert apps["apps"]["app"][0]["id"] == str(app_id)  # type: ignore[index]
+
+        def redirect(path: str) -> str | None:
+            connection = http.client.HTTPConnection(LOOPBACK, rm.manager.web.port, timeout=5)  # type: ignore[union-attr]
+            connection.request("GET", path)
+            location = connection.getresponse().headers["Location"]
+            connection.close()
+            return location
+
+        assert await asyncio.to_thread(redirect, f"/proxy/{app_id}/jobs") == "http://am:1/jobs"
         with pytest.raises(urllib.error.HTTPError, match="404"):
             await asyncio.to_thread(get, "/apps/application_1_0001")

@@ -1,0 +1,56 @@
+"""The daemon as a process: its ready line, its end, and the one line with which it refuses to start."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = (
+    "import sys; from rm.daemon import main; from rm_harness import configuration; sys.exit(main(configuration({})))"
+)
+
+
+def start(**overrides: str) -> "subprocess.Popen[str]":
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1])])}
+    program = PROGRAM.replace("{}", repr({k.replace("__", "."): v for k, v in overrides.items()}))
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_ready_line_then_clean_stop_on_sigterm(tmp_path: Path) -> None:
+    process = start(**{"yaq.rm.state-store.path": str(tmp_path / "rm.sqlite")})
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    address = r"127\.0\.0\.1:\d+"
+    pattern = (
+        rf"ResourceManager ready client={address} scheduler={address} tracker={address} admin={address} web={address}\n"
+    )
+    assert re.fullmatch(pattern, line)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=5) == 0
+    process.communicate()
+
+
+@pytest.mark.parametrize("key", ["yarn.resourcemanager.address", "yarn.resourcemanager.webapp.address"])
+def test_taken_port_is_one_clear_line(key: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = start(**{key: f"127.0.0.1:{port}"})
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert key in stderr and str(port) in stderr and "Traceback" not in stderr
+    assert len([line for line in stderr.splitlines() if line.startswith("ResourceManager:")]) == 1
+
+
+def test_bad_queues_are_one_clear_line() -> None:
+    process = start(**{"yarn.scheduler.capacity.root.default.capacity": "99"})
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "add up to 99" in stderr and "Traceback" not in stderr
