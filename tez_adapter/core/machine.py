@@ -27,6 +27,7 @@ from tez_adapter.core.states import (
     TaskEvent,
     TaskState,
 )
+from tez_adapter.core.watch import Watch
 from yaqd.model import ExitStatus, Resource
 
 #: ends that were not the task's fault, as MapReduce reads them
@@ -44,7 +45,7 @@ class JobMachine:
         self._hosts = HostFailures(spec.limits)
         self._silent = SilentNodes(spec.limits)
         self._headroom: Resource | None = None
-        self._targets = [[e for e in spec.edges if e.source == i] for i in range(len(spec.vertices))]
+        self._watch = Watch(spec, self.vertices)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
         self._idle: dict[str, None] = {}
         self._out: list[ev.Decision] = []
@@ -261,10 +262,9 @@ class JobMachine:
         if attempt is None or not attempt.live:
             self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
-        container = self.containers.get(attempt.container)
         self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
-        if container is not None and not event.process_lives:
-            self._stop(container, "its process reported that it cannot go on")
+        if not event.process_lives:
+            self._stop_process(attempt, "its process reported that it cannot go on")
 
     def _end_attempt(self, attempt: Attempt, error: str, *, at_fault: bool, fatal: bool = False) -> None:
         """A live attempt ends without success: its task tries again, or the job has failed."""
@@ -342,7 +342,7 @@ class JobMachine:
             if container.attempt is not None:
                 self._end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
         for vertex in self.vertices:
-            if not any(not self.vertices[e.target].complete for e in self._targets[vertex.index]):
+            if all(target.complete for target in self._watch.targets(vertex)):
                 continue
             for task in vertex.tasks:
                 last = task.last
@@ -360,12 +360,13 @@ class JobMachine:
 
     def _on_tick(self, _: ev.Tick) -> None:
         for attempt in list(self._live_attempts()):
-            overdue = self._overdue(attempt)
-            if overdue and self.state is JobState.RUNNING:
-                container = self.containers.get(attempt.container)
-                if container is not None:
-                    self._stop(container, "its task hangs")
-                self._end_attempt(attempt, f"{overdue}; its process was ended", at_fault=True)
+            hanging, silent = self._watch.hanging(attempt, self._now), self._watch.silent(attempt, self._now)
+            if not (hanging or silent) or self.state is not JobState.RUNNING:
+                continue
+            if silent:
+                self._silent.failed(attempt.node, self._now)
+            self._stop_process(attempt, "its task hangs")
+            self._end_attempt(attempt, hanging or silent, at_fault=True)
         for container_id in list(self._idle):
             container = self.containers[container_id]
             if self._now - container.idle_since > self.spec.limits.idle_release_s:
@@ -373,43 +374,19 @@ class JobMachine:
         for container_id in self._silent.recovered(self._now):
             self._out.append(ev.Release(container_id))
         for vertex in self.vertices:
-            self._rescue(vertex)
-
-    def _overdue(self, attempt: Attempt) -> str:
-        """What it has not done for too long; "" when all is well."""
-        timeout_s = self.vertices[attempt.id.vertex].spec.timeout_s
-        if timeout_s and self._now - attempt.moved > timeout_s:
-            return f"no progress for {timeout_s:g} s (mapreduce.task.timeout)"
-        silence_s = self.spec.limits.silence_s
-        # from its first request on a process reports every second, whatever its task does
-        if silence_s and attempt.state is not AttemptState.ASSIGNED and self._now - attempt.heard > silence_s:
-            self._silent.failed(attempt.node, self._now)
-            return f"its process on {attempt.node} was not heard for {silence_s:g} s (yaq.job.task.silence-ms)"
-        return ""
+            victim = self._watch.victim(vertex, self._headroom, self._now)
+            if victim is not None:
+                self._stop_process(victim, f"{vertex.spec.name} tasks need its room")
+                self._end_attempt(victim, f"made room for {vertex.spec.name} tasks", at_fault=False)
 
     def _live_attempts(self) -> Iterator[Attempt]:
         for vertex in self.vertices:
             yield from vertex.running.values()
 
-    def _rescue(self, vertex: Vertex) -> None:
-        """Sources that wait with no room anywhere take a container from the target task with least progress."""
-        starved = bool(vertex.pending) and not vertex.running and self._headroom is not None
-        if not starved or self._headroom is None or vertex.spec.resource.fits_in(self._headroom):
-            vertex.starved_since = None
-            return
-        if vertex.starved_since is None:
-            vertex.starved_since = self._now
-        if self._now - vertex.starved_since < self.spec.limits.preempt_after_s:
-            return
-        targets = [a for e in self._targets[vertex.index] for a in self.vertices[e.target].running.values()]
-        if not targets:
-            return
-        victim = min(targets, key=lambda a: (a.progress, a.id))
-        vertex.starved_since = None
-        container = self.containers.get(victim.container)
+    def _stop_process(self, attempt: Attempt, reason: str) -> None:
+        container = self.containers.get(attempt.container)
         if container is not None:
-            self._stop(container, f"{vertex.spec.name} tasks need its room")
-        self._end_attempt(victim, f"made room for {vertex.spec.name} tasks", at_fault=False)
+            self._stop(container, reason)
 
     # ---- the job
 

@@ -1,0 +1,47 @@
+"""What only time shows: tasks that hang, processes that fall silent, sources that wait for ever for room."""
+
+from tez_adapter.core.dag import DagSpec
+from tez_adapter.core.records import Attempt, Vertex
+from tez_adapter.core.states import AttemptState
+from yaqd.model import Resource
+
+
+class Watch:
+    def __init__(self, spec: DagSpec, vertices: list[Vertex]) -> None:
+        self._limits = spec.limits
+        self._vertices = vertices
+        self._targets = [[e.target for e in spec.edges if e.source == i] for i in range(len(vertices))]
+
+    def targets(self, vertex: Vertex) -> list[Vertex]:
+        """The vertices that read what this one leaves."""
+        return [self._vertices[i] for i in self._targets[vertex.index]]
+
+    def hanging(self, attempt: Attempt, now: float) -> str:
+        """What the task has not done for too long; "" when all is well."""
+        timeout_s = self._vertices[attempt.id.vertex].spec.timeout_s
+        if timeout_s and now - attempt.moved > timeout_s:
+            return f"no progress for {timeout_s:g} s (mapreduce.task.timeout); its process was ended"
+        return ""
+
+    def silent(self, attempt: Attempt, now: float) -> str:
+        """The same for its process: from its first request on it reports every second, whatever its task does."""
+        silence_s = self._limits.silence_s
+        if silence_s and attempt.state is not AttemptState.ASSIGNED and now - attempt.heard > silence_s:
+            return f"its process on {attempt.node} was not heard for {silence_s:g} s (yaq.job.task.silence-ms)"
+        return ""
+
+    def victim(self, vertex: Vertex, headroom: Resource | None, now: float) -> Attempt | None:
+        """The target attempt with least progress, when its sources have waited too long with no room anywhere."""
+        starved = bool(vertex.pending) and not vertex.running and headroom is not None
+        if not starved or headroom is None or vertex.spec.resource.fits_in(headroom):
+            vertex.starved_since = None
+            return None
+        if vertex.starved_since is None:
+            vertex.starved_since = now
+        if now - vertex.starved_since < self._limits.preempt_after_s:
+            return None
+        candidates = [a for target in self.targets(vertex) for a in target.running.values()]
+        if not candidates:
+            return None
+        vertex.starved_since = None
+        return min(candidates, key=lambda a: (a.progress, a.id))
