@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from yaqd.ipc.loop import run
 
 from .load_client import Beats, NodeFleet
@@ -134,28 +136,42 @@ async def warm_up(run_once: Callable[[], Awaitable[Beats | Allocations]]) -> Non
             return
 
 
-async def load_heartbeats(fleet: NodeFleet, runs: int) -> tuple[list[float], Beats]:
-    """Return the heartbeats per second of each run flat out, and the paced period before them."""
+def cpu_seconds(pid: int) -> float:
+    """Processor time of one process so far: what the rates would be worth on a machine of its own."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+async def load_heartbeats(fleet: NodeFleet, pid: int, runs: int) -> tuple[list[float], Beats, float]:
+    """Return the heartbeats per second of each run flat out, the paced period before them, and the CPU time of one."""
     await warm_up(lambda: fleet.beat_flat_out(_WARM_S, _IN_FLIGHT))
     paced = await fleet.beat_paced(len(fleet.nodes), _PACED_S)
+    cpu_s = cpu_seconds(pid)
     flat_out = [await fleet.beat_flat_out(_FLAT_OUT_S, _IN_FLIGHT) for _ in range(runs)]
+    cpu_s = cpu_seconds(pid) - cpu_s
     for beats in (paced, *flat_out):
         if beats.errors:
             raise RuntimeError(f"{beats.errors} heartbeats failed, first {beats.first_error}")
-    return [beats.rate for beats in flat_out], paced
+    cpu_us = cpu_s / sum(beats.count for beats in flat_out) * 1e6
+    return [beats.rate for beats in flat_out], paced, cpu_us
 
 
-async def load_allocations(fleet: NodeFleet, players: Masters, masters: int, runs: int) -> tuple[list[float], float]:
-    """Return the allocations per second of each run, and the median allocate call in ms."""
+async def load_allocations(
+    fleet: NodeFleet, players: Masters, masters: int, pid: int, runs: int
+) -> tuple[list[float], float, float]:
+    """Return the allocations per second of each run, the median allocate call in ms, and the CPU time of one."""
     beating = asyncio.create_task(fleet.beat_paced(len(fleet.nodes), math.inf))
     await players.submit(masters, timeout_s=60)
     await warm_up(lambda: players.allocate_for(_WARM_S, _WANT, _MASTER_INTERVAL_S))
+    cpu_s = cpu_seconds(pid)
     results = [await players.allocate_for(_ALLOCATE_S, _WANT, _MASTER_INTERVAL_S) for _ in range(runs)]
+    cpu_s = cpu_seconds(pid) - cpu_s
     await players.finish(fleet)
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     latencies = sorted(latency for result in results for latency in result.latencies_s)
-    return [result.rate for result in results], latencies[len(latencies) // 2] * 1000
+    cpu_us = cpu_s / max(sum(result.count for result in results), 1) * 1e6
+    return [result.rate for result in results], latencies[len(latencies) // 2] * 1000, cpu_us
 
 
 async def measure(
@@ -168,13 +184,17 @@ async def measure(
     await fleet.start()
     found: dict[str, list[float]] = {}
     if options.wants(HEARTBEATS):
-        found[HEARTBEATS], paced = await load_heartbeats(fleet, options.runs)
+        found[HEARTBEATS], paced, cpu_us = await load_heartbeats(fleet, manager.pid, options.runs)
+        beside[HEARTBEATS][f"{side}: CPU per heartbeat"] = f"{cpu_us:.0f} us"
         beside[HEARTBEATS][f"{side} at {nodes}/s"] = (
             f"{paced.rate:.0f}/s answered, p50 {paced.percentile_ms(0.5):.1f} ms, "
             f"p99 {paced.percentile_ms(0.99):.1f} ms, {paced.skipped} late"
         )
     if options.wants(ALLOCATIONS):
-        found[ALLOCATIONS], median_ms = await load_allocations(fleet, players, masters, options.runs)
+        found[ALLOCATIONS], median_ms, cpu_us = await load_allocations(
+            fleet, players, masters, manager.pid, options.runs
+        )
+        beside[ALLOCATIONS][f"{side}: CPU per allocation, its share of heartbeats included"] = f"{cpu_us:.0f} us"
         beside[ALLOCATIONS][f"{side}: median allocate call"] = f"{median_ms:.1f} ms"
     await fleet.stop()
     for row, rates in found.items():
