@@ -80,7 +80,7 @@ def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
 
 def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
     half = attempt.sort_bytes() // 2
-    combine = encoded_combiner(job.combine, attempt.tallies) if job.overrides_combine else None
+    combine = encoded_combiner(job.combine) if job.overrides_combine else None
     memory_bytes = half if job.overrides_combine else half * 2
     output = _open_output(attempt, job, memory_bytes, combine)
     try:

@@ -35,9 +35,7 @@ def combine(key: Any, values: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
 
 def run(directory: Path, pairs: list[tuple[Any, Any]], combine: Any, memory_bytes: int) -> dict[bytes, Any]:
     counters: dict[str, int] = {}
-    output = MapOutput(
-        directory, 2, memory_bytes=memory_bytes, combine=encoded_combiner(combine, counters), counters=counters
-    )
+    output = MapOutput(directory, 2, memory_bytes=memory_bytes, combine=encoded_combiner(combine), counters=counters)
     combiner = HashCombiner(output, combine, memory_bytes=memory_bytes)
     combiner.collect_all(iter(pairs))
     combiner.close()

@@ -88,7 +88,9 @@ def test_repeated_lines_reach_the_script_once_each_and_all(tmp_path: Path) -> No
         b"".join(b"word%d\t1\n" % (i % 100) for i in range(start, start + 1000)) for start in range(0, 50_000, 1000)
     ]
     script = SummingScript()
-    _, sums = run(tmp_path, pieces, script, 1 << 20)
+    output, sums = run(tmp_path, pieces, script, 1 << 20)
+    assert output.counters["COMBINE_INPUT_RECORDS"] == 50_000
+    assert output.counters["COMBINE_OUTPUT_RECORDS"] == 100
     assert sums == dict.fromkeys((b"word%d" % i for i in range(100)), 500)
     assert sum(map(len, script.fed)) == 50_000  # nothing was combined twice
 

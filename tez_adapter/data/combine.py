@@ -219,17 +219,13 @@ class HashCombiner:
         self._counters[name] = self._counters.get(name, 0) + amount
 
 
-def encoded_combiner(
-    combine: ObjectCombine, counters: MutableMapping[str, int] | None = None
-) -> Callable[[Iterator[Columns]], Iterator[Columns]]:
+def encoded_combiner(combine: ObjectCombine) -> Callable[[Iterator[Columns]], Iterator[Columns]]:
     """The user's combiner over sorted batches of encoded pairs, for `MapOutput(combine=...)`."""
 
     def combine_batches(batches: Iterator[Columns]) -> Iterator[Columns]:
-        groups = Groups(batches)
         keys: list[bytes] = []
         values: list[Any] = []
-        given = 0
-        for code, group in groups:
+        for code, group in Groups(batches):
             key = decode_key(code)
             for out_key, out_value in combine(key, map(decode_value, group)):
                 if out_key is not key:
@@ -237,14 +233,10 @@ def encoded_combiner(
                 keys.append(code)
                 values.append(out_value)
             if len(keys) >= _BATCH_PAIRS:
-                given += len(keys)
                 yield Columns.from_lists(keys, encode_many(values))
                 keys, values = [], []
         if keys:
             yield Columns.from_lists(keys, encode_many(values))
-        if counters is not None:
-            counters["COMBINE_INPUT_RECORDS"] = counters.get("COMBINE_INPUT_RECORDS", 0) + groups.records
-            counters["COMBINE_OUTPUT_RECORDS"] = counters.get("COMBINE_OUTPUT_RECORDS", 0) + given + len(keys)
 
     return combine_batches
 

@@ -64,6 +64,7 @@ class CountedLines:
         lines = split_lines(data[int(offsets[0]) : int(offsets[-1])].data, self._separator)
         sizes = np.diff(lines.key_offsets) + np.diff(lines.value_offsets)
         self._output.count("MAP_OUTPUT_RECORDS", int(counts.sum()))
+        self._output.count("COMBINE_INPUT_RECORDS", int(counts.sum()))
         self._output.count("MAP_OUTPUT_BYTES", int((sizes * counts).sum()))
         order, ends = self._output.sort(lines)
         start = 0
@@ -71,6 +72,7 @@ class CountedLines:
             if end > start:
                 part = order[start:end]
                 for batch in self._combine(_repeated(lines.take(part), counts[part])):
+                    self._output.count("COMBINE_OUTPUT_RECORDS", len(batch))
                     self._output.collect_combined(batch)
             start = end
 

@@ -49,10 +49,11 @@ class MapOutputFiles:
 class MapOutput:
     """Collects a map task's pairs; `close` writes `file.out` and `file.out.index` into `directory`. Not thread-safe.
 
-    `counters` receives MAP_OUTPUT_RECORDS, MAP_OUTPUT_BYTES (as handed to the sort), SPILLED_RECORDS and
-    MAP_OUTPUT_MATERIALIZED_BYTES. `memory_bytes` bounds everything that is held for the sort. `combine` runs when
-    enough spills are merged and, with `combine_spills`, whenever sorted pairs are first written. WriteFailed when the
-    disk refuses; then, and after `abandon`, no file remains.
+    `counters` receives MAP_OUTPUT_RECORDS, MAP_OUTPUT_BYTES (as handed to the sort), SPILLED_RECORDS,
+    MAP_OUTPUT_MATERIALIZED_BYTES and, where `combine` runs, COMBINE_INPUT_RECORDS and COMBINE_OUTPUT_RECORDS.
+    `memory_bytes` bounds everything that is held for the sort. `combine` runs when enough spills are merged and, with
+    `combine_spills`, whenever sorted pairs are first written. WriteFailed when the disk refuses; then, and after
+    `abandon`, no file remains.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class MapOutput:
         start = 0
         for end in ends:
             blocks = gatherer.blocks(order[start:end])
-            if self._combine is not None and self.combine_spills:
+            if self._combine is not None and self.combine_spills and start < end:
                 self._write_combined(writer, blocks, self._combine)
             else:
                 writer.write_run(blocks)
@@ -232,15 +233,21 @@ class MapOutput:
     def _write_combined(self, writer: SegmentFileWriter, batches: Iterator[Columns], combine: Combine) -> None:
         """Sorted batches through the combiner into the current partition. What it gives out of order is another run."""
         last_key: bytes | None = None
-        for batch in combine(batches):
+        for batch in combine(self._tallied(batches)):
             if not len(batch):
                 continue
+            self.count("COMBINE_OUTPUT_RECORDS", len(batch))
             order = sort_order(batch.keys, batch.key_offsets)
             if last_key is not None and batch.key(int(order[0])) < last_key:
                 writer.end_run()
             for block in Gatherer(batch, self._block_bytes).blocks(order):
                 writer.write_block(block)
             last_key = batch.key(int(order[-1]))
+
+    def _tallied(self, batches: Iterator[Columns]) -> Iterator[Columns]:
+        for batch in batches:
+            self.count("COMBINE_INPUT_RECORDS", len(batch))
+            yield batch
 
     def _remove_spills(self) -> None:
         for path, _ in self._spills:
