@@ -16,6 +16,8 @@ from nm_cluster import FakeResourceManager, Master, application, container_id, l
 from nm_faults import gone
 
 from nm.daemon import NodeManager
+from nm.warm.client import ForkerClient
+from yaqd.config import Configuration
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -105,6 +107,17 @@ async def test_the_prepared_process_has_one_thread(node: NodeManager) -> None:
     assert node.prepared is not None
     status = await asyncio.to_thread(Path(f"/proc/{node.prepared.pid}/status").read_text)
     assert "Threads:\t1\n" in status
+
+
+async def test_everything_that_is_loaded_by_default_keeps_to_one_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """HDFS's library, for one, starts threads when it is imported."""
+    caplog.set_level("INFO")
+    names = Configuration.load(environ={}).get_list("yaq.nm.warm-start.preload")
+    forker = ForkerClient("default", preload=names)
+    forker.start()
+    await forker.ready()
+    assert "could not import" not in caplog.text
+    await forker.stop()
 
 
 def test_the_daemon_itself_imports_no_heavy_library() -> None:
