@@ -1,6 +1,6 @@
 """The job manager's conversation with the ResourceManager: registration, the allocate heartbeat, the end.
 
-Heartbeats follow events: one goes out at once when the asks change, and while nothing happens the pause grows
+Heartbeats follow events: one goes out at once when the asks grow, and while nothing happens the pause grows
 with the quiet time (a twentieth of it), so that a job never waits for the heartbeat by more than some per cent of
 its own length, and a quiet job costs the ResourceManager one call a second.
 
@@ -114,8 +114,11 @@ class ResourceManagerLink:
 
     def wake_if_changed(self, wanted: tuple[int, ...]) -> None:
         """Called with the machine's short form of its asks after every event."""
-        if wanted != self._wanted:
-            self._wanted = wanted
+        grown = len(wanted) != len(self._wanted) or any(w > b for w, b in zip(wanted, self._wanted, strict=True))
+        self._wanted = wanted
+        if grown:
+            # less is told with the next heartbeat: tasks end all the time, and a surplus container is given back
+            self.expect_news()
             self.wake()
 
     def expect_news(self) -> None:
@@ -155,10 +158,7 @@ class ResourceManagerLink:
 
     async def _allocate(self) -> pb.AllocateResponse:
         request = pb.AllocateRequest(response_id=self._response_id, progress=self._progress())
-        changes = self._table.changes(self._asks())
-        if changes:
-            self.expect_news()
-        for ask in changes:
+        for ask in self._table.changes(self._asks()):
             _add_ask(request, ask)
         released, self._releases = self._releases, []
         request.release.extend(convert.container_id_pb(c) for c in released)
