@@ -1,0 +1,1 @@
+"""What a job manager decides, without I/O: events in, decisions out. `machine` is the entry."""

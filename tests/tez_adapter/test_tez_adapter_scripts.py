@@ -1,0 +1,131 @@
+"""Executables as filters: large data both ways, messages on stderr, every way to fail."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.attempt import Attempt
+from tez_adapter.failure import describe_failure
+from tez_adapter.jobspec import JobKind, JobSpec, Streaming
+from tez_adapter.script_pipe import ScriptFailed, ScriptPipe
+from tez_adapter.streaming import script_environment
+from yaqd.config import Configuration
+from yaqd.mapreduce.errors import JobError
+from yaqd.proto import job_pb2 as pb
+
+
+def make_attempt(**settings: str) -> Attempt:
+    spec = JobSpec(
+        job_id="job_1_0001",
+        name="n",
+        user="u",
+        kind=JobKind.STREAMING,
+        conf=settings,
+        staging="file:///tmp/x",
+        reduces=2,
+        streaming=Streaming("cat", "cat"),
+    )
+    description = pb.TaskDescription(
+        attempt=pb.AttemptRef(vertex=1, index=3, number=0),
+        attempt_id="attempt_1_0001_r_000003_0",
+        kind=pb.TaskDescription.REDUCE,
+    )
+    return Attempt(description, spec, Configuration.load(environ={}, overrides=settings))
+
+
+def pipe(command: str, attempt: Attempt | None = None) -> ScriptPipe:
+    return ScriptPipe("mapper", command, dict(os.environ), attempt or make_attempt())
+
+
+def run(command: str, *blocks: bytes) -> bytes:
+    return b"".join(pipe(command).output(blocks))
+
+
+def test_megabytes_pass_in_both_directions_at_once() -> None:
+    block = bytes(range(256)) * 4096
+    assert run("cat", *[block] * 20) == block * 20
+
+
+def test_an_executable_that_has_read_enough_is_no_failure() -> None:
+    assert run("head -n 1", *[b"line\n" * 100_000] * 20) == b"line\n"
+
+
+def test_words_are_split_as_a_shell_would_without_a_shell() -> None:
+    assert run("""printf '%s|%s' "a b" $HOME""") == b"a b|$HOME"
+
+
+def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> None:
+    attempt = make_attempt()
+    script = "printf 'reporter:counter:a,b,2\\nreporter:status:half way\\nreporter:counter:a,b,3\\nhello\\n' >&2"
+    assert list(pipe(f'sh -c "{script}"', attempt).output(())) == []
+    assert attempt.counters.get("a", "b") == 5
+    assert attempt.status == "half way"
+    assert capfd.readouterr().err == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("sh -c 'echo why >&2; exit 3'", "exited with status 3; its last lines on stderr:\nwhy"),
+        ("sh -c 'kill -9 $$'", "was ended by signal 9"),
+        ("/nowhere/script", "cannot start"),
+        ("'unclosed", "cannot start"),
+        ("", "cannot start"),
+    ],
+)
+def test_failures_are_told(command: str, expected: str) -> None:
+    with pytest.raises(ScriptFailed) as caught:
+        run(command, b"x")
+    assert expected in str(caught.value)
+
+
+def test_an_exit_status_may_be_meant_well() -> None:
+    attempt = make_attempt(**{"stream.non.zero.exit.is.failure": "false"})
+    assert b"".join(pipe("sh -c 'echo fine; exit 1'", attempt).output(())) == b"fine\n"
+
+
+def test_trouble_with_the_input_ends_the_executable() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"x"
+        raise OSError("disk gone")
+
+    with pytest.raises(OSError, match="disk gone"):
+        b"".join(pipe("cat").output(blocks()))
+
+
+def test_an_executable_is_ended_when_nobody_reads_on() -> None:
+    running = pipe("sh -c 'echo 1; sleep 1000'")
+    output = running.output(())
+    assert next(output) == b"1\n"
+    output.close()
+    assert running._process.returncode == -9
+
+
+def test_the_working_folder_comes_first_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "mine"
+    script.write_text("#!/bin/sh\necho from the folder\n")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert run("mine") == b"from the folder\n"
+
+
+def test_the_configuration_is_in_the_environment() -> None:
+    environment = script_environment(make_attempt(**{"my.own-key": "v", "nul": "a\0b"}))
+    assert environment["my_own_key"] == "v"
+    assert "nul" not in environment
+    assert environment["mapreduce_task_attempt_id"] == "attempt_1_0001_r_000003_0"
+    assert (environment["mapreduce_task_partition"], environment["mapreduce_task_ismap"]) == ("3", "false")
+
+
+def test_what_a_user_reads_of_a_failure() -> None:
+    attempt = make_attempt()
+    assert describe_failure(attempt, JobError("bad key")).fatal
+    assert describe_failure(attempt, JobError("bad key")).text == (
+        "bad key\n  in attempt_1_0001_r_000003_0, partition 3"
+    )
+    failure = describe_failure(attempt, TypeError("'NoneType' object is not iterable"))
+    assert "must yield pairs" in failure.text and not failure.fatal
+    assert "mapreduce.reduce.memory.mb" in describe_failure(attempt, MemoryError()).text
+    assert "called exit(3)" in describe_failure(attempt, SystemExit(3)).text
