@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 #: what a diagnostics text is cut to, in characters
 DIAGNOSTICS_MAX: Final = 64 * 1024
 
+#: attempts of one application, also those whose failures do not count
+_ATTEMPTS_IN_ALL_MAX: Final = 100
+
 #: ends of a master's container that are not the master's fault
 _INNOCENT: Final = frozenset(
     {
@@ -225,7 +228,7 @@ class Applications:
         limit = self.attempts_max(app)
         failures = self._failures(app)
         log.warning("%s: failed (%d of %d): %s", attempt.id, failures, limit, diagnostics[:500])
-        if not app.is_unmanaged and failures < limit:
+        if not app.is_unmanaged and failures < limit and len(app.attempts) < _ATTEMPTS_IN_ALL_MAX:
             app.machine.advance(AppEvent.RETRY)
             self._start_attempt(app)
             return
@@ -318,6 +321,7 @@ class Applications:
                 node.applications.discard(app.id)
                 node.applications_to_clean.append(app.id)
         app.nodes.clear()
+        app.context.ClearField("am_container_spec")  # by far the largest part, and nothing is launched any more
         self._completed[app.id] = None
         while len(self._completed) > self.limits.completed_max:
             oldest = next(iter(self._completed))

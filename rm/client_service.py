@@ -5,7 +5,7 @@ stock one answers when the feature is off, with the exception class that Hadoop'
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from google.protobuf.message import Message
 
@@ -37,6 +37,9 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Protocol
 from yaqd.proto.protocols import Method, Req, Resp
+
+#: a submission is kept in memory and in the state store while its application runs
+_SUBMISSION_BYTES_MAX: Final = 16 << 20
 
 
 class ClientService:
@@ -109,6 +112,9 @@ class ClientService:
         return pb.SubmitApplicationResponse()
 
     def _check_submission(self, context: common.ApplicationSubmissionContext, app_id: ApplicationId) -> None:
+        if context.ByteSize() > _SUBMISSION_BYTES_MAX:
+            size, most = context.ByteSize(), _SUBMISSION_BYTES_MAX
+            raise YarnError(f"{app_id} comes with {size} bytes of launch context, at most {most} are taken: ship files")
         scheduler = self._cluster.scheduler
         queue = context.queue or "default"
         reason = refusal(scheduler.view.find_queue(queue), queue)

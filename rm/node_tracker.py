@@ -25,6 +25,9 @@ from yaqd.security import RollingKeys
 log = logging.getLogger(__name__)
 
 _RESPONSE_ID_MASK: Final = 0x7FFFFFFF
+#: what one node may say it has; totals of many nodes must still fit the wire's 64 and 32 bits
+_NODE_MB_MAX: Final = 1 << 36
+_NODE_VCORES_MAX: Final = 1 << 16
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
@@ -91,6 +94,8 @@ class NodeTracker:
     def _refusal(self, said: Registration) -> str | None:
         if not self.settings.admits(said.node_id.host):
             return f"Disallowed NodeManager from  {said.node_id.host}, Sending SHUTDOWN signal to the NodeManager."
+        if said.total.memory_mb > _NODE_MB_MAX or said.total.vcores > _NODE_VCORES_MAX:
+            return f"{said.node_id} says that it has {said.total}, which no machine has: correct its configuration"
         least = self.settings.minimum
         if said.total.memory_mb < least.memory_mb or said.total.vcores < least.vcores:
             return (

@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 LOST_NODE: Final = "Container released on a *lost* node"
 _REPORT_MAX: Final = 4096
+_DIAGNOSTICS_MAX: Final = 64 * 1024
 #: nodes that left and are still listed
 _GONE_MAX: Final = 5000
 
@@ -207,7 +208,8 @@ class Nodes:
                 # Nobody can have started what nobody was told of.
                 log.warning("%s: ended on %s before its master had it", container_id, node.id)
                 container.machine.advance(ContainerEvent.ACQUIRE)
-            self.cluster.end_container(container, ContainerEvent.FINISH, exit_status, diagnostics, kill=False)
+            text = diagnostics[:_DIAGNOSTICS_MAX]
+            self.cluster.end_container(container, ContainerEvent.FINISH, exit_status, text, kill=False)
         elif not self._is_awaited(container_id):
             node.containers_to_forget.append(container_id)
 

@@ -18,6 +18,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.security import Token
 
 _NOT_KNOWN: Final = Resource(-1, -1)
+_INT32_MAX: Final = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -143,6 +144,7 @@ class Reports:
             if attempt is not None:
                 for ask in attempt.asks:
                     needed = needed + ask.capability * ask.pending
+                needed = Resource(min(needed.memory_mb, _INT32_MAX << 20), min(needed.vcores, _INT32_MAX))
                 if attempt.reservation is not None:
                     reserved = attempt.reservation.ask.capability
                     message.num_reserved_containers = 1
@@ -187,7 +189,7 @@ class Reports:
             state=wire(QueueState.DRAINING if is_draining else spec.state),
             schedulerType="CapacityScheduler",
             weight=-1.0,
-            maxParallelApps=2**31 - 1,
+            maxParallelApps=_INT32_MAX,
             preemptionDisabled=True,
             intraQueuePreemptionDisabled=True,
             defaultNodeLabelExpression="",

@@ -172,6 +172,15 @@ async def test_submission_that_cannot_be_is_refused_at_once() -> None:
             await rm.client.call(Client.submitApplication, request)
 
 
+async def test_oversized_launch_context_is_refused() -> None:
+    async with cluster() as rm:
+        context = await rm.submission()
+        context.am_container_spec.command.append("x" * (17 << 20))
+        with pytest.raises(YarnError, match="ship files"):
+            request = pb.SubmitApplicationRequest(application_submission_context=context)
+            await rm.client.call(Client.submitApplication, request)
+
+
 async def test_submitting_twice_is_one_application() -> None:
     async with cluster() as rm:
         context = await rm.submission()

@@ -34,6 +34,14 @@ async def test_node_too_small_for_any_container_is_sent_away() -> None:
         assert (await small.beat()).nodeAction == server.RESYNC
 
 
+async def test_node_that_claims_the_impossible_is_sent_away() -> None:
+    async with cluster() as rm:
+        boaster = await rm.node(2**60, 8)
+        assert boaster.registration is not None
+        assert boaster.registration.nodeAction == server.SHUTDOWN
+        assert "no machine has" in boaster.registration.diagnostics_message
+
+
 async def test_lost_answer_is_repeated_and_a_gap_resynchronizes() -> None:
     async with cluster() as rm:
         node = await rm.node()
