@@ -182,8 +182,6 @@ class NodeFleet:
         await asyncio.gather(*(client.close() for client in self._clients))
         await self._server.stop()
 
-    # -- heartbeats ---------------------------------------------------------------------------------------------
-
     async def beat_paced(self, rate: float, seconds: float) -> Beats:
         """Send `rate` heartbeats per second, spread evenly over the nodes and the time."""
         beats, loop, running = Beats(), asyncio.get_running_loop(), set[asyncio.Task[None]]()
@@ -234,8 +232,6 @@ class NodeFleet:
             beats.latencies_s.append(asyncio.get_running_loop().time() - due)
         finally:
             node.is_beating = False
-
-    # -- containers ---------------------------------------------------------------------------------------------
 
     def _start_containers(
         self, request: service.StartContainersRequest, caller: Caller

@@ -61,9 +61,6 @@ def container_identifier() -> pb.ContainerTokenIdentifier:
     return identifier
 
 
-# -- keys -------------------------------------------------------------------------------------------------------
-
-
 def test_a_key_is_shown_before_it_is_used_and_verifies_after() -> None:
     ring = keys()
     first = ring.current
@@ -115,9 +112,6 @@ def test_key_ids_wrap_like_javas_integers() -> None:
 def test_a_key_that_is_used_before_all_know_it_is_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         RollingKeys(now=0, random=Random(), interval_s=10, activation_s=10)
-
-
-# -- tokens -----------------------------------------------------------------------------------------------------
 
 
 def test_a_password_is_hmac_sha1_of_the_identifier() -> None:

@@ -95,8 +95,6 @@ class BlockingRpcClient:
         with self._lock:
             self._disconnect()
 
-    # -- one exchange -------------------------------------------------------------------------------------------
-
     @property
     def _peer(self) -> str:
         return f"{self.host}:{self.port}"
@@ -145,8 +143,6 @@ class BlockingRpcClient:
         if output:
             self._send(output, what, deadline)
         return replies
-
-    # -- connecting ---------------------------------------------------------------------------------------------
 
     def _ensure_connected(self, method: Method[Req, Resp], deadline: float) -> None:
         if self._socket is not None:

@@ -161,8 +161,6 @@ class ServerConnection:
         self.failure = str(fatal.error)
         self._output.append(error_frame(fatal.call_id, fatal.error, fatal.detail, fatal=True))
 
-    # -- preamble -----------------------------------------------------------------------------------------------
-
     def _read_preamble(self) -> None:
         head = self._decoder.peek(PREAMBLE_BYTES)
         if not MAGIC.startswith(head[:4]):
@@ -206,8 +204,6 @@ class ServerConnection:
     @staticmethod
     def _unauthorized(error: errors.RemoteException, call_id: int = CALL_AUTHORIZATION_FAILED) -> Fatal:
         return Fatal(error, Code.FATAL_UNAUTHORIZED, call_id)
-
-    # -- frames -------------------------------------------------------------------------------------------------
 
     def _read_frame(self, payload: bytes) -> Call | None:
         head, position = read_delimited(payload, 0)
@@ -304,8 +300,6 @@ class ServerConnection:
             if name is not None and not is_user_name(name):
                 raise errors.Authorization(f"not a user name: {name[:80]!r}")
         return Caller(user, real_user, auth, identifier, kind, self._address)
-
-    # -- answers ------------------------------------------------------------------------------------------------
 
     def succeed(self, call: Call, body: bytes) -> None:
         """Queue the response message of a call."""

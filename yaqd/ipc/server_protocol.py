@@ -42,8 +42,6 @@ class ServerProtocol(asyncio.BufferedProtocol):
         #: when the frame that is now incomplete began
         self._incomplete_since: float | None = None
 
-    # -- transport callbacks ------------------------------------------------------------------------------------
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         server = self._server
@@ -90,8 +88,6 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._write_paused_since = None
         if self._connection is not None:
             self._take_calls()
-
-    # -- calls --------------------------------------------------------------------------------------------------
 
     def _is_blocked(self) -> bool:
         return self._write_paused_since is not None or self._outstanding >= self._server.limits.outstanding_calls_max
@@ -222,8 +218,6 @@ class ServerProtocol(asyncio.BufferedProtocol):
         output = connection.take_output()
         if output and not transport.is_closing():
             transport.write(output[0] if len(output) == 1 else b"".join(output))
-
-    # -- ending -------------------------------------------------------------------------------------------------
 
     def check_deadlines(self, now: float) -> None:
         """End the connection when its peer has missed a deadline."""
