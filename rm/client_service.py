@@ -15,7 +15,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.messages import container_report_pb, node_report_pb, resource_types_pb
 from rm.reports import Reports
-from rm.scheduler.admission import refusal
+from rm.scheduler.admission import may_administer, may_submit, refusal
 from rm.scheduler.calculators import InvalidAsk
 from rm.state_store import StateStoreError
 from rm.tokens import TokenMint
@@ -97,7 +97,7 @@ class ClientService:
         app_id = convert.application_id(context.application_id)
         app = self._cluster.applications.get(app_id)
         if app is None:
-            self._check_submission(context, app_id)
+            self._check_submission(context, app_id, caller.user)
             try:
                 app = self._applications.submit(context, caller.user)
             except SubmissionRefused as error:
@@ -111,15 +111,18 @@ class ClientService:
                 raise RemoteIOError(f"{app_id} was not accepted: {error}") from None
         return pb.SubmitApplicationResponse()
 
-    def _check_submission(self, context: common.ApplicationSubmissionContext, app_id: ApplicationId) -> None:
+    def _check_submission(self, context: common.ApplicationSubmissionContext, app_id: ApplicationId, user: str) -> None:
         if context.ByteSize() > _SUBMISSION_BYTES_MAX:
             size, most = context.ByteSize(), _SUBMISSION_BYTES_MAX
             raise YarnError(f"{app_id} comes with {size} bytes of launch context, at most {most} are taken: ship files")
         scheduler = self._cluster.scheduler
         queue = context.queue or "default"
-        reason = refusal(scheduler.view.find_queue(queue), queue)
+        leaf = scheduler.view.find_queue(queue)
+        reason = refusal(leaf, queue)
         if reason is not None:
             raise YarnError(f"Failed to submit {app_id} to YARN : {reason}")
+        if self._acls and leaf is not None and not (may_submit(leaf, user) or self._is_administrator(user)):
+            raise AccessControl(f"User {user} does not have permission to submit {app_id} to queue {queue}")
         if not context.unmanaged_am:
             try:
                 scheduler.limits.bounds.check(master_resource(context), scheduler.maximum_allocation())
@@ -138,7 +141,10 @@ class ClientService:
         return app
 
     def _may_modify(self, app: Application, caller: Caller) -> None:
-        if self._acls and caller.user != app.user and not self._is_administrator(caller.user):
+        if not self._acls or caller.user == app.user or self._is_administrator(caller.user):
+            return
+        queue = self._cluster.scheduler.view.find_queue(app.queue)
+        if queue is None or not may_administer(queue, caller.user):
             raise AccessControl(f"User {caller.user} cannot perform operation MODIFY_APP on {app.id}")
 
     def get_application_report(
@@ -287,7 +293,10 @@ class ClientService:
     ) -> pb.GetQueueUserAclsInfoResponse:
         response = pb.GetQueueUserAclsInfoResponse()
         for queue in self._cluster.scheduler.view.queues.values():
-            acls = [common.QACL_SUBMIT_APPLICATIONS, common.QACL_ADMINISTER_QUEUE]
+            all_of_it = not self._acls or self._is_administrator(caller.user)
+            acls = [common.QACL_SUBMIT_APPLICATIONS] if all_of_it or may_submit(queue, caller.user) else []
+            if all_of_it or may_administer(queue, caller.user):
+                acls.append(common.QACL_ADMINISTER_QUEUE)
             response.queueUserAcls.add(queueName=queue.spec.name, userAcls=acls)
         return response
 

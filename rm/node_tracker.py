@@ -117,14 +117,14 @@ class NodeTracker:
         status = request.node_status
         address = status.node_id
         node = self._cluster.nodes.get(NodeId(address.host, address.port))
-        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY"):
-            return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
-        if not self.settings.admits(address.host):
+        if node is not None and not self.settings.admits(address.host):
             self._nodes.decommission(node)
             return pb.NodeHeartbeatResponse(
                 nodeAction=pb.SHUTDOWN,
                 diagnostics_message=f"Disallowed NodeManager nodeId: {node.id} hostname: {address.host}",
             )
+        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY"):
+            return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
         if status.response_id != node.response_id:
             repeated = (status.response_id + 1) & _RESPONSE_ID_MASK == node.response_id
             if repeated and node.last_response is not None:

@@ -4,6 +4,7 @@ import getpass
 from dataclasses import dataclass
 from pathlib import Path
 
+from rm.scheduler.admission import is_listed
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from yaqd.config import ConfigError, Configuration
@@ -98,10 +99,7 @@ class RmSettings:
         )
 
     def is_administrator(self, user: str) -> bool:
-        """Users stand before the first blank of the list, groups (which are not looked at) after it."""
-        if self.administrators.strip() == "*":
-            return True
-        return user == self.user or user in self.administrators.split(" ", 1)[0].split(",")
+        return user == self.user or is_listed(self.administrators, user)
 
     def listen_host(self, address: tuple[str, int]) -> str:
         return self.bind_host or address[0]

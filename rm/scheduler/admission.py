@@ -18,6 +18,20 @@ def refusal(leaf: QueueView | None, name: str) -> str | None:
     return None
 
 
+def may_submit(leaf: QueueView, user: str) -> bool:
+    """Whether the queue, or one above it, lets the user submit (or administrate, which includes it)."""
+    return any(is_listed(q.spec.submit_acl, user) for q in leaf.upwards()) or may_administer(leaf, user)
+
+
+def may_administer(queue: QueueView, user: str) -> bool:
+    return any(is_listed(q.spec.administer_acl, user) for q in queue.upwards())
+
+
+def is_listed(acl: str, user: str) -> bool:
+    """Users stand before the first blank of a list; groups, after it, are not looked at."""
+    return acl.strip() == "*" or user in acl.split(" ", 1)[0].split(",")
+
+
 def check_refresh(view: ClusterView, spec: SchedulerSpec) -> None:
     """Raise `QueueConfigError` when the new configuration would leave something running without its queue."""
     specs = {s.path: s for s in spec.root.walk()}

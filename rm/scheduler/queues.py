@@ -57,6 +57,9 @@ class QueueSpec:
     maximum_am_share: float
     #: largest number of unfinished applications of a leaf queue
     maximum_applications: int
+    #: users who may submit here, and administrate; `*` means everybody, `user,user group,group` as Hadoop writes it
+    submit_acl: str
+    administer_acl: str
     children: tuple["QueueSpec", ...]
 
     def walk(self) -> Iterator["QueueSpec"]:
@@ -194,6 +197,8 @@ def _parse_queue(
         maximum_applications=reader.integer(
             f"{path}.maximum-applications", max(1, int(all_applications * absolute[0]))
         ),
+        submit_acl=reader.text(f"{path}.acl_submit_applications", "*" if is_root else " "),
+        administer_acl=reader.text(f"{path}.acl_administer_queue", "*" if is_root else " "),
         children=children,
     )
 

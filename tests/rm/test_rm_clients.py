@@ -14,11 +14,11 @@ from rm.daemon import ResourceManager
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import (
+    AccessControl,
     ApplicationAttemptNotFound,
     ApplicationNotFound,
     ContainerNotFound,
     FeatureNotEnabled,
-    RemoteException,
     RemoteIOError,
     UnsupportedOperation,
     YarnError,
@@ -27,6 +27,7 @@ from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
@@ -183,14 +184,57 @@ async def test_refreshing_queues_takes_the_file_as_it_is_now(tmp_path: Path) -> 
 
 
 async def test_only_the_owner_kills_when_acls_are_on() -> None:
-    async with cluster({"yarn.acl.enable": "true", "yarn.admin.acl": "root"}) as rm:
+    everybody_submits = {
+        "yarn.acl.enable": "true",
+        "yarn.admin.acl": "root",
+        "yarn.scheduler.capacity.root.acl_administer_queue": "carol operators",
+    }
+    async with cluster(everybody_submits) as rm:
         app_id = await rm.submit()
         mallory = RpcClient(LOOPBACK, rm.manager.client_server.port, user="mallory")
-        with pytest.raises(RemoteException, match="mallory cannot perform"):
-            request = pb.KillApplicationRequest(application_id=convert.application_id_pb(app_id))
+        request = pb.KillApplicationRequest(application_id=convert.application_id_pb(app_id))
+        with pytest.raises(AccessControl, match="mallory cannot perform"):
             await mallory.call(Client.forceKillApplication, request)
         await mallory.close()
         assert not rm.manager.cluster.applications[app_id].is_concluded
+        carol = RpcClient(LOOPBACK, rm.manager.client_server.port, user="carol")
+        await carol.call(Client.forceKillApplication, request)
+        await carol.close()
+        assert rm.manager.cluster.applications[app_id].is_concluded
+
+
+async def test_queue_lists_who_may_submit() -> None:
+    listed_users = {
+        "yarn.acl.enable": "true",
+        "yarn.admin.acl": "root",
+        "yarn.scheduler.capacity.root.acl_submit_applications": "bob",
+        "yarn.scheduler.capacity.root.acl_administer_queue": "carol",
+    }
+    async with cluster(listed_users) as rm:
+        with pytest.raises(AccessControl, match="alice does not have permission"):
+            await rm.submit()
+        acls = await rm.client.call(Client.getQueueUserAcls, pb.GetQueueUserAclsInfoRequest())
+        assert all(not a.userAcls for a in acls.queueUserAcls)
+    listed_users["yarn.scheduler.capacity.root.default.acl_submit_applications"] = "dave,alice"
+    async with cluster(listed_users) as rm:
+        await rm.submit()
+
+
+async def test_excluded_host_is_sent_away_when_nodes_are_refreshed(tmp_path: Path) -> None:
+    exclude = tmp_path / "exclude"
+    exclude.write_text("")
+    async with cluster({"yarn.resourcemanager.nodes.exclude-path": str(exclude)}) as rm:
+        node = await rm.node()
+        exclude.write_text(f"# sent away\n{LOOPBACK}\n")
+        root = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        await root.call(Admin.refreshNodes, admin.RefreshNodesRequest())
+        await root.close()
+        assert rm.manager.cluster.usable_nodes == 0
+        metrics = await rm.client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
+        assert metrics.cluster_metrics.num_decommissioned_nms == 1
+        assert (await node.beat()).nodeAction == server.SHUTDOWN
+        await node.register()
+        assert node.registration is not None and node.registration.nodeAction == server.SHUTDOWN
 
 
 async def test_containers_of_an_attempt_are_listed_alive_and_ended() -> None:

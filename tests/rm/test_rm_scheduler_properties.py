@@ -23,6 +23,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view import ClusterView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -48,6 +49,25 @@ def spec(capacity_of_a: int = 60, calculator: str = DOMINANT) -> SchedulerSpec:
         "node-locality-delay": "3",
     }
     return parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
+
+
+def fingerprint(view: ClusterView) -> object:
+    """All that a policy could change, as one comparable value."""
+    return (
+        [(n.id, n.free, n.cell, n.reserved_for is None, sorted(n.containers)) for n in view.nodes.all()],
+        [(q.path, q.used, q.waiting, str(q.lines), q.inactive, q.masters_used) for q in view.queues.values()],
+        [
+            (
+                a.id,
+                a.used,
+                a.priority,
+                a.attempt and [(k.key, dict(k.counts), k.missed, k.waiting_since) for k in a.attempt.asks],
+            )
+            for a in view.applications.values()
+        ],
+        sorted(view.containers),
+        sorted(view.reservations),
+    )
 
 
 class SchedulerLife(RuleBasedStateMachine):
@@ -224,6 +244,18 @@ class SchedulerLife(RuleBasedStateMachine):
         for node in self.scheduler.view.nodes.all():
             assert node.free.memory_mb >= 0
             assert self.calculator == DEFAULT or node.free.vcores >= 0
+
+    @invariant()
+    def deciding_changes_nothing(self) -> None:
+        view, policy = self.scheduler.view, self.scheduler._policy
+        before = fingerprint(view)
+        for node in view.nodes.all():
+            next(policy.for_node(view, node, self.now + 60.0), None)
+        for app in view.applications.values():
+            if app.attempt is not None:
+                for ask in app.attempt.asks:
+                    next(policy.for_ask(view, app.attempt, ask, list(ask.counts)), None)
+        assert fingerprint(view) == before
 
     @invariant()
     def what_fits_is_not_left_waiting(self) -> None:
