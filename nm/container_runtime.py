@@ -33,6 +33,15 @@ _REMEMBER_S = 600.0
 _REMEMBER_MAX = 100_000
 
 
+#: how a container goes on when the work of its stage broke
+_FAULT_EVENTS = {
+    Stage.LOCALIZING: Event.LOCALIZATION_FAILED,
+    Stage.LAUNCHING: Event.LAUNCH_FAILED,
+    Stage.ABORTING: Event.LAUNCH_FAILED,
+    Stage.COMPLETING: Event.COMPLETED,
+}
+
+
 class Localizer(Protocol):
     async def localize(
         self, user: str, application: ApplicationId, resources: Iterable[LocalResource]
@@ -93,12 +102,12 @@ class ContainerRuntime:
         self.applications: dict[ApplicationId, Application] = {}
         self._actions: dict[Action, Callable[[Container], None]] = {
             Action.NOTHING: lambda container: None,
-            Action.LOCALIZE: lambda container: self._spawn(self._localize(container)),
+            Action.LOCALIZE: lambda container: self._spawn(container, self._localize(container)),
             Action.ENQUEUE: self._enqueue,
-            Action.LAUNCH: lambda container: self._spawn(self._launch(container)),
+            Action.LAUNCH: lambda container: self._spawn(container, self._launch(container)),
             Action.TELL_RUNNING: self._tell_running,
-            Action.KILL_PROCESS: lambda container: self._spawn(self._kill_process(container)),
-            Action.COMPLETE: lambda container: self._spawn(self._complete(container)),
+            Action.KILL_PROCESS: lambda container: self._spawn(container, self._kill_process(container)),
+            Action.COMPLETE: lambda container: self._spawn(container, self._complete(container)),
             Action.REPORT: self._report,
         }
 
@@ -233,15 +242,21 @@ class ContainerRuntime:
                     container.add_diagnostics(f"Container refused: {reason}.")
                     self._handle(container, Event.REFUSED)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, container: Container, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._task_done)
+        task.add_done_callback(partial(self._task_done, container))
 
-    def _task_done(self, task: "asyncio.Task[None]") -> None:
+    def _task_done(self, container: Container, task: "asyncio.Task[None]") -> None:
+        """A fault of ours must not leave the container where it is for ever: it fails."""
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("container work failed", exc_info=task.exception())
+        if task.cancelled() or task.exception() is None:
+            return
+        log.error("%s failed in stage %s", container.id, container.stage.name, exc_info=task.exception())
+        container.add_diagnostics(f"Internal error of the NodeManager: {task.exception()}")
+        event = _FAULT_EVENTS.get(container.stage)
+        if event is not None:
+            self._handle(container, event)
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await self._loop.run_in_executor(self._io, work)

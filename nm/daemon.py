@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 _IO_THREADS = 8
 _UNLIMITED_VCORES = 1 << 30
 _STOP_DEADLINE_S = 3.0
+_THREADS_DEADLINE_S = 0.5
+_WEB_THREADS = 4
 
 
 @contextlib.contextmanager
@@ -195,10 +198,12 @@ class NodeManager:
         await self._rpc.start()
         self._undo.push_async_callback(self._rpc.stop)
         self.registration.node_id = NodeId(settings.host, self._rpc.port)
+        web_threads = ThreadPoolExecutor(_WEB_THREADS, thread_name_prefix="web")
+        self._undo.callback(web_threads.shutdown, wait=False, cancel_futures=True)
         web = NodeWeb(
             runtime=self.runtime,
             log_dirs=settings.log_dirs,
-            threads=self._io,
+            threads=web_threads,
             facts=self._facts,
             health=self._health,
         )
@@ -347,11 +352,25 @@ async def _serve(conf: Configuration) -> int:
 def main(conf: Configuration) -> int:
     """Runs a NodeManager until SIGTERM, SIGINT or the ResourceManager ends it; returns the exit code."""
     try:
-        return run(_serve(conf))
+        code = run(_serve(conf))
+        _leave_threads(code)
+        return code
     except (ConfigError, RpcConnectionError, SlowProtobuf) as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _leave_threads(code: int) -> None:
+    """Ends the process here and now if a thread hangs in a file system: the interpreter would wait for it for ever."""
+    deadline = time.monotonic() + _THREADS_DEADLINE_S
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                log.warning("not waiting for thread %s", thread.name)
+                logging.shutdown()
+                os._exit(code)
 
 
 def _refuse(reason: str) -> int:

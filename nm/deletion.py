@@ -46,10 +46,10 @@ class Deletion:
         self._thread.submit(self._schedule_old_logs)
 
     def stop(self) -> None:
-        """Drops what is not due; what is under way ends with its present tree."""
+        """Does not wait: what is not deleted yet, the next start deletes."""
         for timer in self._timers:
             timer.cancel()
-        self._thread.shutdown(wait=True, cancel_futures=False)
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _after(self, delay_s: float, work: Callable[[], None]) -> None:
         if delay_s <= 0:
@@ -65,7 +65,10 @@ class Deletion:
         self._timers.add(timer)
 
     def _submit(self, work: Callable[[], None]) -> None:
-        self._thread.submit(work)
+        try:
+            self._thread.submit(work)
+        except RuntimeError:
+            log.debug("nothing is deleted any more, the node has stopped")
 
     def _schedule_old_logs(self) -> None:
         for root in self._directories.log_dirs:

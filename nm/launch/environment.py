@@ -117,9 +117,10 @@ def resolve(environment: Environment) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, text in environment.inherited.items():
         values[name] = text
-    for group in (environment.node, environment.own):
-        for name, text in group.items():
-            values[name] = text if text == "$$" else double_quoted(text, values)
+    for name, text in environment.node.items():
+        values[name] = text if text == "$$" else double_quoted(text, values)
+    for name, text in environment.own.items():
+        values[name] = double_quoted(text, values)
     return values
 
 

@@ -117,7 +117,10 @@ class ForkerClient:
         """The pid of the new process. OSError when it could not be started or was lost with its forker."""
         if not self._up.is_set():
             await self.ready()
-        reply = await self._ask(request.message(), _START_TIMEOUT_S)
+        try:
+            reply = await self._ask(request.message(), _START_TIMEOUT_S)
+        except wire.BadFrame as error:
+            raise OSError(f"environment and arguments are too long: {error}") from None
         if "error" in reply:
             raise OSError(reply["error"])
         return int(reply["pid"])
@@ -147,15 +150,16 @@ class ForkerClient:
             raise OSError(f"the {self.name} forker gave no answer in {timeout_s:.0f} s") from None
 
     async def _keep_alive(self) -> None:
-        while True:
+        is_usable = True
+        while is_usable:
             try:
-                await self._run_once()
+                is_usable = await self._run_once()
             except (OSError, ValueError) as error:
                 log.warning("%s forker: %s", self.name, error)
             await asyncio.sleep(_RESTART_DELAY_S if not self._preload else 2 * _RESTART_DELAY_S)
 
-    async def _run_once(self) -> None:
-        """From the start of one forker to its end."""
+    async def _run_once(self) -> bool:
+        """From the start of one forker to its end; False when another would be of no use either."""
         ours, theirs = socket.socketpair()
         process = self._spawn(theirs)
         theirs.close()
@@ -163,11 +167,13 @@ class ForkerClient:
         connection = self._connection = _Connection(process, writer)
         replies = asyncio.create_task(self._read_replies(connection, reader))
         try:
-            if await self._prepare():
-                self._up.set()
-                log.info("%s forker runs as process %d", self.name, process.pid)
+            if not await self._prepare():
+                return False
+            self._up.set()
+            log.info("%s forker runs as process %d", self.name, process.pid)
             await replies
             log.warning("%s forker (process %d) ended", self.name, process.pid)
+            return True
         finally:
             self._up.clear()
             self._connection = None

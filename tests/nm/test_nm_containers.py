@@ -1,8 +1,10 @@
 """Containers through a real node: started over RPC, run as processes, reported in heartbeats."""
 
+import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 
 from nm.daemon import NodeManager
+from nm.launch.prepare import NodeIdentity
 from yaqd.model import ContainerSubState, ExitStatus
 
 
@@ -30,3 +32,27 @@ async def test_stop_ends_the_whole_group(rm: FakeResourceManager, master: Master
     response = await master.stop(one)
     assert len(response.succeeded_requests) == 1
     assert (await rm.end_of(one)).exit_status == ExitStatus.KILLED_BY_APPMASTER
+
+
+async def test_environment_too_long_for_a_process(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
+    one, two = container_id(1), container_id(2)
+    await master.run(one, launch_context("true", environment={"LONG": "x" * (9 << 20)}))
+    await master.run(two, launch_context("true " + "x" * (3 << 20)))
+    assert (await rm.end_of(one)).exit_status != 0
+    end = await rm.end_of(two)
+    assert end.exit_status == 126 and "Argument list too long" in end.diagnostics
+
+
+async def test_a_fault_of_ours_fails_the_container_and_nothing_else(
+    rm: FakeResourceManager, node: NodeManager, master: Master, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> NodeIdentity:
+        raise RuntimeError("broken on purpose")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node.runtime, "_identity", broken)
+        await master.run(container_id(1), launch_context("true"))
+        end = await rm.end_of(container_id(1))
+    assert end.exit_status == ExitStatus.INVALID and "broken on purpose" in end.diagnostics
+    await master.run(container_id(2), launch_context("true"))
+    assert (await rm.end_of(container_id(2))).exit_status == 0

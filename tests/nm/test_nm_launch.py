@@ -156,7 +156,7 @@ def test_resolving_without_a_shell_agrees_with_bash(own: dict[str, str]) -> None
     assert printed == "".join(ours[name] + "\0" for name in ("X", "Y", "Z") if name in own)
 
 
-@pytest.mark.parametrize("text", ["$(date)", "`date`", "${X:-y}", 'a"b', "$1", "$"])
+@pytest.mark.parametrize("text", ["$(date)", "`date`", "${X:-y}", 'a"b', "$1", "$", "$$", "a\\"])
 def test_shell_only_values_are_recognised(text: str) -> None:
     with pytest.raises(NeedsShell):
         double_quoted(text, {})
