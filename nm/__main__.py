@@ -11,6 +11,6 @@ if __name__ == "__main__":
     try:
         configuration = Configuration.load()
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        print(f"NodeManager: {error}", file=sys.stderr)
         sys.exit(2)
     sys.exit(main(configuration))

@@ -7,7 +7,7 @@ from nm.container_states import ON_THE_WIRE, Stage
 from nm.directories import ContainerFolders
 from nm.launch.context import LaunchContext
 from nm.processes import ContainerProcess
-from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
+from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -29,10 +29,8 @@ class ContainerGrant:
     resource: Resource
     priority: int
     execution_type: ExecutionType
-    container_type: ContainerType
     #: epoch ms
     created_ms: int
-    expires_ms: int
     version: int
     allocation_request_id: int
     allocation_tags: tuple[str, ...]
@@ -46,11 +44,7 @@ class ContainerGrant:
             resource=convert.resource(token.resource),
             priority=token.priority.priority,
             execution_type=ExecutionType(token.executionType),
-            container_type=ContainerType(token.containerType)
-            if token.HasField("containerType")
-            else ContainerType.TASK,
             created_ms=token.creationTime,
-            expires_ms=token.expiryTimeStamp,
             version=token.version,
             allocation_request_id=token.allocation_request_id,
             allocation_tags=tuple(token.allocation_tags),
@@ -76,7 +70,6 @@ class Container:
     #: monotonic seconds; 0 until then
     accepted_at: float = 0.0
     running_at: float = 0.0
-    done_at: float = 0.0
     #: started without a shell by the prepared process
     is_warm: bool = False
     #: the ResourceManager was told of the end and answered

@@ -356,7 +356,6 @@ class ContainerRuntime:
         self._handle(container, Event.COMPLETED)
 
     def _report(self, container: Container) -> None:
-        container.done_at = self._loop.time()
         container.process = None
         if container.folders is not None:
             self._deletion.container_ended(container.folders)

@@ -80,9 +80,13 @@ class ContainerService:
         shuffle_jobs: ShuffleJobs,
         shuffle_port: int,
         refusal: Callable[[], str | None],
+        on_updated: Callable[[ContainerId], None],
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
-        """`refusal` returns why the node takes no containers at present, None when it does."""
+        """`refusal` returns why the node takes no containers at present, None when it does.
+
+        `on_updated` hears of grants that an application master has changed here.
+        """
         self._runtime = runtime
         self._registration = registration
         self._nm_tokens = nm_tokens
@@ -90,6 +94,7 @@ class ContainerService:
         self._shuffle_jobs = shuffle_jobs
         self._shuffle_port = shuffle_port
         self._refusal = refusal
+        self._on_updated = on_updated
         self._now_ms = now_ms
 
     def register(self, rpc: RpcServer) -> None:
@@ -278,6 +283,7 @@ class ContainerService:
                 container = self._owned(token.containerId, identifier, was_stopped_ok=False)
                 assert container is not None
                 self._runtime.update(container.id, self._newer_grant(token, identifier, container))
+                self._on_updated(container.id)
             except RemoteException as error:
                 failed.append((token.containerId, error))
             else:

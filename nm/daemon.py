@@ -194,6 +194,7 @@ class NodeManager:
             shuffle_jobs=self.shuffle_jobs,
             shuffle_port=self.shuffle.port,
             refusal=self._refusal,
+            on_updated=lambda container: self.heartbeat.updated(container),
         ).register(self._rpc)
         await self._rpc.start()
         self._undo.push_async_callback(self._rpc.stop)
@@ -375,5 +376,5 @@ def _leave_threads(code: int) -> None:
 
 def _refuse(reason: str) -> int:
     log.error("NodeManager cannot start: %s", reason)
-    print(f"NodeManager cannot start: {reason}", file=sys.stderr)
+    print(f"NodeManager: {reason}", file=sys.stderr)
     return 2

@@ -96,9 +96,8 @@ class Heartbeat:
         self._due = asyncio.Event()
         self._response_id = 0
         self._interval_s = _DEFAULT_INTERVAL_S
+        #: grown here and not yet told in an answered heartbeat, oldest first
         self._increased: list[ContainerId] = []
-        #: heartbeats answered, for the web page and tests
-        self.answered = 0
 
     def notify(self) -> None:
         """Something happened that the ResourceManager waits for: the next heartbeat goes out now."""
@@ -181,6 +180,7 @@ class Heartbeat:
         delays = _BACK_OFF.delays(random.random)
         while True:
             self._due.clear()
+            increased = len(self._increased)
             ended = [c for c in self._runtime.containers.values() if c.is_done and not c.is_reported]
             try:
                 response = await self._client.call(ResourceTracker.nodeHeartbeat, self._request(ended), idempotent=True)
@@ -190,7 +190,6 @@ class Heartbeat:
                 await asyncio.sleep(delay)
                 continue
             delays = _BACK_OFF.delays(random.random)
-            self.answered += 1
             if response.nodeAction == server.SHUTDOWN:
                 self._on_shutdown(f"the ResourceManager shuts this node down: {response.diagnostics_message}")
                 return False
@@ -198,6 +197,7 @@ class Heartbeat:
                 log.warning("the ResourceManager asks for a new registration: %s", response.diagnostics_message)
                 return True
             self._runtime.reported(c.id for c in ended)
+            del self._increased[:increased]
             self._carry_out(response)
             try:
                 async with asyncio.timeout(self._interval_s):
@@ -231,7 +231,6 @@ class Heartbeat:
             container = self._runtime.containers.get(container_id)
             if container is not None:
                 status.increased_containers.append(self._container_pb(container))
-        self._increased.clear()
         return status
 
     def _container_pb(self, container: Container) -> common.Container:

@@ -175,6 +175,7 @@ async def test_update_needs_a_newer_version(rm: FakeResourceManager, node: NodeM
         assert bool(response.succeeded_requests) is ok and bool(response.failed_requests) is not ok
     assert node.runtime.containers[ONE].grant.resource == Resource(1024, 2)
     assert node.runtime.queue_statistics().used == Resource(1024, 2)
+    await rm.until(lambda: any(c.version == 1 for h in rm.heartbeats for c in h.node_status.increased_containers))
 
 
 async def test_signal_reaches_the_group(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
