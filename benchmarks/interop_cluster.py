@@ -11,7 +11,7 @@ from .stock import conf
 from .stock.artifacts import HadoopJars
 from .stock.clients import StockClients
 from .stock.daemons import HISTORY_SERVER, StockHdfs, current_user
-from .stock.processes import DAEMON_JVM, Daemon, accepts, free_ports, java_command, java_environment
+from .stock.processes import DAEMON_JVM, LOGGING, Daemon, accepts, free_ports, java_command, java_environment
 
 _READY_TIMEOUT_S = 60.0
 
@@ -29,7 +29,7 @@ class InteropCluster:
         self._stack = ExitStack()
         folder = self._directory / "cluster"
         mapred = conf.mapred_site(jars, folder / "conf", (self._history[0], self._history[1], self._history[2]))
-        classes = {"yarn.application.classpath": f"{folder / 'conf'},{jars.directory}/*"}
+        classes = {"yarn.application.classpath": f"{folder / 'conf'},{LOGGING},{jars.directory}/*"}
         # The NodeManagers hand their JAVA_HOME on to the containers.
         environment = {"JAVA_HOME": str(jars.java_home)}
         settings = {**mapred, **classes, **site}

@@ -1,4 +1,4 @@
-"""Settings of all tests: no property test fails because the machine is busy (pytest-timeout still ends a hanging one)."""
+"""Settings of all tests: no property test fails because the machine is busy (pytest-timeout ends a hanging one)."""
 
 from hypothesis import settings
 

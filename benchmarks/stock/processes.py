@@ -50,7 +50,7 @@ CLIENT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m")
 _STOP_TIMEOUT_S = 2.0
 _POLL_S = 0.05
 #: Says where Hadoop logs: standard error.
-_LOGGING = Path(__file__).parent / "classpath"
+LOGGING = Path(__file__).parent / "classpath"
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -81,7 +81,7 @@ def free_ports(count: int) -> list[int]:
 
 def java_command(jars: HadoopJars, conf_dir: Path, jvm: Sequence[str], main: str, args: Sequence[str]) -> list[str]:
     """The command line of one Hadoop class; the configuration folder comes first on its class path."""
-    class_path = f"{conf_dir}:{_LOGGING}:{jars.directory}/*"
+    class_path = f"{conf_dir}:{LOGGING}:{jars.directory}/*"
     return [str(jars.java), *jvm, *OPENINGS, "-cp", class_path, main, *args]
 
 

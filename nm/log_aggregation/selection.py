@@ -1,6 +1,6 @@
 """Which files of a container are uploaded: by the application's patterns, and each only once in rolling mode.
 
-The patterns are Java's in the application's LogAggregationContext; the two dialects agree on what is used in file names.
+The patterns are Java's in the application's LogAggregationContext; for file names the two dialects agree.
 They are searched for in the name, not matched with the whole of it.
 """
 
