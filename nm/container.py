@@ -7,7 +7,7 @@ from nm.container_states import ON_THE_WIRE, Stage
 from nm.directories import ContainerFolders
 from nm.launch.context import LaunchContext
 from nm.processes import ContainerProcess
-from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -35,6 +35,9 @@ class ContainerGrant:
     allocation_request_id: int
     allocation_tags: tuple[str, ...]
     node_label: str
+    container_type: ContainerType
+    #: the application's wishes for its logs; None: it has none
+    log_aggregation: common.LogAggregationContext | None
 
     @classmethod
     def from_pb(cls, token: server.ContainerTokenIdentifier) -> "ContainerGrant":
@@ -49,6 +52,10 @@ class ContainerGrant:
             allocation_request_id=token.allocation_request_id,
             allocation_tags=tuple(token.allocation_tags),
             node_label=token.nodeLabelExpression,
+            container_type=ContainerType(token.containerType)
+            if token.HasField("containerType")
+            else ContainerType.TASK,
+            log_aggregation=token.logAggregationContext if token.HasField("logAggregationContext") else None,
         )
 
 

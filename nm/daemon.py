@@ -326,6 +326,7 @@ class NodeManager:
         self.shuffle_jobs.forget(application)
         self.shuffle.forget_job(job_id(application))
         self._nm_tokens.application_finished(application)
+        self.deletion.logs_ended(application)
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
         resource = self.settings.resource

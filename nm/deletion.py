@@ -34,6 +34,9 @@ class Deletion:
     def application_ended(self, user: str, application: ApplicationId) -> None:
         private = [root / "nmPrivate" / str(application) for root in self._directories.local_dirs]
         self._after(self._delay_s, partial(_delete_all, [*self._directories.app_dirs(user, application), *private]))
+
+    def logs_ended(self, application: ApplicationId) -> None:
+        """Its logs stay on this node for their retention: nobody has taken them elsewhere."""
         logs = [root / str(application) for root in self._directories.log_dirs]
         self._after(self._log_retain_s, partial(_delete_all, logs))
 

@@ -15,6 +15,7 @@ from yaqd.proto import yarn_common_pb2 as pb
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 _MAX_RESOURCES = 10_000
 _MAX_LINK_LENGTH = 1024
+_ACL_NAMES = {pb.APPACCESS_VIEW_APP: "VIEW_APP", pb.APPACCESS_MODIFY_APP: "MODIFY_APP"}
 
 
 class BadLaunchContext(ValueError):
@@ -48,6 +49,8 @@ class LaunchContext:
     service_data: Mapping[str, bytes] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
+    #: who may see and change the application, by VIEW_APP and MODIFY_APP; one text each, as Hadoop writes it
+    acls: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_pb(cls, message: pb.ContainerLaunchContext) -> "LaunchContext":
@@ -68,6 +71,7 @@ class LaunchContext:
             service_data={entry.key: entry.value for entry in message.service_data},
             environment=environment,
             commands=tuple(message.command),
+            acls={_ACL_NAMES[entry.accessType]: entry.acl for entry in message.application_ACLs},
         )
 
 

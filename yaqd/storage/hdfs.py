@@ -151,6 +151,16 @@ class HdfsFileSystem:
         with _translated(self.uri + path):
             return bool(self._client.delete(path, recursive))
 
+    def set_mode(self, path: str, mode: int) -> None:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            self._client.set_permission(path, mode)
+
+    def set_group(self, path: str, group: str) -> None:
+        path = self._path(path)
+        with _translated(self.uri + path):
+            self._client.set_owner(path, None, group)
+
     def exists(self, path: str) -> bool:
         try:
             self.status(path)

@@ -117,6 +117,14 @@ class ArrowFileSystem:
             (self._client.delete_dir if is_dir else self._client.delete_file)(path)
         return True
 
+    def set_mode(self, path: str, mode: int) -> None:
+        path = self._path(path)
+        raise StorageError(f"{self.uri}{path}: pyarrow cannot set modes: {_REMEDY.removeprefix('or ')}", path=path)
+
+    def set_group(self, path: str, group: str) -> None:
+        path = self._path(path)
+        raise StorageError(f"{self.uri}{path}: pyarrow cannot set groups: {_REMEDY.removeprefix('or ')}", path=path)
+
     def exists(self, path: str) -> bool:
         try:
             self._file_info(path)

@@ -3,7 +3,7 @@
 A new file is written beside its final name, under a hidden one, and linked to it when closed: readers see it whole or
 not at all, also after a crash of the writer. (Not after one of the machine: like Hadoop's, this writer does not sync.)
 """
-# ruff: noqa: PTH103, PTH105, PTH106, PTH108, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH101, PTH103, PTH105, PTH106, PTH108, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
 # (paths are text here, as on every file system, and one more object for each would cost more than the call)
 
 import contextlib
@@ -128,6 +128,19 @@ class LocalFileSystem:
             except (FileNotFoundError, NotADirectoryError):
                 return False
         return True
+
+    def set_mode(self, path: str, mode: int) -> None:
+        path = self._path(path)
+        with _translated(path):
+            os.chmod(path, mode)
+
+    def set_group(self, path: str, group: str) -> None:
+        path = self._path(path)
+        try:
+            with _translated(path):
+                shutil.chown(path, group=group)
+        except LookupError:
+            raise StorageError(f"{path}: there is no group {group!r} on this machine", path=path) from None
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self._path(path))
