@@ -19,6 +19,7 @@ from nm.directories import BadUser, checked_user
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.shuffle.jobs import BadServiceData, ShuffleJobs
 from yaqd.ipc import Caller, RemoteException, RpcServer
+from yaqd.ipc.absent import Refusal
 from yaqd.ipc.errors import (
     InvalidAuxService,
     InvalidContainer,
@@ -105,7 +106,7 @@ class ContainerService:
         rpc.register(Protocol.increaseContainersResource, self.increase_containers)
         rpc.register(Protocol.signalToContainer, self.signal_to_container)
         for method in _UNSUPPORTED:
-            rpc.register(method, _unsupported(method.name))
+            rpc.register(method, Refusal(UnsupportedOperation, f"{method.name} is not supported by this NodeManager"))
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -308,10 +309,3 @@ def _failed(failed: Any, container_id: common.ContainerId, error: RemoteExceptio
     entry.container_id.CopyFrom(container_id)
     entry.exception.message = error.message
     entry.exception.class_name = error.class_name
-
-
-def _unsupported(name: str) -> Callable[[Any, Caller], Any]:
-    def handler(request: Any, caller: Caller) -> Any:
-        raise UnsupportedOperation(f"{name} is not supported by this NodeManager")
-
-    return handler

@@ -3,9 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import NoReturn
-
-from google.protobuf.message import Message
+from typing import Any, Final
 
 from rm.cluster import Cluster
 from rm.node_tracker import NodeTracker
@@ -14,13 +12,27 @@ from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
 from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc.absent import Refusal
 from yaqd.ipc.errors import AccessControl, RemoteIOError, UnsupportedOperation, YarnError
 from yaqd.model import NodeState
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as pb
+from yaqd.proto.protocols import Method
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
 
 log = logging.getLogger(__name__)
+
+_UNSUPPORTED: Final[tuple[Method[Any, Any], ...]] = (
+    Protocol.refreshSuperUserGroupsConfiguration,
+    Protocol.refreshUserToGroupsMappings,
+    Protocol.refreshAdminAcls,
+    Protocol.refreshServiceAcls,
+    Protocol.refreshNodesResources,
+    Protocol.addToClusterNodeLabels,
+    Protocol.removeFromClusterNodeLabels,
+    Protocol.replaceLabelsOnNodes,
+    Protocol.refreshClusterMaxPriority,
+)
 
 
 class AdminService:
@@ -48,15 +60,10 @@ class AdminService:
         server.register(Protocol.updateNodeResource, self.update_node_resource)
         server.register(Protocol.getGroupsForUser, self.get_groups_for_user)
         server.register(Protocol.checkForDecommissioningNodes, self.check_for_decommissioning_nodes)
-        server.register(Protocol.refreshSuperUserGroupsConfiguration, _unsupported)
-        server.register(Protocol.refreshUserToGroupsMappings, _unsupported)
-        server.register(Protocol.refreshAdminAcls, _unsupported)
-        server.register(Protocol.refreshServiceAcls, _unsupported)
-        server.register(Protocol.refreshNodesResources, _unsupported)
-        server.register(Protocol.addToClusterNodeLabels, _unsupported)
-        server.register(Protocol.removeFromClusterNodeLabels, _unsupported)
-        server.register(Protocol.replaceLabelsOnNodes, _unsupported)
-        server.register(Protocol.refreshClusterMaxPriority, _unsupported)
+        for method in _UNSUPPORTED:
+            server.register(
+                method, Refusal(UnsupportedOperation, f"{method.name} is not supported by this ResourceManager")
+            )
 
     def _check(self, caller: Caller) -> None:
         if not self._is_administrator(caller.user):
@@ -106,7 +113,3 @@ class AdminService:
         self, request: pb.CheckForDecommissioningNodesRequest, caller: Caller
     ) -> pb.CheckForDecommissioningNodesResponse:
         return pb.CheckForDecommissioningNodesResponse()
-
-
-def _unsupported(request: Message, caller: Caller) -> NoReturn:
-    raise UnsupportedOperation(f"{type(request).__name__} is not supported by this ResourceManager")

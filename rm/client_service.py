@@ -5,9 +5,7 @@ stock one answers when the feature is off, with the exception class that Hadoop'
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NoReturn
-
-from google.protobuf.message import Message
+from typing import Any, Final
 
 from rm.application import Application, AppStage
 from rm.applications import Applications, SubmissionRefused, master_resource
@@ -20,6 +18,7 @@ from rm.scheduler.calculators import InvalidAsk
 from rm.state_store import StateStoreError
 from rm.tokens import TokenMint
 from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc.absent import EmptyAnswer, Refusal
 from yaqd.ipc.errors import (
     AccessControl,
     ApplicationAttemptNotFound,
@@ -36,7 +35,7 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Protocol
-from yaqd.proto.protocols import Method, Req, Resp
+from yaqd.proto.protocols import Method
 
 #: a submission is kept in memory and in the state store while its application runs
 _SUBMISSION_BYTES_MAX: Final = 16 << 20
@@ -342,38 +341,34 @@ class _ApplicationFilter:
 
 def _register_absent_features(server: RpcServer) -> None:
     """Features that are off here: empty lists where clients look around, errors where they want something."""
-    _register_empty(server, Protocol.getClusterNodeLabels)
-    _register_empty(server, Protocol.getNodeToLabels)
-    _register_empty(server, Protocol.getLabelsToNodes)
-    _register_empty(server, Protocol.getClusterNodeAttributes)
-    _register_empty(server, Protocol.getAttributesToNodes)
-    _register_empty(server, Protocol.getNodesToAttributes)
-
-    def no_profiles(request: Message, caller: Caller) -> NoReturn:
-        raise FeatureNotEnabled(
-            "Resource profile is not enabled, please enable resource profile feature before using it"
-        )
-
-    def no_delegation(request: Message, caller: Caller) -> NoReturn:
-        raise UnsupportedOperation("delegation tokens are issued on secure clusters only, this one is not")
-
-    def no_moves(request: Message, caller: Caller) -> NoReturn:
-        raise YarnError("applications cannot be moved between queues: kill it and submit it to the other queue")
-
-    def no_timeouts(request: Message, caller: Caller) -> NoReturn:
-        raise YarnError("application timeouts are not supported")
-
-    server.register(Protocol.getResourceProfiles, no_profiles)
-    server.register(Protocol.getResourceProfile, no_profiles)
-    server.register(Protocol.getDelegationToken, no_delegation)
-    server.register(Protocol.renewDelegationToken, no_delegation)
-    server.register(Protocol.cancelDelegationToken, no_delegation)
-    server.register(Protocol.moveApplicationAcrossQueues, no_moves)
-    server.register(Protocol.updateApplicationTimeouts, no_timeouts)
+    for method in _EMPTY:
+        server.register(method, EmptyAnswer(method))
+    for method, answer in _REFUSED.items():
+        server.register(method, answer)
 
 
-def _register_empty(server: RpcServer, method: Method[Req, Resp]) -> None:
-    def empty(request: Req, caller: Caller) -> Resp:
-        return method.response()
-
-    server.register(method, empty)
+_EMPTY: Final[tuple[Method[Any, Any], ...]] = (
+    Protocol.getClusterNodeLabels,
+    Protocol.getNodeToLabels,
+    Protocol.getLabelsToNodes,
+    Protocol.getClusterNodeAttributes,
+    Protocol.getAttributesToNodes,
+    Protocol.getNodesToAttributes,
+)
+_NO_PROFILES: Final = Refusal(
+    FeatureNotEnabled, "Resource profile is not enabled, please enable resource profile feature before using it"
+)
+_NO_DELEGATION: Final = Refusal(
+    UnsupportedOperation, "delegation tokens are issued on secure clusters only, this one is not"
+)
+_REFUSED: Final[dict[Method[Any, Any], Refusal]] = {
+    Protocol.getResourceProfiles: _NO_PROFILES,
+    Protocol.getResourceProfile: _NO_PROFILES,
+    Protocol.getDelegationToken: _NO_DELEGATION,
+    Protocol.renewDelegationToken: _NO_DELEGATION,
+    Protocol.cancelDelegationToken: _NO_DELEGATION,
+    Protocol.moveApplicationAcrossQueues: Refusal(
+        YarnError, "applications cannot be moved between queues: kill it and submit it to the other queue"
+    ),
+    Protocol.updateApplicationTimeouts: Refusal(YarnError, "application timeouts are not supported"),
+}

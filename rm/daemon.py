@@ -137,8 +137,26 @@ class ResourceManager:
             ),
             is_administrator=settings.is_administrator,
         )
+        #: its web address is known when the web server listens
+        self.reports = Reports(self.cluster, "", settings.cluster_id)
+        self._register_methods()
         self.launcher: MasterLauncher | None = None
         self.web: RmWeb | None = None
+
+    def _register_methods(self) -> None:
+        client = ClientService(
+            self.cluster,
+            self.applications,
+            self.reports,
+            self.tokens,
+            self._submission_stored,
+            acls=self.settings.acls,
+            is_administrator=self.settings.is_administrator,
+        )
+        client.register_on(self.client_server)
+        self.masters.register_on(self.scheduler_server)
+        self.tracker.register_on(self.tracker_server)
+        self.admin.register_on(self.admin_server)
 
     # ---- start and stop
 
@@ -155,30 +173,16 @@ class ResourceManager:
             timeout_s=settings.launch_timeout_s,
             user=settings.user,
         )
-        reports = Reports(self.cluster, "", settings.cluster_id)
         host, port = settings.web_address
         self.web = RmWeb(
             self.cluster,
-            reports,
+            self.reports,
             host=settings.listen_host(settings.web_address),
             port=port,
             started_ms=self.started_ms,
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
-        reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
-        client = ClientService(
-            self.cluster,
-            self.applications,
-            reports,
-            self.tokens,
-            self._submission_stored,
-            acls=settings.acls,
-            is_administrator=settings.is_administrator,
-        )
-        client.register_on(self.client_server)
-        self.masters.register_on(self.scheduler_server)
-        self.tracker.register_on(self.tracker_server)
-        self.admin.register_on(self.admin_server)
+        self.reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
         self._recover()
         await self._listen("yarn.resourcemanager.address", self.client_server.start())
         await self._listen("yarn.resourcemanager.scheduler.address", self.scheduler_server.start())
@@ -195,7 +199,7 @@ class ResourceManager:
             raise self._conf.error(key, reason, "stop what holds the port, or give another address") from error
 
     @property
-    def _servers(self) -> tuple[RpcServer, ...]:
+    def servers(self) -> tuple[RpcServer, ...]:
         return self.client_server, self.scheduler_server, self.tracker_server, self.admin_server
 
     async def stop(self) -> None:
@@ -203,7 +207,7 @@ class ResourceManager:
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
-        for server in self._servers:
+        for server in self.servers:
             await server.stop()
         if self.web is not None:
             await self.web.stop()

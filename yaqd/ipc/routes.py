@@ -50,6 +50,10 @@ class Routes:
             raise ValueError(f"{method.protocol}.{method.name} is registered already")
         methods[method.name] = Route(method, handler)
 
+    def all(self) -> list[Route]:
+        """In the order in which they were added, protocol by protocol."""
+        return [route for methods in self._methods.values() for route in methods.values()]
+
     def find(self, header: bytes) -> Route:
         """Return where an encoded RequestHeader leads.
 
