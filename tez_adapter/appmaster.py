@@ -34,7 +34,7 @@ from tez_adapter.task_launch import TaskLaunch
 from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
 from yaqd.ipc import RpcServer, client_options
-from yaqd.ipc.errors import RemoteException, RpcError
+from yaqd.ipc.errors import RemoteException, RpcAuthenticationError, RpcError
 from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
@@ -134,7 +134,7 @@ class ApplicationMaster:
             began = loop.time()
             try:
                 await self._rm.run()
-            except RemoteException as error:
+            except (RemoteException, RpcAuthenticationError) as error:
                 self._dismiss(str(error))
                 return
             except RpcError as error:

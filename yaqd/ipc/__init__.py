@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from yaqd.ipc.blocking import BlockingRpcClient
 from yaqd.ipc.caller import Caller
-from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.errors import (
+    ProtocolViolation,
+    RemoteException,
+    RpcAuthenticationError,
+    RpcConnectionError,
+    RpcError,
+    RpcTimeout,
+)
 from yaqd.ipc.limits import ClientLimits, ServerLimits
 from yaqd.ipc.retry import NO_RETRY, RetryPolicy
 from yaqd.ipc.wire import TokenSecrets
@@ -26,6 +33,7 @@ __all__ = [
     "ProtocolViolation",
     "RemoteException",
     "RetryPolicy",
+    "RpcAuthenticationError",
     "RpcClient",
     "RpcConnectionError",
     "RpcError",

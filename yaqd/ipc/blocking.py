@@ -14,7 +14,14 @@ from typing import Final, Self, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from yaqd.ipc.client_connection import ClientConnection, Reply
-from yaqd.ipc.errors import ProtocolViolation, RemoteException, RpcConnectionError, RpcError, RpcTimeout
+from yaqd.ipc.errors import (
+    ProtocolViolation,
+    RemoteException,
+    RpcAuthenticationError,
+    RpcConnectionError,
+    RpcError,
+    RpcTimeout,
+)
 from yaqd.ipc.limits import ClientLimits
 from yaqd.ipc.retry import RetryPolicy
 from yaqd.ipc.wire import CLIENT_ID_BYTES, RandomBytes, TokenCredential
@@ -130,9 +137,9 @@ class BlockingRpcClient:
         except TimeoutError:
             raise RpcTimeout(f"{what}: no answer from {self._peer} in time") from None
         except OSError as error:
-            raise RpcConnectionError(f"connection to {self._peer} lost: {error}", sent=True) from error
+            raise self._connection.closed(self._peer, f"lost: {error}") from error
         if not received:
-            raise RpcConnectionError(f"connection to {self._peer} closed by the peer", sent=True)
+            raise self._connection.closed(self._peer, "closed by the peer")
         try:
             replies, output = self._connection.receive(received)
         except ProtocolViolation as violation:
@@ -150,10 +157,16 @@ class BlockingRpcClient:
                 return
             self._disconnect()
         delays = self._retries.delays(self._jitter)
+        was_refused = False
         while True:
             try:
                 self._connect_once(method, deadline)
                 return
+            except RpcAuthenticationError:
+                self._disconnect()
+                if was_refused:  # the first time it may have been a server that was just stopping
+                    raise
+                was_refused = True
             except (RpcConnectionError, OSError) as error:
                 self._disconnect()
                 delay = next(delays, None)

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from yaqd.ipc.client_connection import ClientConnection
 from yaqd.ipc.client_protocol import ClientProtocol
-from yaqd.ipc.errors import RpcConnectionError, RpcTimeout
+from yaqd.ipc.errors import RpcAuthenticationError, RpcConnectionError, RpcTimeout
 from yaqd.ipc.limits import ClientLimits
 from yaqd.ipc.retry import RetryPolicy
 from yaqd.ipc.wire import CLIENT_ID_BYTES, RandomBytes, TokenCredential
@@ -23,8 +23,9 @@ Resp = TypeVar("Resp", bound=Message)
 class RpcClient:
     """Calls methods of one server as one user, or as the one that `token` names.
 
-    A call raises RemoteException (the server's answer), RpcTimeout, or RpcConnectionError. Connecting is retried;
-    a request that may have been sent is sent again only when the caller says that it is idempotent.
+    A call raises RemoteException (the server's answer), RpcTimeout, RpcConnectionError, or RpcAuthenticationError.
+    Connecting is retried, a refused token once; a request that may have been sent is sent again only when the caller
+    says that it is idempotent.
     """
 
     def __init__(
@@ -118,9 +119,14 @@ class RpcClient:
 
     async def _connect_with_retries(self, protocol_name: str) -> ClientProtocol:
         delays = self._retries.delays(self._jitter)
+        was_refused = False
         while True:
             try:
                 return await self._connect_once(protocol_name)
+            except RpcAuthenticationError:
+                if was_refused:  # the first time it may have been a server that was just stopping
+                    raise
+                was_refused = True
             except (RpcConnectionError, OSError, TimeoutError) as error:
                 delay = next(delays, None)
                 if delay is None:

@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from yaqd.ipc.errors import ProtocolViolation, RemoteException, remote_exception
+from yaqd.ipc.errors import (
+    ProtocolViolation,
+    RemoteException,
+    RpcAuthenticationError,
+    RpcConnectionError,
+    RpcError,
+    remote_exception,
+)
 from yaqd.ipc.frames import FRAME_BYTES_MAX, FrameDecoder, delimited, encode_varint, frame, read_delimited
 from yaqd.ipc.negotiation import ClientNegotiation
 from yaqd.ipc.wire import (
@@ -61,6 +68,7 @@ class ClientConnection:
         self._user = user
         self._protocol = protocol
         self._client_id = client_id
+        self._token = token
         self._negotiation = None if token is None else ClientNegotiation(token, random=random)
         self._decoder = FrameDecoder(frame_bytes_max)
         self._next_call_id = 0
@@ -146,6 +154,16 @@ class ClientConnection:
             else:
                 replies.append(self._reply(header, payload, position))
         return replies, output
+
+    def closed(self, peer: str, reason: str) -> RpcError:
+        """What it means that the connection ends now. A stock server that does not like a token just closes."""
+        if self._token is not None and self._negotiation is not None and self._negotiation.awaits_verdict:
+            service = self._token.service or "any service"
+            return RpcAuthenticationError(
+                f"{peer} refused the token of kind {self._token.kind} for {service}: it closed the connection on the "
+                "token's proof; the token is wrong, expired or another server's"
+            )
+        return RpcConnectionError(f"connection to {peer} {reason}", sent=True)
 
     @staticmethod
     def _error(header: rpc.RpcResponseHeader) -> RemoteException:

@@ -141,7 +141,7 @@ class ClientProtocol(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         reason = f": {error}" if error is not None else " by the peer"
-        self._lose(RpcConnectionError(f"connection to {self._peer} closed{reason}", sent=True))
+        self._lose(self._connection.closed(self._peer, f"closed{reason}"))
 
     def pause_writing(self) -> None:
         self._is_write_paused = True

@@ -2,7 +2,8 @@
 
 `RemoteException` is the peer's considered answer: a Java class name and a message, the same pair that Java
 clients turn into an exception. Everything under `RpcError` means that no such answer came: the peer was not
-there (`RpcConnectionError`), too slow (`RpcTimeout`), or broke the protocol (`ProtocolViolation`).
+there (`RpcConnectionError`), too slow (`RpcTimeout`), hung up on our token (`RpcAuthenticationError`), or broke the
+protocol (`ProtocolViolation`).
 Handlers raise the subclasses; the client raises the same subclass at the other end.
 """
 
@@ -24,6 +25,10 @@ class RpcConnectionError(RpcError):
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+class RpcAuthenticationError(RpcError):
+    """The server hung up on the proof of a token without a word, as stock servers do: the token is not good there."""
 
 
 class RpcTimeout(RpcError):

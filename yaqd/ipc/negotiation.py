@@ -149,6 +149,11 @@ class ClientNegotiation:
     def is_done(self) -> bool:
         return self.step is ClientStep.DONE
 
+    @property
+    def awaits_verdict(self) -> bool:
+        """The token has been put forward, and the server has not said what it thinks of it."""
+        return self.step in (ClientStep.INITIATED, ClientStep.PROVED)
+
     def start(self) -> rpc.RpcSasl:
         self.step = ClientStep.NEGOTIATING
         return rpc.RpcSasl(state=rpc.RpcSasl.NEGOTIATE)
