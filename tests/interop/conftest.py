@@ -13,6 +13,20 @@ from benchmarks.stock.artifacts import HadoopJars, StockUnavailable, fetch
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs, StockYarn
 
+#: Tasks as small and as soon started as they can be: these tests are about what is done, not how fast.
+_QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+QUICK_TASKS = {
+    "yarn.app.mapreduce.am.resource.mb": 512,
+    "yarn.app.mapreduce.am.command-opts": f"-Xmx300m {_QUICK_JVM}",
+    "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": 200,
+    "mapreduce.map.memory.mb": 512,
+    "mapreduce.reduce.memory.mb": 512,
+    "mapreduce.map.java.opts": f"-Xmx300m {_QUICK_JVM}",
+    "mapreduce.reduce.java.opts": f"-Xmx300m {_QUICK_JVM}",
+    "mapreduce.task.io.sort.mb": 20,
+    "mapreduce.client.progressmonitor.pollinterval": 200,
+}
+
 
 @pytest.fixture(scope="session")
 def hadoop() -> HadoopJars:
@@ -43,19 +57,34 @@ def stock_yarn(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def interop(hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InteropCluster]:
     """Our ResourceManager and two of our NodeManagers on that HDFS, with the stock JobHistoryServer."""
-    with InteropCluster(hadoop, tmp_path_factory.mktemp("interop"), hdfs) as running:
+    with InteropCluster(hadoop, tmp_path_factory.mktemp("interop"), hdfs, site=QUICK_TASKS) as running:
         yield running
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Notes which row of the table a test belongs to: its module's `CLIENT`, else the module's own subject."""
+    module = item.path.stem
+    if module.startswith("test_interop_"):
+        subject = module.removeprefix("test_interop_").replace("_", " ")
+        item.user_properties.append(("client", getattr(getattr(item, "module", None), "CLIENT", subject)))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints what ran against real Hadoop, and how long each took."""
+    """Prints what ran against real Hadoop: client, what it did, whether it came out right, and how long it took."""
     rows = [
-        (report.nodeid.rpartition("/")[2], outcome, report.duration)
-        for outcome in ("passed", "failed")
+        (dict(report.user_properties)["client"], _what(report.nodeid), outcome, f"{report.duration:.1f} s")
+        for outcome in ("passed", "failed", "error", "skipped")
         for report in terminalreporter.stats.get(outcome, [])
-        if report.when == "call" and "tests/interop/" in report.nodeid
+        if "client" in dict(report.user_properties)
     ]
-    if rows:
-        terminalreporter.section("against real Hadoop")
-    for name, outcome, seconds in rows:
-        terminalreporter.write_line(f"{outcome:7} {seconds:7.1f} s  {name}")
+    if not rows:
+        return
+    terminalreporter.section("against real Hadoop")
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for client, what, outcome, seconds in sorted(rows, key=lambda row: row[0]):
+        line = f"{client:{widths[0]}}  {what:{widths[1]}}  {outcome:{widths[2]}}  {seconds:>{widths[3]}}"
+        terminalreporter.write_line(line)
+
+
+def _what(node_id: str) -> str:
+    return node_id.rpartition("::test_")[2].replace("_", " ")

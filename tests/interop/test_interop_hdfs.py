@@ -12,6 +12,7 @@ from yaqd.proto import hdfs_pb2 as pb
 from yaqd.proto.protocols import NamenodeProtocol
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+CLIENT = "HDFS"
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from benchmarks.jobs import __file__ as jobs_file
 from benchmarks.stock.clients import ClientRun
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+CLIENT = "MapReduce"
 
 JOBS = Path(jobs_file).parent
 TEXTS = {

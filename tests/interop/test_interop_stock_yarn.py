@@ -20,6 +20,7 @@ from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterPro
 from yaqd.security import JOB_TOKEN, Token
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+CLIENT = "our parts beside stock YARN"
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from yaqd.storage import (
 from yaqd.storage.errors import PathDenied
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+CLIENT = "HDFS"
 
 _BLOCK = 1 << 20
 

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.interop_cluster import InteropCluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+CLIENT = "yarn command"
 
 
 @pytest.fixture(scope="module")
