@@ -22,7 +22,19 @@ from nm.executor import Executor, LaunchFailed, ProcessSpec
 from nm.launch.context import BadLaunchContext, LaunchContext, LocalResource
 from nm.launch.prepare import NodeIdentity, prepare
 from nm.localizer.localizer import LocalizationFailed, Localized
-from nm.queue import Arrived, CapacityChanged, Decision, Ended, Launch, NodeQueue, QueueStatistics, Refuse, Resized
+from nm.queue import (
+    Arrived,
+    CapacityChanged,
+    Decision,
+    Ended,
+    Launch,
+    NodeQueue,
+    OpportunisticLimit,
+    Preempt,
+    QueueStatistics,
+    Refuse,
+    Updated,
+)
 from nm.queue import Event as QueueEvent
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 
@@ -179,13 +191,17 @@ class ContainerRuntime:
     def set_capacity(self, capacity: Resource) -> None:
         self._apply(CapacityChanged(capacity))
 
+    def limit_opportunistic(self, max_length: int) -> None:
+        """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
+        self._apply(OpportunisticLimit(max_length))
+
     def update(self, container_id: ContainerId, grant: ContainerGrant) -> None:
         """Takes a newer grant of a live container: its resources or execution type have changed."""
         container = self.containers.get(container_id)
         if container is None or container.is_done or grant.version <= container.grant.version:
             return
         container.grant = grant
-        self._apply(Resized(container_id, grant.resource))
+        self._apply(Updated(container_id, grant.resource, grant.execution_type))
 
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
         """The ResourceManager answered a heartbeat that carried these ends."""
@@ -237,10 +253,12 @@ class ContainerRuntime:
             match decision:
                 case Launch():
                     self._handle(container, Event.TURN)
-                case Refuse(_, reason):
-                    container.kill_status = ExitStatus.PREEMPTED
-                    container.add_diagnostics(f"Container refused: {reason}.")
+                case Refuse(_, status, reason):
+                    container.kill_status = status
+                    container.add_diagnostics(reason)
                     self._handle(container, Event.REFUSED)
+                case Preempt(container_id, status, reason):
+                    self.kill(container_id, status, reason)
 
     def _spawn(self, container: Container, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -297,7 +297,8 @@ class ContainerService:
         grant = self._grant(token, identifier)
         if grant.version <= container.grant.version:
             raise YarnError(
-                f"Container {container.id} has version {container.grant.version}, the update is for {grant.version}"
+                f"Container {container.id} has update version [{container.grant.version}] >= requested version "
+                f"[{grant.version}]"
             )
         if container.is_done:
             raise YarnError(f"Container {container.id} has ended and cannot be updated")

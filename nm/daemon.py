@@ -158,7 +158,11 @@ class NodeManager:
             delete=self.deletion.delete,
         )
         queue = NodeQueue(
-            settings.resource, max_length=settings.queue_max_length, by_resources=settings.queue_by_resources
+            settings.resource,
+            max_length=settings.queue_max_length,
+            by_resources=settings.queue_by_resources,
+            opportunistic_max=settings.opportunistic_max,
+            policy=settings.opportunistic_policy,
         )
         self.runtime = ContainerRuntime(
             queue=queue,

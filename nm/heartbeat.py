@@ -31,6 +31,8 @@ NM_VERSION = "3.4.1"
 CAPABILITIES = ("warm-start", "out-of-turn-heartbeats")
 _DEFAULT_INTERVAL_S = 1.0
 _MAX_INTERVAL_S = 60.0
+#: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
+_MB_PER_GB = 1024
 _SIGNALS = {1: 3, 2: 15, 3: 9}
 _BACK_OFF = RetryPolicy(attempts=1 << 30, first_delay_s=0.1, delay_max_s=5.0)
 
@@ -226,7 +228,16 @@ class Heartbeat:
         status.containers_utilization.CopyFrom(self._readings.containers().to_pb())
         status.node_utilization.CopyFrom(self._readings.node().to_pb())
         queue = self._runtime.queue_statistics()
-        status.opportunistic_containers_status.wait_queue_length = queue.queued
+        status.opportunistic_containers_status.CopyFrom(
+            server.OpportunisticContainersStatus(
+                running_opport_containers=queue.opportunistic_running,
+                opport_memory_used=queue.opportunistic_used.memory_mb // _MB_PER_GB,
+                opport_cores_used=queue.opportunistic_used.vcores,
+                queued_opport_containers=queue.opportunistic_queued,
+                wait_queue_length=queue.queued,
+                opport_queue_capacity=queue.opportunistic_max,
+            )
+        )
         for container_id in self._increased:
             container = self._runtime.containers.get(container_id)
             if container is not None:
@@ -257,6 +268,8 @@ class Heartbeat:
             self._resource = convert.resource(response.resource)
             self._runtime.set_capacity(self._resource)
         runtime = self._runtime
+        if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:
+            runtime.limit_opportunistic(response.container_queuing_limit.max_queue_length)
         for message in response.containers_to_cleanup:
             reason = "Container killed by the ResourceManager."
             runtime.kill(convert.container_id(message), ExitStatus.KILLED_BY_RESOURCEMANAGER, reason)

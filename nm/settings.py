@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nm.queue import OpportunisticPolicy
 from yaqd.config import Configuration
 from yaqd.model import Resource
 
@@ -42,6 +43,9 @@ class NodeSettings:
     queue_max_length: int
     #: False launches without looking at free resources
     queue_by_resources: bool
+    #: opportunistic containers that may wait; 0: none is taken
+    opportunistic_max: int
+    opportunistic_policy: OpportunisticPolicy
     kill_delay_s: float
     monitor_interval_s: float
     check_physical: bool
@@ -89,6 +93,8 @@ class NodeSettings:
             out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
             queue_max_length=conf.get_int("yaq.nm.queue.max-length", minimum=0),
             queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
+            opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
+            opportunistic_policy=_opportunistic_policy(conf),
             kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,
             monitor_interval_s=conf.get_duration_ms("yarn.nodemanager.resource-monitor.interval-ms", minimum=50) / 1000,
             check_physical=conf.get_bool("yarn.nodemanager.pmem-check-enabled"),
@@ -135,6 +141,14 @@ def _resource(conf: Configuration) -> Resource:
     if vcores < 0:
         vcores = len(os.sched_getaffinity(0)) if detect else _DEFAULT_VCORES
     return Resource(memory, vcores)
+
+
+def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:
+    key = "yarn.nodemanager.opportunistic-containers-queue-policy"
+    name = (conf.get(key) or "").strip().upper()
+    if name not in OpportunisticPolicy.__members__:
+        raise conf.error(key, f"{name} is no policy", f"write one of {', '.join(OpportunisticPolicy.__members__)}")
+    return OpportunisticPolicy[name]
 
 
 def _folders(conf: Configuration, key: str) -> tuple[Path, ...]:

@@ -1,15 +1,17 @@
-from nm.queue.node_queue import (
+from nm.queue.events import (
     Arrived,
     CapacityChanged,
     Decision,
     Ended,
     Event,
     Launch,
-    NodeQueue,
+    OpportunisticLimit,
+    Preempt,
     QueueStatistics,
     Refuse,
-    Resized,
+    Updated,
 )
+from nm.queue.node_queue import NodeQueue, OpportunisticPolicy
 
 __all__ = [
     "Arrived",
@@ -19,7 +21,10 @@ __all__ = [
     "Event",
     "Launch",
     "NodeQueue",
+    "OpportunisticLimit",
+    "OpportunisticPolicy",
+    "Preempt",
     "QueueStatistics",
     "Refuse",
-    "Resized",
+    "Updated",
 ]

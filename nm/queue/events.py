@@ -1,0 +1,87 @@
+"""What the node queue is told and what it decides: values."""
+
+from dataclasses import dataclass
+
+from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A container whose files are on the node and that may start from now on."""
+
+    container_id: ContainerId
+    resource: Resource
+    execution_type: ExecutionType
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A container that no longer runs or no longer wants to, wherever it stood."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A container whose size or execution type was changed by the ResourceManager."""
+
+    container_id: ContainerId
+    resource: Resource
+    execution_type: ExecutionType
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityChanged:
+    capacity: Resource
+
+
+@dataclass(frozen=True, slots=True)
+class OpportunisticLimit:
+    """The ResourceManager's word on how many opportunistic containers may wait here."""
+
+    max_length: int
+
+
+Event = Arrived | Ended | Updated | CapacityChanged | OpportunisticLimit
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The container waits no longer and must end without having run."""
+
+    container_id: ContainerId
+    status: ExitStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """The running container must end; it holds its resources until its `Ended`."""
+
+    container_id: ContainerId
+    status: ExitStatus
+    reason: str
+
+
+Decision = Launch | Refuse | Preempt
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    #: containers that hold resources
+    running: int
+    #: containers that wait
+    queued: int
+    #: resources held
+    used: Resource
+    #: the part of each that is opportunistic
+    opportunistic_running: int
+    opportunistic_queued: int
+    opportunistic_used: Resource
+    #: opportunistic containers that may wait
+    opportunistic_max: int

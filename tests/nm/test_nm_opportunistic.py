@@ -1,0 +1,118 @@
+"""Opportunistic containers on a real node: they wait, make room, are told of in heartbeats, change their type."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nm_cluster import FakeResourceManager, Master, container_id, launch_context
+
+from nm.container_states import Stage
+from nm.daemon import NodeManager
+from yaqd.config import ConfigError
+from yaqd.model import ContainerState, ContainerSubState, ExecutionType, ExitStatus, Resource
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as service
+from yaqd.proto.protocols import ContainerManagementProtocol
+
+ONE, TWO, THREE = container_id(1), container_id(2), container_id(3)
+SETTINGS = {
+    "yarn.nodemanager.resource.memory-mb": "1000",
+    "yarn.nodemanager.opportunistic-containers-max-queue-length": "1",
+}
+SPARE = {"executionType": common.OPPORTUNISTIC, "resource": Resource(600, 1)}
+
+
+@pytest.fixture
+async def node(start_node: Callable[..., Any]) -> NodeManager:
+    return await start_node(SETTINGS)
+
+
+async def test_waits_while_the_node_is_full_and_says_so(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await master.run(ONE, launch_context("sleep 1000"), **SPARE)
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
+    await master.run(TWO, launch_context("true"), **SPARE)
+    status = await rm.until(
+        lambda: (
+            (found := rm.heartbeats[-1].node_status.opportunistic_containers_status).queued_opport_containers and found
+        )
+    )
+    assert (status.running_opport_containers, status.opport_cores_used, status.wait_queue_length) == (1, 1, 1)
+    assert status.opport_queue_capacity == 1
+    waiting = (await master.statuses(TWO)).status[0]
+    assert waiting.state == ContainerState.RUNNING and waiting.container_sub_state == ContainerSubState.SCHEDULED
+    assert waiting.executionType == common.OPPORTUNISTIC and waiting.exit_status == ExitStatus.INVALID
+    await master.run(THREE, launch_context("true"), **SPARE)
+    end = await rm.end_of(THREE)
+    assert end.exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
+    assert "Opportunistic container queue is full." in end.diagnostics
+    assert end.executionType == common.OPPORTUNISTIC
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0
+
+
+async def test_makes_room_for_a_guaranteed_one(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
+    await master.run(ONE, launch_context("sleep 1000"), **SPARE)
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
+    await master.run(TWO, launch_context("true"), resource=Resource(600, 1))
+    end = await rm.end_of(ONE)
+    assert end.exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
+    assert end.diagnostics.startswith("Container Killed to make room for Guaranteed Container.")
+    assert (await rm.end_of(TWO)).exit_status == 0
+
+
+async def test_the_resource_manager_may_shorten_the_queue(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await master.run(ONE, launch_context("sleep 1000"), **SPARE)
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
+    await master.run(TWO, launch_context("true"), **SPARE)
+    await rm.until(lambda: node.runtime.containers[TWO].stage is Stage.SCHEDULED)
+
+    def shorten(response: server.NodeHeartbeatResponse) -> None:
+        response.container_queuing_limit.max_queue_length = 0
+
+    rm.orders.append(shorten)
+    end = await rm.end_of(TWO)
+    assert end.exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
+    assert "De-queued" in end.diagnostics
+
+
+@pytest.mark.parametrize("by_heartbeat", [False, True])
+async def test_a_promoted_one_stays(
+    rm: FakeResourceManager, node: NodeManager, master: Master, by_heartbeat: bool
+) -> None:
+    await master.run(ONE, launch_context("sleep 1000"), **SPARE)
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
+    token = rm.container_token(ONE, node.node_id, resource=Resource(600, 1), version=1)
+    if by_heartbeat:
+
+        def promote(response: server.NodeHeartbeatResponse) -> None:
+            response.containers_to_update.add(container_token=token)
+
+        rm.orders.append(promote)
+        await rm.until(lambda: node.runtime.containers[ONE].grant.version == 1)
+    else:
+        request = service.ContainerUpdateRequest(update_container_token=[token])
+        await master.client.call(ContainerManagementProtocol.updateContainer, request)
+    await master.run(TWO, launch_context("true"), resource=Resource(600, 1))
+    await rm.until(lambda: node.runtime.containers[TWO].stage is Stage.SCHEDULED)
+    status = (await master.statuses(ONE)).status[0]
+    assert status.executionType == common.GUARANTEED == ExecutionType.GUARANTEED
+    assert status.container_sub_state == ContainerSubState.RUNNING
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0
+
+
+async def test_none_is_taken_by_default(rm: FakeResourceManager, start_node: Callable[..., Any]) -> None:
+    master = Master(rm, await start_node())
+    await master.run(ONE, launch_context("true"), **SPARE)
+    assert (await rm.end_of(ONE)).exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
+    await master.client.close()
+
+
+async def test_an_unknown_queue_policy_is_refused(start_node: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match="BY_QUEUE_LEN, BY_RESOURCES"):
+        await start_node({"yarn.nodemanager.opportunistic-containers-queue-policy": "BY_LUCK"})
