@@ -117,7 +117,7 @@ class ClientService:
         scheduler = self._cluster.scheduler
         queue = context.queue or "default"
         leaf = scheduler.view.find_queue(queue)
-        reason = refusal(leaf, queue)
+        reason = refusal(scheduler.view, app_id, queue, user)
         if reason is not None:
             raise YarnError(f"Failed to submit {app_id} to YARN : {reason}")
         if self._acls and leaf is not None and not (may_submit(leaf, user) or self._is_administrator(user)):

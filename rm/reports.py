@@ -12,6 +12,7 @@ from rm.cluster import Cluster
 from rm.messages import wire
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
+from rm.waiting import why_waiting
 from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -96,33 +97,10 @@ class Reports:
         if attempt is None:
             return ""
         if attempt.state is YarnApplicationAttemptState.SCHEDULED:
-            return self._why_waiting(attempt)
+            return why_waiting(self.cluster.scheduler.view, attempt)
         if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
             return "AM container is launched, waiting for AM container to Register with RM"
         return attempt.diagnostics
-
-    def _why_waiting(self, attempt: Attempt) -> str:
-        view = self.cluster.scheduler.view
-        scheduled = view.attempt(attempt.id)
-        if scheduled is None:
-            return "Application is added to the scheduler and is not yet activated."
-        leaf = scheduled.app.leaf
-        if scheduled.master is None:
-            limit = view.masters_limit(leaf)
-            return (
-                "Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded: "
-                f"masters of {leaf.path} hold {leaf.masters_used} of {limit} (maximum-am-resource-percent "
-                f"{leaf.spec.maximum_am_share:g})"
-            )
-        needs = [a.capability for a in scheduled.asks if a.pending]
-        if not len(view.nodes):
-            return "Application is activated, waiting for resources to be assigned for AM. No node is usable."
-        if needs and not view.has_room(leaf, needs[0]):
-            return f"Application is activated. Queue {leaf.path} is at its maximum capacity, used {leaf.used}."
-        return (
-            "Application is activated, waiting for resources to be assigned for AM. "
-            f"It asks for {needs[0] if needs else 'nothing'}; the cluster uses {view.root.used} of {view.nodes.total}."
-        )
 
     def _usage(self, app: Application) -> common.ApplicationResourceUsageReport:
         message = common.ApplicationResourceUsageReport(

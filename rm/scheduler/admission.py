@@ -1,20 +1,72 @@
-"""Which applications a queue takes, and how a running tree of queues takes a new configuration."""
+"""Which applications a queue takes, which of them may start their masters, and how a running tree of queues takes a new
+configuration. The texts are those of Hadoop's CapacityScheduler and its leaf queues.
+"""
+
+from collections.abc import Iterator
+from typing import Final
 
 from rm.scheduler.queues import PREFIX, QueueConfigError, QueueSpec, QueueState, SchedulerSpec
-from rm.scheduler.view import ClusterView, QueueView, build_queues
+from rm.scheduler.users import master_need, masters_limit, user_masters_limit
+from rm.scheduler.view import AttemptView, ClusterView, QueueView, build_queues
+from yaqd.model import ApplicationId, Resource
+
+QUEUE_MASTERS_EXCEEDED: Final = "Queue's AM resource limit exceeded. "
+USER_MASTERS_EXCEEDED: Final = "User's AM resource limit exceeded. "
+CLUSTER_EMPTY: Final = "Skipping AM assignment as cluster resource is empty. "
 
 
-def refusal(leaf: QueueView | None, name: str) -> str | None:
-    """Why the queue takes no new application, None when it does."""
+def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> str | None:
+    """Why the queue takes no new application of this user, None when it does."""
+    leaf = view.find_queue(name)
     if leaf is None:
-        return f"Application submitted to unknown queue: {name}. `yaq queue list` shows the queues."
+        return f"Application {app_id} submitted by user {user} to unknown queue: {name}"
     if not leaf.is_leaf:
-        return f"Queue {leaf.path} is not a leaf queue. Submit to one of the queues below it."
+        return f"Application {app_id} submitted by user {user} to non-leaf queue: {leaf.path}"
+    if len(view.applications) >= view.spec.maximum_applications:
+        return f"Maximum system application limit reached,cannot accept submission of application: {app_id}"
     if any(q.spec.state is not QueueState.RUNNING for q in leaf.upwards()):
-        return f"Queue {leaf.path} is STOPPED. Cannot accept submission of application."
-    if len(leaf.applications) >= leaf.spec.maximum_applications:
-        most = leaf.spec.maximum_applications
-        return f"Queue {leaf.path} already has {most} applications, cannot accept submission of application."
+        return f"Queue {leaf.path} is STOPPED. Cannot accept submission of application: {app_id}"
+    has = len(leaf.applications)
+    if has >= leaf.spec.maximum_applications:
+        return f"Queue {leaf.path} already has {has} applications, cannot accept submission of application: {app_id}"
+    owner = leaf.users.get(user)
+    has = owner.applications if owner is not None else 0
+    if has >= leaf.spec.maximum_user_applications:
+        return (
+            f"Queue {leaf.path} already has {has} applications from user {user}"
+            f" cannot accept submission of application: {app_id}"
+        )
+    return None
+
+
+def admissible(view: ClusterView, leaf: QueueView) -> Iterator[tuple[AttemptView, Resource]]:
+    """Waiting attempts whose masters may start, in order, each with its master's size; none twice.
+
+    The owner admits each one before it asks for the next. One that is too large, or whose user has its share, keeps
+    nobody back.
+    """
+    for *_, sequence in list(leaf.inactive):
+        if leaf.masters and not view.calculator.fits(leaf.masters_used + view.least, masters_limit(view, leaf)):
+            return
+        attempt = leaf.attempts[sequence]
+        if why_inactive(view, attempt) is None:
+            yield attempt, master_need(attempt) or Resource()
+
+
+def why_inactive(view: ClusterView, attempt: AttemptView) -> str | None:
+    """Why the attempt's master may not start, None when it may. The first of a queue always may."""
+    leaf, need = attempt.app.leaf, master_need(attempt)
+    if need is None:
+        return None
+    if not view.nodes.total.memory_mb:
+        return CLUSTER_EMPTY
+    if not leaf.masters:
+        return None
+    fits = view.calculator.fits
+    if not fits(leaf.masters_used + need, masters_limit(view, leaf)):
+        return QUEUE_MASTERS_EXCEEDED
+    if not fits(attempt.app.owner.masters_used + need, user_masters_limit(view, leaf)):
+        return USER_MASTERS_EXCEEDED
     return None
 
 

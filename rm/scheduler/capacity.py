@@ -22,6 +22,7 @@ from itertools import islice
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 
@@ -85,6 +86,8 @@ class CapacityPolicy:
     ) -> Iterator[Pick]:
         leaf = attempt.app.leaf
         while ask.pending and place in ask.counts and view.has_room(leaf, ask.capability):
+            if leaf.limits_users and not may_take(view, attempt.app):
+                return
             node = view.nodes.emptiest(ask.capability, attempt.accepts, place)
             if node is None:
                 return
@@ -99,7 +102,7 @@ class CapacityPolicy:
                 if not view.calculator.fits(ask.capability, node.free):
                     return
                 locality = self._locality(view, attempt, ask, node) or Locality.OFF_SWITCH
-                if not view.has_room(attempt.app.leaf, ask.capability):
+                if not view.has_room(attempt.app.leaf, ask.capability) or not may_take(view, attempt.app):
                     return
                 yield Pick(attempt, ask, node, locality)
                 continue
@@ -122,7 +125,9 @@ class CapacityPolicy:
     def _in_leaf(self, view: ClusterView, leaf: QueueView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
         """Passes, then at most one pick or reservation."""
         best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
-        for shape, line in leaf.lines.items():
+        for (shape, whose), line in leaf.lines.items():
+            if whose and not may_take(view, leaf.attempts[line[0][-1]].app):
+                continue
             if not view.calculator.fits(shape, node.free):
                 kept = self._starving(view, leaf, shape, line, node, now)
                 if kept is not None:

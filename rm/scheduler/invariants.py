@@ -1,5 +1,6 @@
 """What must be true of the scheduler's view after every event, recomputed the slow way."""
 
+from rm.scheduler.users import needs_shares
 from rm.scheduler.view import ClusterView, QueueView
 from yaqd.model import Resource
 
@@ -30,10 +31,15 @@ def _shrunk(view: ClusterView) -> bool:
 def _validate_charges(view: ClusterView) -> None:
     by_app: dict[int, Resource] = {}
     by_leaf: dict[str, Resource] = {}
+    by_user: dict[tuple[str, str], list[Resource]] = {}
     for held in view.containers.values():
         app = held.application
         by_app[app.sequence] = by_app.get(app.sequence, Resource()) + held.resource
         by_leaf[app.leaf.path] = by_leaf.get(app.leaf.path, Resource()) + held.resource
+        by_user.setdefault((app.leaf.path, app.user), []).append(held.resource)
+        assert app.leaf.users[app.user] is app.owner
+    for leaf in (q for q in view.queues.values() if q.is_leaf):
+        _validate_users(view, leaf, by_user)
     for app in view.applications.values():
         assert app.used == by_app.get(app.sequence, Resource()), app.id
     for queue in view.queues.values():
@@ -41,6 +47,29 @@ def _validate_charges(view: ClusterView) -> None:
         for leaf in (q for q in queue.walk() if q.is_leaf):
             below = below + by_leaf.get(leaf.path, Resource())
         assert queue.used == below, (queue.path, queue.used, below)
+
+
+def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str, str], list[Resource]]) -> None:
+    for name, user in leaf.users.items():
+        amounts = charged.get((leaf.path, name), [])
+        assert (user.used, user.containers) == (_sum(amounts), len(amounts)), (leaf.path, name)
+        assert user.applications == sum(1 for app in leaf.applications.values() if app.owner is user)
+        assert user.applications or user.containers, f"{name} has nothing in {leaf.path}"
+        own = [a for a in leaf.attempts.values() if a.app.owner is user]
+        assert user.waiting == sum(1 for a in own if a.filed_shapes)
+        assert user.masters_used == _sum([a.master for a in own if a.master is not None])
+    active = [user for user in leaf.users.values() if user.waiting]
+    assert (leaf.active_users, leaf.active_used) == (len(active), _sum([user.used for user in active])), leaf.path
+    if needs_shares(leaf):
+        shares = sum(view.calculator.share(user.used, view.nodes.total) for user in leaf.users.values())
+        assert abs(leaf.user_shares - shares) < 1e-6, (leaf.path, leaf.user_shares, shares)
+
+
+def _sum(amounts: list[Resource]) -> Resource:
+    total = Resource()
+    for amount in amounts:
+        total = total + amount
+    return total
 
 
 def _validate_queue(view: ClusterView, queue: QueueView) -> None:
@@ -61,7 +90,4 @@ def _validate_queue(view: ClusterView, queue: QueueView) -> None:
     assert queue.inactive == inactive, queue.path
     masters = [a.master for a in queue.attempts.values() if a.master is not None]
     assert queue.masters == len(masters)
-    held = Resource()
-    for amount in masters:
-        held = held + amount
-    assert queue.masters_used == held
+    assert queue.masters_used == _sum(masters)

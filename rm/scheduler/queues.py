@@ -5,6 +5,7 @@ the parent in the file and fractions of one here. Capacities as weights (`3w`) o
 refused with a line that says so.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
 _DEFAULT_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _QUEUES_MAX: Final = 10_000
 _ORDERINGS: Final = ("fifo", "fair")
+_APPLICATIONS_MAX: Final = 10_000
 
 
 class QueueConfigError(ValueError):
@@ -55,8 +57,13 @@ class QueueSpec:
     ordering: str
     #: largest fraction of a leaf queue that application masters may hold
     maximum_am_share: float
-    #: largest number of unfinished applications of a leaf queue
+    #: largest number of unfinished applications of a leaf queue, and of one user in it
     maximum_applications: int
+    maximum_user_applications: int
+    #: fraction of a leaf queue that a user may hold however many others want some
+    minimum_user_limit: float
+    #: how many times the leaf queue's capacity one user may hold; negative: no limit
+    user_limit_factor: float
     #: users who may submit here, and administrate; `*` means everybody, `user,user group,group` as Hadoop writes it
     submit_acl: str
     administer_acl: str
@@ -79,6 +86,8 @@ class SchedulerSpec:
     node_locality_delay: int
     #: further ones before it takes any node; -1: none further
     rack_locality_additional_delay: int
+    #: unfinished applications in all queues
+    maximum_applications: int = 10_000
 
 
 class _Properties:
@@ -96,6 +105,16 @@ class _Properties:
             return int(value)
         except ValueError:
             raise QueueConfigError(PREFIX + name, value, "write a whole number") from None
+
+    def number(self, name: str, default: float) -> float:
+        value = self.text(name, str(default))
+        try:
+            number = float(value)
+        except ValueError:
+            raise QueueConfigError(PREFIX + name, value, "write a number") from None
+        if not math.isfinite(number):
+            raise QueueConfigError(PREFIX + name, value, "write a number")
+        return number
 
     def fraction(self, name: str, default: float) -> float:
         """A number between 0 and 1."""
@@ -148,6 +167,7 @@ def parse_capacity_scheduler(properties: Mapping[str, str]) -> SchedulerSpec:
         calculator(),
         reader.integer("node-locality-delay", 40),
         reader.integer("rack-locality-additional-delay", -1),
+        reader.integer("maximum-applications", _APPLICATIONS_MAX),
     )
 
 
@@ -183,7 +203,10 @@ def _parse_queue(
     if children and abs(total - 1.0) > 1e-4:
         remedy = f"the capacities of its queues add up to {total * 100:g}, not to 100"
         raise QueueConfigError(f"{PREFIX}{path}.queues", ",".join(names), remedy)
-    all_applications = reader.integer("maximum-applications", 10_000)
+    applications = _maximum_applications(reader, path, absolute[0])
+    user_limit = reader.percent(f"{path}.minimum-user-limit-percent", reader.percent("minimum-user-limit-percent", 1.0))
+    factor = reader.number(f"{path}.user-limit-factor", reader.number("user-limit-factor", 1.0))
+    per_user = applications if factor == -1.0 else min(applications, int(applications * user_limit * factor))
     return QueueSpec(
         name=name,
         path=path,
@@ -194,13 +217,22 @@ def _parse_queue(
         state=state,
         ordering=ordering,
         maximum_am_share=reader.inherited(path, "maximum-am-resource-percent", 0.1),
-        maximum_applications=reader.integer(
-            f"{path}.maximum-applications", max(1, int(all_applications * absolute[0]))
-        ),
+        maximum_applications=applications,
+        maximum_user_applications=per_user,
+        minimum_user_limit=user_limit,
+        user_limit_factor=factor,
         submit_acl=reader.text(f"{path}.acl_submit_applications", "*" if is_root else " "),
         administer_acl=reader.text(f"{path}.acl_administer_queue", "*" if is_root else " "),
         children=children,
     )
+
+
+def _maximum_applications(reader: _Properties, path: str, absolute_capacity: float) -> int:
+    """The queue's own number, else the one for every queue, else its part of the cluster's."""
+    everywhere = reader.integer("maximum-applications", _APPLICATIONS_MAX)
+    for_each = reader.integer("global-queue-max-application", -1)
+    default = for_each if for_each >= 0 else max(1, int(everywhere * absolute_capacity))
+    return reader.integer(f"{path}.maximum-applications", default)
 
 
 def _parse_state(reader: _Properties, path: str, parent: QueueState) -> QueueState:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from rm.scheduler.admission import check_refresh, graft, refusal
+from rm.scheduler.admission import admissible, check_refresh, graft, refusal
 from rm.scheduler.asks import Ask
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
@@ -67,7 +67,7 @@ class SchedulerLimits:
 class Scheduler:
     def __init__(self, spec: SchedulerSpec, limits: SchedulerLimits) -> None:
         self.limits: Final = limits
-        self.view: Final = ClusterView(spec, step_mb=limits.bounds.minimum.memory_mb, ask_rows_max=limits.ask_rows_max)
+        self.view: Final = ClusterView(spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max)
         self.log: Final = DecisionLog(limits.decision_log_entries)
         self._policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
         self._submissions = 0
@@ -164,7 +164,7 @@ class Scheduler:
     def _application_submitted(self, event: ApplicationSubmitted, now: float) -> Iterator[Decision]:
         app_id = event.application_id
         leaf = self.view.find_queue(event.queue)
-        reason = refusal(leaf, event.queue)
+        reason = refusal(self.view, app_id, event.queue, event.user)
         if reason is None and app_id in self.view.applications:
             reason = f"{app_id} is already there"
         if reason is not None or leaf is None:
@@ -172,8 +172,7 @@ class Scheduler:
             return
         self._submissions += 1
         app = AppView(app_id, leaf, event.user, event.priority, self._submissions)
-        self.view.applications[app_id] = app
-        leaf.applications[app_id] = app
+        self.view.enter(app)
         yield AcceptApplication(app_id, leaf.path)
 
     def _application_ended(self, event: ApplicationEnded, now: float) -> Iterator[Decision]:
@@ -182,9 +181,7 @@ class Scheduler:
             return
         if app.attempt is not None:
             yield from self._end_attempt(app.attempt, now)
-        # Containers that have not ended yet keep their charge and, through it, the application's record.
-        del self.view.applications[app.id]
-        del app.leaf.applications[app.id]
+        self.view.leave(app)
 
     def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.attempt_id.application_id)
@@ -213,23 +210,15 @@ class Scheduler:
         if attempt.master is None:
             leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
         else:
-            leaf.masters_used = leaf.masters_used - attempt.master
-            leaf.masters -= 1
+            self.view.count_master(attempt, attempt.master, -1)
             yield from self._admit(leaf, now)
 
     def _admit(self, leaf: QueueView, now: float) -> Iterator[Decision]:
-        """Let masters start while the leaf queue's share for masters lasts; the first one always may."""
-        while leaf.inactive:
-            attempt = leaf.attempts[leaf.inactive[0][-1]]
-            needs = [a.capability for a in attempt.asks if a.is_master and a.pending]
-            need = needs[0] if needs else Resource()
-            within = self.view.calculator.fits(leaf.masters_used + need, self.view.masters_limit(leaf))
-            if leaf.masters and not within and needs:
-                return
-            del leaf.inactive[0]
+        """Let masters start while the shares for masters last; the first one always may."""
+        for attempt, need in admissible(self.view, leaf):
+            leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
             attempt.master = need
-            leaf.masters += 1
-            leaf.masters_used = leaf.masters_used + need
+            self.view.count_master(attempt, need, 1)
             yield from self._place(attempt, list(attempt.asks), {}, now)
 
     def _admit_everywhere(self, now: float) -> Iterator[Decision]:
@@ -282,6 +271,8 @@ class Scheduler:
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
     ) -> Iterator[Decision]:
         """Give these asks what there is room for, and file the attempt for the rest."""
+        if attempt.app.leaf.limits_users:
+            self.view.file(attempt)  # its user is active from now on, which moves the limit
         for ask in asks:
             if not ask.pending:
                 continue

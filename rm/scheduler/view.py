@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.queues import QueueSpec, SchedulerSpec
+from rm.scheduler.users import UserView, fixed_limit, is_limited, needs_shares, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 #: serving order of applications in a leaf queue; ends in the application's sequence number, which is unique
 OrderKey = tuple[float, float, int]
+#: size of container that is waited for, and whose attempts they are; "" for all users where none is limited
+Line = tuple[Resource, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,22 @@ class QueueView:
         self.applications: dict[ApplicationId, AppView] = {}
         #: by sequence number
         self.attempts: dict[int, AttemptView] = {}
-        self.lines: dict[Resource, list[OrderKey]] = {}
+        self.lines: dict[Line, list[OrderKey]] = {}
         #: what admitted masters hold or are about to
         self.masters_used = Resource()
         self.masters = 0
         #: attempts that wait for the masters' share: -priority and sequence number, in order
         self.inactive: list[tuple[int, int]] = []
+        self.users: dict[str, UserView] = {}
+        #: can a user reach a limit here? Then lines are kept for each user
+        self.limits_users = False
+        #: the most one user may hold whatever the others do
+        self.user_limit = Resource()
+        #: users who wait for something, and what they hold
+        self.active_users = 0
+        self.active_used = Resource()
+        #: sum of the users' parts of the cluster; kept only where a limit depends on it
+        self.user_shares = 0.0
 
     @property
     def path(self) -> str:
@@ -88,12 +101,14 @@ class QueueView:
 class AppView:
     """An unfinished application."""
 
-    __slots__ = ("attempt", "containers", "id", "leaf", "priority", "sequence", "used", "user")
+    __slots__ = ("attempt", "containers", "id", "leaf", "owner", "priority", "sequence", "used", "user")
 
     def __init__(self, app_id: ApplicationId, leaf: QueueView, user: str, priority: int, sequence: int) -> None:
         self.id = app_id
         self.leaf = leaf
         self.user = user
+        #: its user in this leaf queue
+        self.owner = leaf.users.get(user) or UserView(user)
         #: a higher number is served first
         self.priority = priority
         #: order of submission
@@ -141,16 +156,19 @@ class AttemptView:
 class ClusterView:
     """Everything a decision may depend on, beside the event and the time."""
 
-    def __init__(self, spec: SchedulerSpec, *, step_mb: int, ask_rows_max: int) -> None:
+    def __init__(self, spec: SchedulerSpec, *, least: Resource, ask_rows_max: int) -> None:
         self.spec = spec
         self.calculator = spec.calculator
-        self.nodes = NodeTable(spec.calculator, step_mb)
+        #: the smallest container
+        self.least = Resource(max(1, least.memory_mb), max(1, least.vcores))
+        self.nodes = NodeTable(spec.calculator, self.least.memory_mb)
         self.root = build_queues(spec.root)
         self.queues = {q.path: q for q in self.root.walk()}
         self.applications: dict[ApplicationId, AppView] = {}
         self.containers: dict[ContainerId, Held] = {}
         self.reservations: dict[NodeId, Reservation] = {}
         self._ask_rows_max = ask_rows_max
+        self.set_limits()
 
     # ---- queries
 
@@ -180,12 +198,11 @@ class ClusterView:
             if queue.limit is not None:
                 memory = min(memory, queue.limit.memory_mb - queue.used.memory_mb)
                 vcores = min(vcores, queue.limit.vcores - queue.used.vcores)
+        leaf = attempt.app.leaf
+        if leaf.limits_users:
+            left = user_limit(self, leaf) - attempt.app.owner.used
+            memory, vcores = min(memory, left.memory_mb), min(vcores, left.vcores)
         return Resource(max(0, memory), max(0, vcores))
-
-    def masters_limit(self, leaf: QueueView) -> Resource:
-        """What masters may hold: a share of the most the queue can grow to."""
-        share = leaf.spec.absolute_maximum * leaf.spec.maximum_am_share
-        return Resource(int(self.nodes.total.memory_mb * share), int(self.nodes.total.vcores * share))
 
     def order_key(self, app: AppView) -> OrderKey:
         if app.leaf.spec.ordering == "fair":
@@ -207,6 +224,7 @@ class ClusterView:
         self.nodes.set_free(node, node.free - amount)
         app.used = app.used + amount
         app.containers += 1
+        self._charge_user(app, amount, 1)
         for queue in app.leaf.upwards():
             queue.used = queue.used + amount
             queue.containers += 1
@@ -222,10 +240,49 @@ class ClusterView:
             self.nodes.set_free(node, node.free + amount)
         app.used = app.used - amount
         app.containers -= 1
+        self._charge_user(app, amount, -1)
         for queue in app.leaf.upwards():
             queue.used = queue.used - amount
             queue.containers -= 1
         return held
+
+    def enter(self, app: AppView) -> None:
+        """Take the application into the books and into its leaf queue."""
+        self.applications[app.id] = app
+        app.leaf.applications[app.id] = app
+        app.leaf.users[app.user] = app.owner
+        app.owner.applications += 1
+
+    def leave(self, app: AppView) -> None:
+        """Its containers that have not ended keep their charge and, through it, the application's record."""
+        del self.applications[app.id]
+        del app.leaf.applications[app.id]
+        app.owner.applications -= 1
+        self._drop_idle_user(app)
+
+    def count_master(self, attempt: AttemptView, need: Resource, sign: int) -> None:
+        """The attempt's master begins, or ceases, to count against the shares for masters."""
+        for held in (attempt.app.leaf, attempt.app.owner):
+            held.masters += sign
+            held.masters_used = held.masters_used + need * sign
+
+    def _charge_user(self, app: AppView, amount: Resource, sign: int) -> None:
+        leaf, owner = app.leaf, app.owner
+        change = amount if sign > 0 else amount * -1
+        owner.used = owner.used + change
+        owner.containers += sign
+        if owner.waiting:
+            leaf.active_used = leaf.active_used + change
+        if leaf.spec.minimum_user_limit < 1.0:
+            share = self.calculator.share(owner.used, self.nodes.total)
+            leaf.user_shares += share - owner.share
+            owner.share = share
+        if not owner.containers:
+            self._drop_idle_user(app)
+
+    def _drop_idle_user(self, app: AppView) -> None:
+        if not app.owner.applications and not app.owner.containers:
+            app.leaf.users.pop(app.user, None)
 
     def file(self, attempt: AttemptView) -> None:
         """Put the attempt into its leaf queue's lines as its asks and its use now say."""
@@ -235,30 +292,42 @@ class ClusterView:
         if key == attempt.filed_at and shapes == attempt.filed_shapes:
             return
         self.unfile(attempt)
+        whose = attempt.app.user if leaf.limits_users else ""
         for shape in shapes:
-            insort(leaf.lines.setdefault(shape, []), key)
+            insort(leaf.lines.setdefault((shape, whose), []), key)
         attempt.filed_at, attempt.filed_shapes = key, shapes
-        self._count_waiting(leaf, bool(shapes))
+        if shapes:
+            self._count_waiting(attempt.app, 1)
 
     def unfile(self, attempt: AttemptView) -> None:
         leaf, key = attempt.app.leaf, attempt.filed_at
         if key is None:
             return
+        whose = attempt.app.user if leaf.limits_users else ""
         for shape in attempt.filed_shapes:
-            line = leaf.lines[shape]
+            line = leaf.lines[(shape, whose)]
             del line[bisect_left(line, key)]
             if not line:
-                del leaf.lines[shape]
-        self._count_waiting(leaf, -bool(attempt.filed_shapes))
+                del leaf.lines[(shape, whose)]
+        if attempt.filed_shapes:
+            self._count_waiting(attempt.app, -1)
         attempt.filed_at, attempt.filed_shapes = None, []
 
-    def _count_waiting(self, leaf: QueueView, change: int) -> None:
-        if change:
-            for queue in leaf.upwards():
-                queue.waiting += change
+    def _count_waiting(self, app: AppView, change: int) -> None:
+        leaf, owner = app.leaf, app.owner
+        was_active = owner.waiting > 0
+        owner.waiting += change
+        if was_active is not (owner.waiting > 0):
+            leaf.active_users += change
+            leaf.active_used = leaf.active_used + owner.used * change
+        for queue in leaf.upwards():
+            queue.waiting += change
 
     def set_limits(self) -> None:
-        """Recompute what queues may hold, after the cluster or the configuration changed."""
+        """Recompute what queues and users may hold, after the cluster or the configuration changed.
+
+        No attempt may be filed while `limits_users` changes, which only another configuration can bring about.
+        """
         total = self.nodes.total
         for queue in self.queues.values():
             part = queue.spec.absolute_maximum
@@ -267,6 +336,15 @@ class ClusterView:
             else:
                 extras = {n: int(v * part) for n, v in total.extras.items()}
                 queue.limit = Resource(int(total.memory_mb * part), int(total.vcores * part), extras)
+            if queue.is_leaf:
+                queue.limits_users = is_limited(queue)
+                queue.user_limit = fixed_limit(self, queue)
+                self._sum_shares(queue)
+
+    def _sum_shares(self, leaf: QueueView) -> None:
+        for user in leaf.users.values():
+            user.share = self.calculator.share(user.used, self.nodes.total) if needs_shares(leaf) else 0.0
+        leaf.user_shares = sum(user.share for user in leaf.users.values())
 
 
 def build_queues(spec: QueueSpec, parent: QueueView | None = None) -> QueueView:

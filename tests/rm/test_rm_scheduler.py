@@ -181,7 +181,8 @@ def test_higher_application_priority_goes_first_also_when_changed() -> None:
     assert after.container_id.attempt_id == low
 
 
-TWO = {"root__queues": "a,b", "root__a__capacity": "75", "root__b__capacity": "25"}
+#: one user may take all that a queue may grow to
+TWO = {"root__queues": "a,b", "root__a__capacity": "75", "root__b__capacity": "25", "user_limit_factor": "-1"}
 
 
 def test_queue_furthest_below_its_guarantee_goes_first_and_none_above_its_maximum() -> None:
@@ -290,7 +291,12 @@ def test_headroom_is_what_the_queue_and_the_cluster_still_have() -> None:
 def test_refusals_say_why() -> None:
     c = Cluster(spec(**TWO, root__b__state="STOPPED", root__a__maximum_applications="1"))
     c.app("a")
-    for queue, why in {"a": "already has 1", "b": "STOPPED", "root": "not a leaf", "zz": "unknown queue: zz"}.items():
+    for queue, why in {
+        "a": "already has 1",
+        "b": "STOPPED",
+        "root": "non-leaf queue",
+        "zz": "unknown queue: zz",
+    }.items():
         (refused,) = c.tell(ApplicationSubmitted(ApplicationId(3, 1), queue, "user", 0))
         assert isinstance(refused, RefuseApplication) and why in refused.reason
 

@@ -23,6 +23,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.users import may_take
 from rm.scheduler.view import ClusterView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
@@ -33,7 +34,7 @@ HOSTS = ("h0", "h1", "h2", "h3", "elsewhere")
 RACKS = ("/r0", "/r1", "/nowhere")
 
 
-def spec(capacity_of_a: int = 60, calculator: str = DOMINANT) -> SchedulerSpec:
+def spec(capacity_of_a: int = 60, calculator: str = DOMINANT, factor_of_b: float = -1) -> SchedulerSpec:
     values = {
         "root.queues": "a,b",
         "root.a.queues": "x,y",
@@ -43,7 +44,10 @@ def spec(capacity_of_a: int = 60, calculator: str = DOMINANT) -> SchedulerSpec:
         "root.a.x.ordering-policy": "fair",
         "root.a.y.capacity": "50",
         "root.a.y.maximum-capacity": "70",
+        "root.a.x.minimum-user-limit-percent": "25",
+        "root.a.x.user-limit-factor": "2",
         "root.b.capacity": str(100 - capacity_of_a),
+        "root.b.user-limit-factor": str(factor_of_b),
         "maximum-am-resource-percent": "0.5",
         "resource-calculator": calculator,
         "node-locality-delay": "3",
@@ -102,11 +106,29 @@ class SchedulerLife(RuleBasedStateMachine):
         leaf = self.scheduler.view.applications[given.container_id.application_id].leaf
         fits = self.scheduler.view.calculator.fits
         assert all(q.limit is None or fits(q.used, q.limit) for q in leaf.upwards()), "no queue above its maximum"
+        self.check_user_limit(given)
         self.live[given.container_id] = given
         if not given.is_master:
             key = (given.container_id.attempt_id, given.priority)
             self.wanted[key] = self.wanted.get(key, 0) - 1
             assert self.wanted[key] >= 0, "never more than was asked for"
+
+    def check_user_limit(self, given: Allocate) -> None:
+        """Before this container the user held no more than capacity times factor allows, whatever the others do."""
+        view = self.scheduler.view
+        app = view.applications[given.container_id.application_id]
+        spec, total = app.leaf.spec, view.nodes.total
+        if spec.user_limit_factor < 0 or not total.memory_mb:
+            return
+        before = Resource()
+        for container_id in self.live:
+            held = view.containers.get(container_id)
+            if held is not None and held.application.owner is app.owner:
+                before = before + held.resource
+        most = Resource(int(total.memory_mb * spec.absolute_capacity), int(total.vcores * spec.absolute_capacity))
+        share = max(view.calculator.share(most, total), view.calculator.share(BOUNDS.minimum, total))
+        step = view.calculator.share(BOUNDS.minimum, total)
+        assert view.calculator.share(before, total) <= share * spec.user_limit_factor + step + 1e-9
 
     # ---- what can happen
 
@@ -132,11 +154,15 @@ class SchedulerLife(RuleBasedStateMachine):
     def node_beats(self, data: st.DataObject) -> None:
         self.tell(NodeBeat(data.draw(st.sampled_from(sorted(self.nodes)))))
 
-    @rule(queue=st.sampled_from(["x", "y", "root.b", "root", "none"]), priority=st.integers(0, 2))
-    def application_arrives(self, queue: str, priority: int) -> None:
+    @rule(
+        queue=st.sampled_from(["x", "y", "root.b", "root", "none"]),
+        priority=st.integers(0, 2),
+        user=st.sampled_from(["ann", "bob", "cyd"]),
+    )
+    def application_arrives(self, queue: str, priority: int, user: str) -> None:
         self.made += 1
         app_id = ApplicationId(1, self.made)
-        decision = self.tell(ApplicationSubmitted(app_id, queue, "user", priority))[0]
+        decision = self.tell(ApplicationSubmitted(app_id, queue, user, priority))[0]
         assert isinstance(decision, AcceptApplication) == (queue not in ("root", "none"))
         if isinstance(decision, AcceptApplication):
             self.apps.append(app_id)
@@ -228,9 +254,9 @@ class SchedulerLife(RuleBasedStateMachine):
     def priority_changes(self, data: st.DataObject, priority: int) -> None:
         self.tell(PriorityChanged(data.draw(st.sampled_from(self.apps)), priority))
 
-    @rule(capacity_of_a=st.sampled_from([20, 50, 80]))
-    def queues_change(self, capacity_of_a: int) -> None:
-        self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator)))
+    @rule(capacity_of_a=st.sampled_from([20, 50, 80]), factor=st.sampled_from([-1, 0.5, 1]))
+    def queues_change(self, capacity_of_a: int, factor: float) -> None:
+        self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator, factor)))
 
     # ---- what always holds
 
@@ -269,9 +295,9 @@ class SchedulerLife(RuleBasedStateMachine):
                 if not ask.pending or ask.prefers_places or not ask.allows("*"):
                     continue
                 roomy = [n for n in view.nodes.all() if n.cell and view.calculator.fits(ask.capability, n.free)]
-                if roomy and view.has_room(app.leaf, ask.capability):
+                if roomy and view.has_room(app.leaf, ask.capability) and may_take(view, app):
                     # Only a queue whose limit moved may wait, and only until the next heartbeat.
-                    assert any(q.limit is not None for q in app.leaf.upwards())
+                    assert app.leaf.limits_users or any(q.limit is not None for q in app.leaf.upwards())
 
 
 SchedulerLife.TestCase.settings = settings(

@@ -1,0 +1,137 @@
+"""What one user may hold of a leaf queue, as Hadoop's UsersManager computes it.
+
+A user may be given another container while it holds no more than its limit, so it may end up above it by one. The limit
+is an equal part of what the users who want something hold together and a little more, or `minimum-user-limit-percent`
+of the queue if that is more, and never more than the queue's capacity times `user-limit-factor`. Where the percentage
+is 100 only the last of these can ever bind, and it is a constant; sums over users are kept only where it is less.
+"""
+
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from yaqd.model import Resource
+
+if TYPE_CHECKING:
+    from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
+
+#: sums of shares are kept as floating point numbers; smaller differences do not begin another step of memory
+_TOLERANCE: Final = 1e-6
+
+
+class UserView:
+    """One user in one leaf queue: there while it has an unfinished application or a charged container."""
+
+    __slots__ = ("applications", "containers", "masters", "masters_used", "name", "share", "used", "waiting")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        #: unfinished ones
+        self.applications = 0
+        self.used = Resource()
+        self.containers = 0
+        #: attempts that wait for something; a user with one is active
+        self.waiting = 0
+        #: admitted attempts, and what their masters hold or are about to
+        self.masters = 0
+        self.masters_used = Resource()
+        #: part of the cluster, kept where the queue sums shares
+        self.share = 0.0
+
+
+def needs_shares(leaf: "QueueView") -> bool:
+    """Does a limit of this queue depend on what its users hold?"""
+    return leaf.spec.minimum_user_limit < 1.0
+
+
+def is_limited(leaf: "QueueView") -> bool:
+    """Can a user of this queue reach a limit before the queue reaches its own?"""
+    spec = leaf.spec
+    if needs_shares(leaf):
+        return True
+    return spec.user_limit_factor >= 0 and spec.absolute_capacity * spec.user_limit_factor < spec.absolute_maximum
+
+
+def fixed_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
+    """The most a user may hold whatever the others do: capacity times factor, or all that the queue may hold."""
+    spec = leaf.spec
+    if spec.user_limit_factor < 0 or spec.absolute_capacity <= 0:
+        return _up(view, view.nodes.total, spec.absolute_maximum)
+    capacity = _larger(view, _part(view.nodes.total, spec.absolute_capacity), view.least)
+    return _up(view, capacity, spec.user_limit_factor)
+
+
+def user_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
+    """What a user who wants something may hold before it is passed over."""
+    if not needs_shares(leaf):
+        return leaf.user_limit
+    total, least, spec = view.nodes.total, view.least, leaf.spec
+    capacity = _larger(view, _part(total, spec.absolute_capacity), least)
+    consumed = _up(view, total, leaf.user_shares)
+    if view.calculator.share(consumed, total) >= view.calculator.share(capacity, total):
+        capacity = consumed + least
+    active = max(1, leaf.active_users)
+    wanted = leaf.active_used + least
+    equal = Resource(-(-wanted.memory_mb // active), -(-wanted.vcores // active))
+    percent = _part(capacity, spec.minimum_user_limit)
+    limit = _up(view, _larger(view, equal, percent), 1.0)
+    return min(limit, leaf.user_limit, key=lambda amount: view.calculator.share(amount, total))
+
+
+def may_take(view: "ClusterView", app: "AppView") -> bool:
+    """May the application's user be given one more container?"""
+    leaf = app.leaf
+    if not leaf.limits_users:
+        return True
+    total = view.nodes.total
+    return view.calculator.share(app.owner.used, total) <= view.calculator.share(user_limit(view, leaf), total)
+
+
+# ---- masters
+
+
+def masters_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
+    """What masters may hold: a part of what the queue could grow to now, and at least of its guarantee."""
+    total = view.nodes.total
+    guarantee = _part(total, leaf.spec.absolute_capacity)
+    room = total
+    for queue in reversed(list(leaf.upwards())[:-1]):
+        assert queue.parent is not None
+        left = room - queue.parent.used + queue.used
+        most = queue.limit or total
+        room = Resource(min(left.memory_mb, most.memory_mb), min(left.vcores, most.vcores))
+    usable = room if view.calculator.fits(guarantee, room) else guarantee
+    return _up(view, usable, leaf.spec.maximum_am_share)
+
+
+def user_masters_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
+    """What the masters of one user may hold."""
+    spec = leaf.spec
+    part = spec.maximum_am_share
+    if spec.user_limit_factor >= 0:
+        users = sum(1 for user in leaf.users.values() if user.waiting or (user.applications and not user.masters))
+        part *= max(spec.minimum_user_limit, 1.0 / max(1, users)) * spec.user_limit_factor
+    total = view.nodes.total
+    limit = _up(view, _part(total, spec.absolute_capacity), part)
+    return min(limit, masters_limit(view, leaf), key=lambda amount: view.calculator.share(amount, total))
+
+
+def master_need(attempt: "AttemptView") -> Resource | None:
+    """What the attempt's master asks for; None when it runs outside the cluster."""
+    return next((a.capability for a in attempt.asks if a.is_master and a.pending), None)
+
+
+def _part(amount: Resource, fraction: float) -> Resource:
+    extras = {n: int(v * fraction) for n, v in amount.extras.items()}
+    return Resource(int(amount.memory_mb * fraction), int(amount.vcores * fraction), extras)
+
+
+def _larger(view: "ClusterView", one: Resource, other: Resource) -> Resource:
+    total = view.nodes.total
+    return one if view.calculator.share(one, total) >= view.calculator.share(other, total) else other
+
+
+def _up(view: "ClusterView", amount: Resource, fraction: float) -> Resource:
+    """That part of the amount, in whole steps of the smallest container."""
+    step, cores = view.least.memory_mb, view.least.vcores
+    memory = ceil(amount.memory_mb * fraction / step - _TOLERANCE) * step
+    return Resource(memory, ceil(amount.vcores * fraction / cores - _TOLERANCE) * cores, _part(amount, fraction).extras)
