@@ -27,6 +27,9 @@ from nm.launch.prepare import NodeIdentity
 from nm.leftovers import clear_leftovers
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.localizer import ResourceLocalizer
+from nm.log_aggregation.aggregator import LogAggregation
+from nm.log_aggregation.reports import LogReports
+from nm.log_aggregation.settings import LogAggregationSettings
 from nm.memory_limit import MemoryLimits
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
@@ -70,6 +73,7 @@ class NodeManager:
         """`owns_process`: every child of this process is a container's or its own. Raises ConfigError."""
         self._conf = conf
         self.settings = NodeSettings.read(conf)
+        self._log_settings = LogAggregationSettings.read(conf)
         self._owns_process = owns_process
         self._started_ms = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,6 +95,7 @@ class NodeManager:
         self.directories = NodeDirectories(settings.local_dirs, settings.log_dirs)
         self.deletion = Deletion(self.directories, delay_s=settings.delete_delay_s, log_retain_s=settings.log_retain_s)
         self._undo.callback(self.deletion.stop)
+        self._make_logs()
         await self._prepare_folders()
         self._start_forkers()
         self._start_shuffle()
@@ -104,9 +109,25 @@ class NodeManager:
             owns_process=self._owns_process,
         )
         self._make_heartbeat()
+        if self.logs is not None:
+            self.logs.start()
+            self.logs.resume(self._leftover_logs)
         for work in (self._monitor.run(), self._watch_disks(), self._beat()):
             self._tasks.append(asyncio.create_task(work))
         self._undo.push_async_callback(self._stop_tasks)
+
+    def _make_logs(self) -> None:
+        self.logs = None
+        if self._log_settings is not None:
+            self.logs = LogAggregation(
+                self._conf,
+                self._log_settings,
+                log_dirs=self.settings.log_dirs,
+                node_id=lambda: self.node_id,
+                deletion=self.deletion,
+                notify=lambda: self.heartbeat.notify(),
+            )
+            self._undo.push_async_callback(self.logs.stop, _STOP_DEADLINE_S)
 
     async def _prepare_folders(self) -> None:
         settings = self.settings
@@ -117,7 +138,8 @@ class NodeManager:
             log.error("the node takes no containers: %s", self._health().report)
         else:
             self.directories.make_roots()
-        self.deletion.sweep_logs()
+        self._leftover_logs = await self.logs.leftovers() if self.logs is not None else []
+        self.deletion.sweep_logs(but={record.application for record in self._leftover_logs})
 
     def _start_forkers(self) -> None:
         self.bare = ForkerClient("bare")
@@ -230,6 +252,7 @@ class NodeManager:
             nm_keys=self._nm_keys,
             container_keys=self._container_keys,
             readings=NodeReadings(self._health, lambda: self._monitor.node, lambda: self._monitor.containers),
+            log_reports=self.logs.reports if self.logs is not None else LogReports(),
             is_out_of_turn=settings.out_of_turn_heartbeats,
             on_registered=self._registered,
             on_shutdown=self.end,
@@ -324,13 +347,16 @@ class NodeManager:
         )
 
     def _container_changed(self, container: Container) -> None:
+        if self.logs is not None:
+            self.logs.container_changed(container)
         self.heartbeat.notify()
 
     def _application_ended(self, application: ApplicationId) -> None:
         self.shuffle_jobs.forget(application)
         self.shuffle.forget_job(job_id(application))
         self._nm_tokens.application_finished(application)
-        self.deletion.logs_ended(application)
+        if self.logs is None or not self.logs.application_ended(application):
+            self.deletion.logs_ended(application)
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
         resource = self.settings.resource

@@ -5,15 +5,16 @@ One thread deletes, so that a large tree never holds up the threads that launch.
 """
 
 import asyncio
+import errno
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from nm.directories import ContainerFolders, NodeDirectories, delete_tree
-from yaqd.model import ApplicationId, BadIdentifier
+from yaqd.model import ApplicationId, BadIdentifier, ContainerId
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +41,20 @@ class Deletion:
         logs = [root / str(application) for root in self._directories.log_dirs]
         self._after(self._log_retain_s, partial(_delete_all, logs))
 
+    def logs_uploaded(self, containers: Sequence[ContainerId], *, is_all: bool) -> None:
+        """Their logs are safe elsewhere; with `is_all` the application's own folder goes once it is empty."""
+        roots = self._directories.log_dirs
+        folders = [root / str(c.application_id) / str(c) for root in roots for c in containers]
+        parents = {folder.parent for folder in folders} if is_all else set()
+        self._after(self._delay_s, partial(_delete_logs, folders, sorted(parents)))
+
     def delete(self, path: Path) -> None:
         """One folder, now."""
         self._submit(partial(_delete_all, [path]))
 
-    def sweep_logs(self) -> None:
+    def sweep_logs(self, *, but: Collection[ApplicationId] = ()) -> None:
         """Logs of a former life: deleted when their retention, counted from their last change, is over."""
-        self._thread.submit(self._schedule_old_logs)
+        self._thread.submit(self._schedule_old_logs, but)
 
     def stop(self) -> None:
         """Does not wait: what is not deleted yet, the next start deletes."""
@@ -73,11 +81,12 @@ class Deletion:
         except RuntimeError:
             log.debug("nothing is deleted any more, the node has stopped")
 
-    def _schedule_old_logs(self) -> None:
+    def _schedule_old_logs(self, but: Collection[ApplicationId]) -> None:
         for root in self._directories.log_dirs:
             for path in sorted(root.iterdir()) if root.is_dir() else []:
                 try:
-                    ApplicationId.parse(path.name)
+                    if ApplicationId.parse(path.name) in but:
+                        continue
                     age_s = max(0.0, time.time() - path.stat().st_mtime)
                 except (BadIdentifier, OSError):
                     continue  # not ours
@@ -91,3 +100,13 @@ def _delete_all(paths: list[Path]) -> None:
             delete_tree(path)
         except OSError as error:
             log.warning("cannot delete %s: %s", path, error)
+
+
+def _delete_logs(folders: list[Path], parents: list[Path]) -> None:
+    _delete_all(folders)
+    for parent in parents:
+        try:
+            parent.rmdir()
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+                log.warning("cannot delete %s: %s", parent, error)

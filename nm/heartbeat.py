@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nm.container import Container, ContainerGrant, wire_enum
 from nm.container_runtime import ContainerRuntime
 from nm.container_service import NodeRegistration
+from nm.log_aggregation.reports import LogReports
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -79,6 +80,7 @@ class Heartbeat:
         nm_keys: VerifierKeys,
         container_keys: VerifierKeys,
         readings: NodeReadings,
+        log_reports: LogReports,
         is_out_of_turn: bool,
         on_registered: Callable[[server.RegisterNodeManagerResponse], None],
         on_shutdown: Callable[[str], None],
@@ -92,6 +94,7 @@ class Heartbeat:
         self._container_keys = container_keys
         self._container_tokens = ContainerTokenSecrets(container_keys)
         self._readings = readings
+        self._log_reports = log_reports
         self._is_out_of_turn = is_out_of_turn
         self._on_registered = on_registered
         self._on_shutdown = on_shutdown
@@ -154,6 +157,7 @@ class Heartbeat:
         request.container_statuses.extend(c.registration_pb() for c in self._runtime.containers.values())
         request.runningApplications.extend(map(convert.application_id_pb, self._runtime.applications))
         request.nodeStatus.CopyFrom(self._node_status([]))
+        request.log_aggregation_reports_for_apps.extend(self._log_reports.latest())
         request.yaq_capabilities.understands.extend(CAPABILITIES)
         return request
 
@@ -184,8 +188,11 @@ class Heartbeat:
             self._due.clear()
             increased = len(self._increased)
             ended = [c for c in self._runtime.containers.values() if c.is_done and not c.is_reported]
+            logs = self._log_reports.pending()
+            request = self._request(ended)
+            request.log_aggregation_reports_for_apps.extend(logs)
             try:
-                response = await self._client.call(ResourceTracker.nodeHeartbeat, self._request(ended), idempotent=True)
+                response = await self._client.call(ResourceTracker.nodeHeartbeat, request, idempotent=True)
             except (RpcError, RemoteException) as error:
                 delay = next(delays)
                 log.warning("heartbeat not answered, trying again in %.1f s: %s", delay, error)
@@ -200,6 +207,7 @@ class Heartbeat:
                 return True
             self._runtime.reported(c.id for c in ended)
             del self._increased[:increased]
+            self._log_reports.answered(logs)
             self._carry_out(response)
             try:
                 async with asyncio.timeout(self._interval_s):

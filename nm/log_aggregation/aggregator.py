@@ -3,51 +3,58 @@
 Runs on the event loop; what touches files runs in threads of its own, so that a slow HDFS holds up nothing else. An
 application's work is done in order, under its lock: folders when its first container runs, a cycle each interval while
 it runs (if it asked for that), the last one when all is over. A last upload that fails is tried again with growing
-pauses; if it fails for good the local files stay for as long as they would without aggregation.
+pauses, for as long as the ResourceManager waits for it; if it fails for good the local files stay for as long as they
+would without aggregation, and the next start of this node tries again.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from nm.container import Container
 from nm.deletion import Deletion
-from nm.log_aggregation.child import upload_as_user
 from nm.log_aggregation.policies import BadPolicy, ContainerEnd, ContainerLogPolicy, parse_policy
+from nm.log_aggregation.records import LogRecord, LogRecords
 from nm.log_aggregation.reports import LogReports
 from nm.log_aggregation.selection import FileIdentity, LogSelection, select
 from nm.log_aggregation.settings import LogAggregationSettings
-from nm.log_aggregation.upload import Upload, make_root
+from nm.log_aggregation.upload import Upload
+from nm.log_aggregation.uploaders import Uploaders
 from yaqd.config import Configuration
-from yaqd.model import ApplicationId, ContainerId, NodeId
+from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, NodeId
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.storage import StorageError
 from yaqd.storage.paths import hadoop_user
 
 log = logging.getLogger(__name__)
 
-_RETRY_DELAYS_S: Final = (1.0, 4.0, 15.0)
+_FIRST_DELAY_S: Final = 1.0
+_DELAY_S_MAX: Final = 60.0
 
 
 @dataclass(slots=True, eq=False)
 class _Application:
-    id: ApplicationId
-    user: str
-    acls: dict[str, str]
+    record: LogRecord
     selection: LogSelection
     policy: ContainerLogPolicy
+    lock: asyncio.Lock
     #: None while the container is not over; uploaded ones are forgotten
     containers: dict[ContainerId, ContainerEnd | None] = field(default_factory=dict)
     #: of containers that still run, in rolling mode
     uploaded: set[FileIdentity] = field(default_factory=set)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     rolling: "asyncio.Task[None] | None" = None
+
+    @property
+    def id(self) -> ApplicationId:
+        return self.record.application
 
 
 class LogAggregation:
@@ -60,37 +67,57 @@ class LogAggregation:
         node_id: Callable[[], NodeId],
         deletion: Deletion,
         notify: Callable[[], None],
-        retry_delays_s: tuple[float, ...] = _RETRY_DELAYS_S,
+        uploaders: Uploaders | None = None,
     ) -> None:
         """`notify` hears of new reports for the heartbeat."""
-        self._conf = conf
         self._settings = settings
         self._log_dirs = log_dirs
         self._node_id = node_id
         self._deletion = deletion
         self._notify = notify
-        self._retry_delays_s = retry_delays_s
-        self._daemon_user = hadoop_user()
-        self._is_local = settings.remote.root.startswith("file:")
+        self._uploaders = uploaders or Uploaders(
+            conf,
+            is_local=settings.remote.root.startswith("file:"),
+            daemon_user=hadoop_user(),
+            timeout_s=settings.upload_timeout_s,
+        )
+        self._records = LogRecords(log_dirs)
+        #: what the file system for the logs may hold up
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="logs")
+        #: what touches this node's disks only
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="log-records")
         self._tasks: set[asyncio.Task[None]] = set()
         self._applications: dict[ApplicationId, _Application] = {}
+        #: lives of each application that are not uploaded yet: this one's, and a former one's
+        self._unfinished: Counter[ApplicationId] = Counter()
+        #: an application's lives write under the same names
+        self._locks: WeakValueDictionary[ApplicationId, asyncio.Lock] = WeakValueDictionary()
+        self._has_root = False
         self.reports = LogReports()
 
     def start(self) -> None:
-        """Makes the remote root in the background: a file system that is away must not keep the node from starting."""
+        """In the background: a file system that is away must not keep the node from starting."""
         self._spawn(self._make_root())
 
+    async def leftovers(self) -> list[LogRecord]:
+        """What a former life of this node has not uploaded; `resume` does."""
+        return await asyncio.get_running_loop().run_in_executor(self._disk, self._records.load)
+
+    def resume(self, records: Sequence[LogRecord]) -> None:
+        for record in records:
+            self._spawn(self._resume(record))
+
     async def stop(self, deadline_s: float) -> None:
-        """Gives uploads under way so long; the logs that remain stay on the node's disks."""
-        for app in self._applications.values():
-            if app.rolling is not None:
-                app.rolling.cancel()
+        """Gives uploads so long; what is not done then is done at the next start of this node."""
+        for application_id in list(self._applications):
+            self.application_ended(application_id)
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=deadline_s)
             for task in late:
                 task.cancel()
+        self._uploaders.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._disk.shutdown(wait=False, cancel_futures=True)
 
     # What happens on the node -----------------------------------------------------------------------------------------
 
@@ -115,19 +142,29 @@ class LogAggregation:
         return True
 
     def _begin(self, container: Container) -> _Application:
-        context = container.grant.log_aggregation
-        app = _Application(
-            id=container.id.application_id,
-            user=container.grant.user,
+        grant = container.grant
+        record = LogRecord(
+            application=container.id.application_id,
+            user=grant.user,
+            node=str(self._node_id()),
             acls=dict(container.launch.acls),
-            selection=LogSelection.parse(context),
-            policy=self._policy(context, container.id.application_id),
+            context=grant.log_aggregation,
         )
+        app = self._application(record)
         self._applications[app.id] = app
         self._spawn(self._prepare(app))
         if self._settings.roll_interval_s is not None and app.selection.rolled is not None:
             app.rolling = self._spawn(self._roll(app, self._settings.roll_interval_s))
         return app
+
+    def _application(self, record: LogRecord) -> _Application:
+        self._unfinished[record.application] += 1
+        return _Application(
+            record=record,
+            selection=LogSelection.parse(record.context),
+            policy=self._policy(record.context, record.application),
+            lock=self._locks.setdefault(record.application, asyncio.Lock()),
+        )
 
     def _policy(self, context: common.LogAggregationContext | None, app_id: ApplicationId) -> ContainerLogPolicy:
         if context is None or not context.log_aggregation_policy_class_name:
@@ -142,19 +179,43 @@ class LogAggregation:
 
     async def _make_root(self) -> None:
         try:
-            warning = await self._in_thread(partial(make_root, self._conf, self._settings.remote, self._settings.group))
+            await self._need_root()
         except StorageError as error:
-            warning = str(error)
-        if warning:
+            log.warning("log aggregation: %s", error)
+
+    async def _need_root(self) -> None:
+        """Whoever wrote below a root that is not there would make it their own."""
+        if self._has_root:
+            return
+        warning = await self._in_thread(partial(self._uploaders.make_root, self._settings.group))
+        if warning and not self._has_root:
             log.warning("log aggregation: %s", warning)
+        self._has_root = True
 
     async def _prepare(self, app: _Application) -> None:
         """The folders, before there is anything to put into them: what is wrong with them is known early."""
+        await self._on_disk(partial(self._records.save, app.record))
         async with app.lock:
             try:
                 await self._upload(app, [])
             except StorageError as error:
                 log.warning("%s: no folder for its logs, tried again at its end: %s", app.id, error)
+
+    async def _resume(self, record: LogRecord) -> None:
+        """How its containers ended is not known any more: they count as failed, so that every policy keeps them."""
+        containers: list[ContainerId] = await self._on_disk(partial(self._records.containers, record.application))
+        running = self._applications.get(record.application)
+        app = self._application(record)
+        for container_id in containers:
+            if running is None or container_id not in running.containers:
+                is_master = container_id.sequence == 1
+                kind = ContainerType.APPLICATION_MASTER if is_master else ContainerType.TASK
+                app.containers[container_id] = ContainerEnd(container_id, kind, ExitStatus.ABORTED)
+        if app.containers:
+            log.info("%s: logs of %d containers are left of a former life", app.id, len(app.containers))
+            await self._finish(app)
+        else:
+            await self._over(app)
 
     async def _roll(self, app: _Application, interval_s: float) -> None:
         while True:
@@ -167,7 +228,7 @@ class LogAggregation:
 
     async def _finish(self, app: _Application) -> None:
         problem = ""
-        for delay_s in (*self._retry_delays_s, None):
+        for delay_s in (*_delays(self._settings.retry_s), None):
             try:
                 await self._cycle(app)
                 problem = ""
@@ -176,23 +237,30 @@ class LogAggregation:
                 problem = str(error)
                 log.warning("%s: its logs are not uploaded: %s", app.id, error)
                 if delay_s is not None:
+                    self._report(app, common.LOG_RUNNING_WITH_FAILURE, problem)
                     await asyncio.sleep(delay_s)
         if problem:
             self._report(app, common.LOG_FAILED, problem)
-        else:
-            self._report(app, common.LOG_SUCCEEDED)
-        if problem or not self._settings.deletes_local:
             self._deletion.logs_ended(app.id)
         else:
-            for root in self._log_dirs:
-                self._deletion.delete(root / str(app.id))
+            self._report(app, common.LOG_SUCCEEDED)
+            await self._over(app)
+
+    async def _over(self, app: _Application) -> None:
+        """Nothing of it is left to upload."""
+        self._unfinished[app.id] -= 1
+        if self._unfinished[app.id] <= 0:
+            del self._unfinished[app.id]
+            await self._on_disk(partial(self._records.forget, app.id))
+            if not self._settings.deletes_local:
+                self._deletion.logs_ended(app.id)
 
     async def _cycle(self, app: _Application) -> None:
         """Uploads what is due of all containers. Raises StorageError; then nothing counts as uploaded."""
         async with app.lock:
             ended = [c for c, end in app.containers.items() if end is not None]
             kept = [(c, end is not None) for c, end in sorted(app.containers.items()) if end is None or app.policy(end)]
-            files: list[FileIdentity] = await self._in_thread(
+            files: list[FileIdentity] = await self._on_disk(
                 partial(select, self._log_dirs, kept, app.selection, frozenset(app.uploaded))
             )
             await self._upload(app, files)
@@ -200,43 +268,40 @@ class LogAggregation:
             self._forget(app, ended)
         text = f"{len(files)} log files of {len({f.container for f in files})} containers uploaded"
         log.info("%s: %s", app.id, text)
-        self._report(app, common.LOG_RUNNING, f"{text} by {self._node_id()}")
+        self._report(app, common.LOG_RUNNING, f"{text} by {app.record.node}")
 
     def _forget(self, app: _Application, ended: list[ContainerId]) -> None:
-        """What has ended is uploaded: while the application goes on, its local files go."""
-        gone = frozenset(ended)
+        """What has ended is uploaded, or nobody wants it: its local files go."""
         for container_id in ended:
             del app.containers[container_id]
-            if app.id in self._applications and self._settings.deletes_local:
-                for root in self._log_dirs:
-                    self._deletion.delete(root / str(app.id) / str(container_id))
+        if self._settings.deletes_local:
+            self._deletion.logs_uploaded(
+                ended, is_all=self._unfinished[app.id] <= 1 and app.id not in self._applications
+            )
+        gone = frozenset(ended)
         app.uploaded = {file for file in app.uploaded if file.container not in gone}
 
     async def _upload(self, app: _Application, files: list[FileIdentity]) -> None:
-        settings = self._settings
+        settings, record = self._settings, app.record
         now_ms = int(time.time() * 1000)
         work = Upload(
-            user=app.user,
+            user=record.user,
             application=str(app.id),
-            node=str(self._node_id()),
+            node=record.node,
             compression=settings.compression,
-            acls=app.acls,
+            acls=record.acls,
             log_dirs=[str(path) for path in self._log_dirs],
             files=[(str(file.container), file.name) for file in files],
             time_ms=now_ms if settings.roll_interval_s is not None else None,
             now_ms=now_ms,
             files_max=settings.files_per_app_max,
         )
-        await self._in_thread(
-            partial(
-                upload_as_user,
-                work,
-                self._conf,
-                is_local=self._is_local,
-                daemon_user=self._daemon_user,
-                timeout_s=settings.upload_timeout_s,
-            )
-        )
+        await self._need_root()
+        try:
+            await self._in_thread(partial(self._uploaders.upload, work))
+        except StorageError:
+            self._has_root = False  # perhaps that is why
+            raise
 
     def _report(self, app: _Application, status: "common.LogAggregationStatus", diagnostics: str = "") -> None:
         self.reports.add(app.id, status, diagnostics)
@@ -244,6 +309,9 @@ class LogAggregation:
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _on_disk(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.ensure_future(work)
@@ -255,3 +323,12 @@ class LogAggregation:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("log aggregation failed", exc_info=task.exception())
+
+
+def _delays(total_s: float) -> Iterator[float]:
+    """Pauses between attempts, growing, until they add up to so many seconds."""
+    delay_s = _FIRST_DELAY_S
+    while total_s > 0:
+        yield min(delay_s, total_s)
+        total_s -= delay_s
+        delay_s = min(2 * delay_s, _DELAY_S_MAX)

@@ -1,62 +1,62 @@
-"""An upload in a process of its own, for users other than the daemon's.
+"""The process that touches HDFS for log aggregation, one per user at work: a loop over requests from its NodeManager.
 
 HDFS takes a client for whom its process' environment names, so a daemon that writes for several users needs a process
-for each. On the local file system, and for the daemon's own user, the work is done in the daemon's threads.
+for each; and a file system that hangs is left behind by killing the process, which cannot be done to a thread. It
+ends by itself when it is idle for long, or when its NodeManager is gone.
 """
 
 import json
 import os
-import subprocess
+import select
 import sys
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from nm.log_aggregation.upload import Upload, upload
+from nm.log_aggregation.upload import Upload, make_root, upload
 from yaqd.config import Configuration
-from yaqd.storage import StorageError, StorageUnavailable
-from yaqd.storage.paths import hadoop_user
+from yaqd.storage import StorageError
+from yaqd.storage.tfile import RemoteLogs
 
-_ERROR_CHARS_MAX: Final = 2000
-
-
-def upload_as_user(work: Upload, conf: Configuration, *, is_local: bool, daemon_user: str, timeout_s: float) -> None:
-    """Blocking. Raises StorageError."""
-    if is_local or work.user == daemon_user == hadoop_user():
-        upload(work, conf)
-    else:
-        _upload_in_child(work, conf, timeout_s)
+IDLE_S: Final = 60.0
+_READ_BYTES: Final = 1 << 16
 
 
-def _upload_in_child(work: Upload, conf: Configuration, timeout_s: float) -> None:
-    request = {"conf": dict(conf.items()), "upload": work.to_json()}
-    environment = {name: value for name, value in os.environ.items() if name != "CONTAINER_ID"}
+def perform(request: dict[str, Any], conf: Configuration) -> str | None:
+    """One request, `{"upload": …}` or `{"make_root": GROUP}`: the new file, or a warning. Raises StorageError."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "nm.log_aggregation.child"],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            env={**environment, "HADOOP_USER_NAME": work.user},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise StorageUnavailable(f"the upload as user {work.user} did not end within {timeout_s:g} s") from None
-    except OSError as error:
-        raise StorageError(f"no process for an upload as user {work.user}: {error}") from None
-    if done.returncode != 0:
-        raise StorageError((done.stderr.strip() or f"the upload exited with {done.returncode}")[-_ERROR_CHARS_MAX:])
+        if "upload" in request:
+            return upload(Upload.from_json(request["upload"]), conf)
+        return make_root(conf, RemoteLogs.read(conf), request["make_root"])
+    except (OSError, ValueError, OverflowError) as error:  # a broken disk, or texts that the format has no room for
+        raise StorageError(str(error)) from None
 
 
 def main() -> int:
-    """Reads one request from standard input; an error is a line on standard error and exit code 1."""
-    request = json.load(sys.stdin)
-    conf = Configuration.load(environ={}, overrides=request["conf"])
-    try:
-        upload(Upload.from_json(request["upload"]), conf)
-    except StorageError as error:
-        print(error, file=sys.stderr)
-        return 1
+    """The first line of standard input is the configuration, each further one a request; a line answers each."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    lines = _lines(0, IDLE_S)
+    conf = Configuration.load(environ={}, overrides=json.loads(next(lines)))
+    for line in lines:
+        try:
+            answer = {"result": perform(json.loads(line), conf)}
+        except StorageError as error:
+            answer = {"error": str(error)}
+        print(json.dumps(answer), file=answers, flush=True)
     return 0
+
+
+def _lines(descriptor: int, idle_s: float) -> Iterator[bytes]:
+    """Until the end of the stream, or none comes for so long."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    data = b""
+    while poll.poll(idle_s * 1000):
+        piece = os.read(descriptor, _READ_BYTES)
+        if not piece:
+            return
+        *whole, data = (data + piece).split(b"\n")
+        yield from whole
 
 
 if __name__ == "__main__":

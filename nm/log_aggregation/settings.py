@@ -24,8 +24,10 @@ class LogAggregationSettings:
     files_per_app_max: int
     deletes_local: bool
     threads: int
-    #: for an upload in a process of its own
+    #: for one attempt to upload to HDFS
     upload_timeout_s: float
+    #: how long attempts go on after an application's end
+    retry_s: float
 
     @classmethod
     def read(cls, conf: Configuration) -> "LogAggregationSettings | None":
@@ -53,4 +55,5 @@ class LogAggregationSettings:
             deletes_local=conf.get_bool("yarn.log-aggregation.enable-local-cleanup"),
             threads=conf.get_int("yarn.nodemanager.logaggregation.threadpool-size-max", minimum=1, maximum=100),
             upload_timeout_s=conf.get_duration_ms("yaq.nm.log-aggregation.upload-timeout-ms", minimum=1000) / 1000,
+            retry_s=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0) / 1000,
         )
