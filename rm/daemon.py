@@ -29,7 +29,7 @@ from rm.settings import RmSettings, read_hosts, read_queues
 from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
 from rm.topology import Topology
-from rm.web import RmWeb
+from rm.web.server import RmWeb
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.ipc.loop import run
@@ -173,15 +173,16 @@ class ResourceManager:
             timeout_s=settings.launch_timeout_s,
             user=settings.user,
         )
-        host, port = settings.web_address
         self.web = RmWeb(
             self.cluster,
             self.reports,
-            host=settings.listen_host(settings.web_address),
-            port=port,
+            settings.web,
+            acls=settings.acls,
+            is_administrator=settings.is_administrator,
             started_ms=self.started_ms,
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
+        host = settings.web.address_host
         self.reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
         self._recover()
         await self._listen("yarn.resourcemanager.address", self.client_server.start())
@@ -228,7 +229,7 @@ class ResourceManager:
             f" scheduler={self.address(self.scheduler_server, settings.scheduler_address)}"
             f" tracker={self.address(self.tracker_server, settings.tracker_address)}"
             f" admin={self.address(self.admin_server, settings.admin_address)}"
-            f" web={settings.web_address[0]}:{web.port}"
+            f" web={settings.web.address_host}:{web.port}"
         )
 
     def _recover(self) -> None:

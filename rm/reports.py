@@ -20,6 +20,13 @@ from yaqd.security import Token
 
 _NOT_KNOWN: Final = Resource(-1, -1)
 _INT32_MAX: Final = 2**31 - 1
+#: attempts that ended without saying where they are looked at (RMAppAttemptImpl.setTrackingUrlToRMAppPage)
+_LOST: Final = (YarnApplicationAttemptState.FAILED, YarnApplicationAttemptState.KILLED)
+
+
+def _has_failed(app: Application) -> bool:
+    """It was concluded by us and not by its master, which may well have said that its work failed."""
+    return app.conclusion is not None and app.conclusion.state.name != "FINISHED"
 
 
 @dataclass(slots=True)
@@ -32,22 +39,24 @@ class Reports:
     # ---- applications
 
     def tracking_url(self, app: Application) -> str:
-        """Through the proxy while there is something behind it, else the application's page."""
-        attempt = app.attempt
-        if app.is_concluded and app.conclusion is not None and app.conclusion.state.name != "FINISHED":
-            return f"http://{self.web_address}/cluster/app/{app.id}"
-        if attempt is not None and attempt.is_registered and attempt.tracking_url:
-            return f"http://{self.web_address}/proxy/{app.id}/"
-        if app.conclusion is not None and app.conclusion.tracking_url not in ("", "N/A"):
-            return f"http://{self.web_address}/proxy/{app.id}/"
-        return "N/A"
+        """Through the proxy from the beginning to after the end; the application's page where it failed."""
+        if app.is_unmanaged:
+            return self.original_url(app)
+        return self._page_url(app) if _has_failed(app) else self._proxy_url(app)
 
-    @staticmethod
-    def original_url(app: Application) -> str:
-        """As the master gave it, "N/A" without one."""
+    def original_url(self, app: Application) -> str:
+        """As the master gave it, "N/A" without one; the application's page where it failed."""
+        if _has_failed(app):
+            return self._page_url(app)
         if app.conclusion is not None and app.conclusion.tracking_url:
             return app.conclusion.tracking_url
         return (app.attempt.tracking_url if app.attempt is not None else "") or "N/A"
+
+    def _proxy_url(self, app: Application) -> str:
+        return f"http://{self.web_address}/proxy/{app.id}/"
+
+    def _page_url(self, app: Application) -> str:
+        return f"http://{self.web_address}/cluster/app/{app.id}"
 
     def application(self, app: Application, *, amrm_token: Token | None = None) -> common.ApplicationReport:
         attempt, conclusion = app.attempt, app.conclusion
@@ -135,12 +144,18 @@ class Reports:
         message.needed_resources.CopyFrom(convert.resource_pb(needed))
         return message
 
+    def _attempt_url(self, attempt: Attempt) -> str:
+        if attempt.app.is_unmanaged:
+            return attempt.tracking_url or "N/A"
+        return self._page_url(attempt.app) if attempt.state in _LOST else self._proxy_url(attempt.app)
+
     def attempt(self, attempt: Attempt) -> common.ApplicationAttemptReport:
+        is_lost = attempt.state in _LOST
         message = common.ApplicationAttemptReport(
             host=attempt.host,
             rpc_port=attempt.rpc_port,
-            tracking_url=self.tracking_url(attempt.app),
-            original_tracking_url=attempt.tracking_url or "N/A",
+            tracking_url=self._attempt_url(attempt),
+            original_tracking_url=self._page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
             diagnostics=attempt.diagnostics,
             yarn_application_attempt_state=wire(attempt.state),
             startTime=attempt.started_ms,

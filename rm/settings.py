@@ -7,20 +7,22 @@ from pathlib import Path
 from rm.scheduler.admission import is_listed
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
+from yaqd.web.server import HttpLimits
 
 _SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
 
 
 @dataclass(frozen=True, slots=True)
 class RmSettings:
-    #: host and port of the five servers
+    #: host and port of the RPC servers
     client_address: tuple[str, int]
     scheduler_address: tuple[str, int]
     tracker_address: tuple[str, int]
     admin_address: tuple[str, int]
-    web_address: tuple[str, int]
+    web: RmWebSettings
     #: listen here instead of on the addresses' own hosts; empty: on those
     bind_host: str
     cluster_id: str
@@ -68,7 +70,7 @@ class RmSettings:
             scheduler_address=conf.get_address("yarn.resourcemanager.scheduler.address"),
             tracker_address=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
             admin_address=conf.get_address("yarn.resourcemanager.admin.address"),
-            web_address=conf.get_address("yarn.resourcemanager.webapp.address"),
+            web=_web(conf),
             bind_host=(conf.get("yarn.resourcemanager.bind-host") or "").strip(),
             cluster_id=(conf.get("yarn.resourcemanager.cluster-id") or "").strip(),
             user=getpass.getuser(),
@@ -103,6 +105,21 @@ class RmSettings:
 
     def listen_host(self, address: tuple[str, int]) -> str:
         return self.bind_host or address[0]
+
+
+def _web(conf: Configuration) -> RmWebSettings:
+    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+    return RmWebSettings(
+        host=(conf.get("yarn.resourcemanager.bind-host") or "").strip() or host,
+        port=port,
+        address_host=host,
+        limits=HttpLimits(
+            connections_max=conf.get_int("yaq.web.connections-max", minimum=1),
+            idle_timeout_s=conf.get_duration_ms("hadoop.http.idle_timeout.ms", minimum=1) / 1000,
+        ),
+        static_user=(conf.get("hadoop.http.staticuser.user") or "").strip() or "dr.who",
+        proxy_timeout_s=conf.get_duration_ms("yarn.resourcemanager.proxy.connection.timeout", minimum=1) / 1000,
+    )
 
 
 def _bounds(conf: Configuration) -> AllocationBounds:

@@ -168,8 +168,8 @@ class FakeMaster:
         self.rpc = RpcClient(LOOPBACK, manager.scheduler_server.port, user="ignored", token=token)
         self.response_id = 0
 
-    async def register(self) -> pb.RegisterApplicationMasterResponse:
-        request = pb.RegisterApplicationMasterRequest(host="am.example", rpc_port=4711, tracking_url="http://am:1/")
+    async def register(self, tracking_url: str = "http://am:1/") -> pb.RegisterApplicationMasterResponse:
+        request = pb.RegisterApplicationMasterRequest(host="am.example", rpc_port=4711, tracking_url=tracking_url)
         return await self.rpc.call(ApplicationMasterProtocol.registerApplicationMaster, request)
 
     async def allocate(

@@ -59,6 +59,7 @@ _ROOM_TITLES = {
     "nm": "NodeManager, more",
     "rm": "ResourceManager, more",
     "storage": "Storage",
+    "web": "Web servers",
 }
 
 

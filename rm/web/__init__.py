@@ -1,0 +1,1 @@
+"""The ResourceManager's web port: Hadoop's REST answers, plain pages, and the proxy to applications' own pages."""

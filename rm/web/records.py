@@ -1,0 +1,175 @@
+"""The records of the ResourceManager as Hadoop's REST shows them (AppInfo, AppAttemptInfo, ContainerInfo, NodeInfo)."""
+
+from typing import Any, Final
+
+from rm.application import Application
+from rm.attempt import Attempt
+from rm.container import RmContainer
+from rm.messages import container_report_pb
+from rm.node import RmNode
+from rm.reports import Reports
+from yaqd.model import ContainerState, Resource, YarnApplicationState
+from yaqd.proto import yarn_common_pb2 as common
+
+#: states in which AppInfo gives no tracking address
+_UNASSIGNED: Final = (
+    YarnApplicationState.NEW,
+    YarnApplicationState.NEW_SAVING,
+    YarnApplicationState.SUBMITTED,
+    YarnApplicationState.ACCEPTED,
+)
+
+
+def application_json(app: Application, reports: Reports, now_ms: int, *, may_view: bool) -> dict[str, Any]:
+    """Without `may_view` only what a list of applications shows to everybody."""
+    report = reports.application(app)
+    public: dict[str, Any] = {
+        "id": str(app.id),
+        "user": app.user,
+        "name": app.name,
+        "queue": report.queue,
+        "state": app.state.name,
+        "finalStatus": final_status(app),
+        "progress": report.progress * 100,
+        "trackingUI": "UNASSIGNED",
+        "diagnostics": "",
+        "clusterId": app.id.cluster_timestamp,
+        "applicationType": app.type,
+        "applicationTags": ",".join(app.tags),
+        "priority": app.priority,
+    }
+    if not may_view:
+        return public
+    finished = report.finishTime
+    if app.state not in _UNASSIGNED and report.trackingUrl not in ("", "N/A"):
+        public["trackingUI"] = "History" if finished else "ApplicationMaster"
+        public["trackingUrl"] = report.trackingUrl
+    public["diagnostics"] = report.diagnostics
+    return public | _times(app, finished, now_ms) | _usage(report) | _master(app)
+
+
+def _times(app: Application, finished_ms: int, now_ms: int) -> dict[str, Any]:
+    return {
+        "startedTime": app.submitted_ms,
+        "launchTime": app.launched_ms,
+        "finishedTime": finished_ms,
+        "elapsedTime": (finished_ms or now_ms) - app.submitted_ms,
+        "unmanagedApplication": app.is_unmanaged,
+    }
+
+
+def _usage(report: common.ApplicationReport) -> dict[str, Any]:
+    usage = report.app_resource_Usage
+    return {
+        "allocatedMB": usage.used_resources.memory,
+        "allocatedVCores": usage.used_resources.virtual_cores,
+        "reservedMB": usage.reserved_resources.memory,
+        "reservedVCores": usage.reserved_resources.virtual_cores,
+        "runningContainers": usage.num_used_containers,
+        "memorySeconds": usage.memory_seconds,
+        "vcoreSeconds": usage.vcore_seconds,
+        "queueUsagePercentage": usage.queue_usage_percentage,
+        "clusterUsagePercentage": usage.cluster_usage_percentage,
+        "resourceSecondsMap": {
+            "entry": [
+                {"key": "memory-mb", "value": str(usage.memory_seconds)},
+                {"key": "vcores", "value": str(usage.vcore_seconds)},
+            ]
+        },
+        "preemptedMemorySeconds": usage.preempted_memory_seconds,
+        "preemptedVcoreSeconds": usage.preempted_vcore_seconds,
+        "logAggregationStatus": common.LogAggregationStatus.Name(report.log_aggregation_status)[4:],
+        "timeouts": {
+            "timeout": [
+                {
+                    "type": "LIFETIME",
+                    "expiryTime": entry.application_timeout.expire_time,
+                    "remainingTimeInSeconds": entry.application_timeout.remaining_time,
+                }
+                for entry in report.appTimeouts
+            ]
+        },
+    }
+
+
+def _master(app: Application) -> dict[str, Any]:
+    attempt = app.attempt
+    if attempt is None or attempt.master is None:
+        return {}
+    shown = {
+        "amContainerLogs": logs_url(attempt.master, app.user),
+        "amHostHttpAddress": attempt.master.http_address,
+        "masterNodeId": str(attempt.master.node_id),
+    }
+    return shown | ({"amRPCAddress": f"{attempt.host}:{attempt.rpc_port}"} if attempt.rpc_port >= 0 else {})
+
+
+def final_status(app: Application) -> str:
+    if app.conclusion is None or not app.state.is_final:
+        return "UNDEFINED"
+    return app.conclusion.final_status.name
+
+
+def logs_url(container: RmContainer, user: str) -> str:
+    return f"http://{container.http_address}/node/containerlogs/{container.id}/{user}"
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    master = attempt.master
+    return {
+        "id": attempt.id.attempt,
+        "startTime": attempt.started_ms,
+        "finishedTime": attempt.finished_ms,
+        "containerId": str(master.id) if master is not None else "",
+        "nodeHttpAddress": master.http_address if master is not None else "",
+        "nodeId": str(master.node_id) if master is not None else "",
+        "logsLink": logs_url(master, attempt.app.user) if master is not None else "",
+        "blacklistedNodes": "",
+        "nodesBlacklistedBySystem": "",
+        "appAttemptId": str(attempt.id),
+        "appAttemptState": attempt.state.name,
+        "diagnostics": attempt.diagnostics,
+    }
+
+
+def container_json(container: RmContainer, user: str, now_ms: int) -> dict[str, Any]:
+    report = container_report_pb(container, user)
+    shown: dict[str, Any] = {
+        "containerId": str(container.id),
+        "allocatedMB": report.resource.memory,
+        "allocatedVCores": report.resource.virtual_cores,
+        "assignedNodeId": str(container.node_id),
+        "priority": report.priority.priority,
+        "startedTime": report.creation_time,
+        "finishedTime": report.finish_time,
+        "elapsedTime": (report.finish_time or now_ms) - report.creation_time,
+        "diagnosticsInfo": report.diagnostics_info,
+        "logUrl": report.log_url,
+        "containerExitStatus": report.container_exit_status,
+        "containerState": ContainerState(report.container_state).name,
+        "nodeHttpAddress": report.node_http_address,
+        "nodeId": str(container.node_id),
+        "executionType": container.allocation.execution_type.name,
+    }
+    return shown
+
+
+def node_json(node: RmNode) -> dict[str, Any]:
+    used = node.used
+    free = (node.total - used).floored() if node.is_usable else Resource()
+    return {
+        "rack": node.rack,
+        "state": node.state.name,
+        "id": str(node.id),
+        "nodeHostName": node.id.host,
+        "nodeHTTPAddress": node.http_address,
+        "lastHealthUpdate": node.health_reported_ms,
+        "version": node.version,
+        "healthReport": node.health_report,
+        "numContainers": len(node.containers),
+        "usedMemoryMB": used.memory_mb,
+        "availMemoryMB": free.memory_mb,
+        "usedVirtualCores": used.vcores,
+        "availableVirtualCores": free.vcores,
+        "numQueuedContainers": node.status.opportunistic_containers_status.wait_queue_length,
+    }

@@ -1,0 +1,240 @@
+"""Hadoop's REST answers about the cluster, its applications and nodes, read only (RMWebServices, WebServices).
+
+Everything is made anew per request from the records. Errors have Hadoop's `RemoteException` shape. A list of all
+applications is written in pieces, so that it neither fills the memory nor holds the event loop up.
+"""
+
+import asyncio
+import json
+from typing import Any, Final, Protocol, Self, TypeVar
+
+from aiohttp import web
+
+from rm.application import Application
+from rm.attempt import Attempt
+from rm.cluster import Cluster
+from rm.node_tracker import RM_VERSION
+from rm.reports import Reports
+from rm.web.callers import WebCallers
+from rm.web.filters import ApplicationFilter, BadParameter
+from rm.web.records import application_json, attempt_json, container_json, node_json
+from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, ContainerId, NodeId, NodeState
+
+BASE: Final = "/ws/v1/cluster"
+#: applications described before others get their turn on the event loop
+_BATCH: Final = 50
+
+
+class Rest:
+    def __init__(self, cluster: Cluster, reports: Reports, callers: WebCallers, *, started_ms: int) -> None:
+        self._cluster = cluster
+        self._reports = reports
+        self._callers = callers
+        self._started_ms = started_ms
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        for path in (BASE, f"{BASE}/", f"{BASE}/info"):
+            router.add_get(path, self.info)
+        router.add_get(f"{BASE}/metrics", self.metrics)
+        router.add_get(f"{BASE}/apps", self.apps)
+        router.add_get(f"{BASE}/apps/{{id}}", self.app)
+        router.add_get(f"{BASE}/apps/{{id}}/state", self.app_state)
+        router.add_get(f"{BASE}/apps/{{id}}/appattempts", self.attempts)
+        router.add_get(f"{BASE}/apps/{{id}}/appattempts/{{attempt}}", self.attempt)
+        router.add_get(f"{BASE}/apps/{{id}}/appattempts/{{attempt}}/containers", self.containers)
+        router.add_get(f"{BASE}/apps/{{id}}/appattempts/{{attempt}}/containers/{{container}}", self.container)
+        router.add_get(f"{BASE}/nodes", self.nodes)
+        router.add_get(f"{BASE}/nodes/{{id}}", self.node)
+        router.add_get(f"{BASE}/decisions", self.decisions)
+
+    async def info(self, request: web.Request) -> web.Response:
+        info = {
+            "id": self._started_ms,
+            "startedOn": self._started_ms,
+            "state": "STARTED",
+            "haState": "ACTIVE",
+            "rmStateStoreName": "yaqd SQLite",
+            "resourceManagerVersion": RM_VERSION,
+            "resourceManagerBuildVersion": f"{RM_VERSION} (yaqd)",
+            "resourceManagerVersionBuiltOn": "",
+            "hadoopVersion": RM_VERSION,
+            "hadoopBuildVersion": f"{RM_VERSION} (yaqd)",
+            "hadoopVersionBuiltOn": "",
+            "haZooKeeperConnectionState": "ResourceManager HA is not enabled.",
+        }
+        return web.json_response({"clusterInfo": info})
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        view = self._cluster.scheduler.view
+        states = [app.state.name for app in self._cluster.applications.values()]
+        nodes = [node.state for node in self._cluster.nodes.values()]
+        used, total = view.root.used, view.nodes.total
+        free = total - used
+        metrics = {
+            "appsSubmitted": len(states),
+            "appsCompleted": states.count("FINISHED"),
+            "appsPending": sum(states.count(s) for s in ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")),
+            "appsRunning": states.count("RUNNING"),
+            "appsFailed": states.count("FAILED"),
+            "appsKilled": states.count("KILLED"),
+            "reservedMB": sum(r.ask.capability.memory_mb for r in view.reservations.values()),
+            "availableMB": free.memory_mb,
+            "allocatedMB": used.memory_mb,
+            "reservedVirtualCores": sum(r.ask.capability.vcores for r in view.reservations.values()),
+            "availableVirtualCores": free.vcores,
+            "allocatedVirtualCores": used.vcores,
+            "containersAllocated": view.root.containers,
+            "containersReserved": len(view.reservations),
+            "containersPending": sum(a.attempt.asks.pending for a in view.applications.values() if a.attempt),
+            "totalMB": total.memory_mb,
+            "totalVirtualCores": total.vcores,
+            "totalNodes": len(nodes),
+            "activeNodes": nodes.count(NodeState.RUNNING),
+            "lostNodes": nodes.count(NodeState.LOST),
+            "unhealthyNodes": nodes.count(NodeState.UNHEALTHY),
+            "decommissioningNodes": nodes.count(NodeState.DECOMMISSIONING),
+            "decommissionedNodes": nodes.count(NodeState.DECOMMISSIONED),
+            "rebootedNodes": nodes.count(NodeState.REBOOTED),
+            "shutdownNodes": nodes.count(NodeState.SHUTDOWN),
+        }
+        return web.json_response({"clusterMetrics": metrics})
+
+    async def apps(self, request: web.Request) -> web.StreamResponse:
+        user = self._callers.user(request)
+        try:
+            wanted = ApplicationFilter.read(request.query)
+        except BadParameter as error:
+            raise problem(400, "BadRequestException", f"java.lang.Exception: {error}") from None
+        found = [app for app in self._cluster.applications.values() if wanted.accepts(app)][: wanted.limit]
+        if not found:
+            return web.json_response({"apps": {}})
+        response = web.StreamResponse()
+        response.content_type, response.charset = "application/json", "utf-8"
+        await response.prepare(request)
+        await response.write(b'{"apps": {"app": [')
+        for start in range(0, len(found), _BATCH):
+            batch = ", ".join(json.dumps(self._application(app, user)) for app in found[start : start + _BATCH])
+            await response.write(((", " if start else "") + batch).encode())
+            await asyncio.sleep(0)
+        await response.write(b"]}}")
+        return response
+
+    async def app(self, request: web.Request) -> web.Response:
+        app = self._find_app(request)
+        return web.json_response({"app": self._application(app, self._callers.user(request))})
+
+    async def app_state(self, request: web.Request) -> web.Response:
+        return web.json_response({"state": self._visible_app(request).state.name})
+
+    async def attempts(self, request: web.Request) -> web.Response:
+        found = [attempt_json(attempt) for attempt in self._visible_app(request).attempts]
+        return web.json_response({"appAttempts": {"appAttempt": found} if found else {}})
+
+    async def attempt(self, request: web.Request) -> web.Response:
+        return web.json_response({"appAttempt": attempt_json(self._attempt(request))})
+
+    async def containers(self, request: web.Request) -> web.Response:
+        attempt, now_ms = self._attempt(request), self._cluster.clock.wall_ms()
+        live = attempt.containers | ({attempt.master.id: attempt.master} if attempt.master is not None else {})
+        found = [container_json(live[container], attempt.app.user, now_ms) for container in sorted(live)]
+        return web.json_response({"containers": {"container": found} if found else {}})
+
+    async def container(self, request: web.Request) -> web.Response:
+        attempt = self._attempt(request)
+        container_id = _parse(ContainerId, request.match_info["container"])
+        known = {c.id: c for c in attempt.ended} | attempt.containers
+        if attempt.master is not None:
+            known[attempt.master.id] = attempt.master
+        container = known.get(container_id)
+        if container is None:
+            raise problem(404, "NotFoundException", f"java.lang.Exception: container with id: {container_id} not found")
+        return web.json_response(
+            {"container": container_json(container, attempt.app.user, self._cluster.clock.wall_ms())}
+        )
+
+    async def nodes(self, request: web.Request) -> web.Response:
+        states = {s.upper() for s in request.query.get("states", "").split(",") if s}
+        found = [node_json(node) for node in self._cluster.nodes.values() if not states or node.state.name in states]
+        return web.json_response({"nodes": {"node": found} if found else {}})
+
+    async def node(self, request: web.Request) -> web.Response:
+        node_id = _parse(NodeId, request.match_info["id"])
+        node = self._cluster.nodes.get(node_id)
+        if node is None:
+            raise problem(404, "NotFoundException", f"java.lang.Exception: nodeId, {node_id}, is not found")
+        return web.json_response({"node": node_json(node)})
+
+    async def decisions(self, request: web.Request) -> web.Response:
+        """The scheduler's last decisions, newest last; not one of Hadoop's pages."""
+        if not self._callers.may_view_all(self._callers.user(request)):
+            raise problem(403, "ForbiddenException", "only administrators see the scheduler's decisions")
+        entries = [
+            {
+                "at": entry.at,
+                "event": entry.event,
+                "decision": type(entry.decision).__name__,
+                "text": str(entry.decision),
+            }
+            for entry in list(self._cluster.scheduler.log)[-200:]
+        ]
+        return web.json_response({"decisions": entries})
+
+    # ---- what a path names
+
+    def _application(self, app: Application, user: str) -> dict[str, Any]:
+        may_view = self._callers.may_view(app, user)
+        return application_json(app, self._reports, self._cluster.clock.wall_ms(), may_view=may_view)
+
+    def _find_app(self, request: web.Request) -> Application:
+        app_id = _parse(ApplicationId, request.match_info["id"])
+        app = self._cluster.applications.get(app_id)
+        if app is None:
+            raise problem(404, "NotFoundException", f"java.lang.Exception: app with id: {app_id} not found")
+        return app
+
+    def _visible_app(self, request: web.Request) -> Application:
+        app, user = self._find_app(request), self._callers.user(request)
+        if not self._callers.may_view(app, user):
+            raise problem(403, "ForbiddenException", f"User {user} cannot perform operation VIEW_APP on {app.id}")
+        return app
+
+    def _attempt(self, request: web.Request) -> Attempt:
+        app = self._visible_app(request)
+        attempt_id = _parse(ApplicationAttemptId, request.match_info["attempt"])
+        attempt = next((attempt for attempt in app.attempts if attempt.id == attempt_id), None)
+        if attempt is None:
+            raise problem(404, "NotFoundException", f"java.lang.Exception: app attempt with id: {attempt_id} not found")
+        return attempt
+
+
+class _Identifier(Protocol):
+    @classmethod
+    def parse(cls, text: str) -> Self: ...
+
+
+_Id = TypeVar("_Id", bound=_Identifier)
+
+
+def _parse(kind: type[_Id], text: str) -> _Id:
+    try:
+        return kind.parse(text)
+    except BadIdentifier as error:
+        raise problem(400, "BadRequestException", f"java.lang.IllegalArgumentException: {error}") from None
+
+
+#: aiohttp's exceptions by status
+_STATUS: Final[dict[int, type[web.HTTPException]]] = {
+    400: web.HTTPBadRequest,
+    403: web.HTTPForbidden,
+    404: web.HTTPNotFound,
+}
+
+
+def problem(status: int, exception: str, message: str) -> web.HTTPException:
+    """An error as Hadoop's GenericExceptionHandler writes it."""
+    body = {
+        "exception": exception,
+        "message": message,
+        "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}",
+    }
+    return _STATUS[status](text=json.dumps({"RemoteException": body}), content_type="application/json")

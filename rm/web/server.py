@@ -1,0 +1,70 @@
+"""The ResourceManager's web server put together: REST, pages, proxy, and what holds for all of them."""
+
+import secrets
+from collections.abc import Callable
+
+from aiohttp import web
+
+from rm.cluster import Cluster
+from rm.reports import Reports
+from rm.web.callers import WebCallers
+from rm.web.pages import Pages
+from rm.web.proxy import WebProxy
+from rm.web.proxying import PREFIX
+from rm.web.rest import Rest
+from rm.web.settings import RmWebSettings
+from yaqd.web.server import Handler, HttpServer
+
+
+class RmWeb:
+    def __init__(
+        self,
+        cluster: Cluster,
+        reports: Reports,
+        settings: RmWebSettings,
+        *,
+        acls: bool,
+        is_administrator: Callable[[str], bool],
+        started_ms: int,
+    ) -> None:
+        self._settings = settings
+        self._callers = WebCallers(
+            cluster,
+            acls=acls,
+            is_administrator=is_administrator,
+            static_user=settings.static_user,
+            secret=secrets.token_bytes(32),
+        )
+        self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
+        self._pages = Pages(cluster, reports, self._callers)
+        self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)
+        self._http = HttpServer(self._add_routes, settings.limits, middlewares=[self._remember_caller])
+        #: the bound port; only after start
+        self.port = 0
+
+    async def start(self) -> None:
+        """Raises OSError."""
+        await self._proxy.start(self._settings.address_host)
+        _, self.port = await self._http.start(self._settings.host, self._settings.port)
+
+    async def stop(self) -> None:
+        await self._http.stop()
+        await self._proxy.stop()
+
+    def _add_routes(self, router: web.UrlDispatcher) -> None:
+        router.add_route("*", f"{PREFIX}/{{path:.*}}", self._proxy.answer)
+        self._rest.add_routes(router)
+        self._pages.add_routes(router)
+        router.add_route("OPTIONS", "/{path:.*}", _options)
+
+    @web.middleware
+    async def _remember_caller(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
+        if not response.prepared:
+            self._callers.remember(request, response)
+        return response
+
+
+async def _options(request: web.Request) -> web.Response:
+    """Hadoop's AuthenticatedURL asks this before each first request, to be told who it is."""
+    return web.Response(headers={"Allow": "OPTIONS, GET, HEAD"})

@@ -1,0 +1,236 @@
+"""The ResourceManager's REST answers and pages as stock programs, browsers and strangers meet them."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import ClientResponse, ClientSession
+from rm_harness import LOOPBACK, Harness, ask, cluster
+from yarl import URL
+
+from yaqd.model import ApplicationAttemptId
+from yaqd.proto import convert
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
+
+API = "/ws/v1/cluster"
+
+
+class Browser:
+    def __init__(self, rm: Harness, session: ClientSession) -> None:
+        assert rm.manager.web is not None
+        self.port = rm.manager.web.port
+        self._session = session
+
+    async def __call__(self, path: str, method: str = "GET", **headers: str) -> tuple[ClientResponse, str]:
+        url = URL(f"http://{LOOPBACK}:{self.port}{path}", encoded=True)
+        async with self._session.request(method, url, headers=headers, allow_redirects=False) as answer:
+            return answer, await answer.text()
+
+    async def json(self, path: str) -> dict[str, dict[str, object]]:
+        answer, text = await self(API + path)
+        assert answer.status == 200 and answer.content_type == "application/json"
+        found: dict[str, dict[str, object]] = json.loads(text)
+        return found
+
+
+@asynccontextmanager
+async def web(overrides: dict[str, str] | None = None) -> AsyncIterator[tuple[Harness, Browser]]:
+    async with cluster(overrides) as rm, ClientSession() as session:
+        yield rm, Browser(rm, session)
+
+
+async def test_options_tells_who_is_asking() -> None:
+    """Hadoop's PseudoAuthenticator begins with it and goes on with the cookie."""
+    async with web() as (_, browse):
+        answer, body = await browse(f"{API}/info?user.name=bob%40X", "OPTIONS")
+        assert (answer.status, body) == (200, "")
+        cookie = answer.headers["Set-Cookie"]
+        assert re.match(r'hadoop\.auth="u=bob%40X&p=bob%40X&t=simple-dt&e=\d+&s=[^"]+"; Path=/; HttpOnly\Z', cookie)
+        assert "Set-Cookie" not in (await browse(f"{API}/info", "OPTIONS"))[0].headers
+
+
+async def test_cookie_speaks_for_its_user_and_no_forged_one_does() -> None:
+    async with web({"yarn.acl.enable": "true", "yarn.admin.acl": "boss"}) as (_, browse):
+        page = f"{API}/decisions"
+        answer, _ = await browse(page + "?user.name=boss")
+        assert answer.status == 200
+        content, rest = answer.headers["Set-Cookie"].split(";")[0].split("&s=")
+        for cookie, status in {
+            f"{content}&s={rest}": 200,
+            f"{content.replace('e=1', 'e=2', 1)}&s={rest}": 403,
+            f"{content}&s=AAAA": 403,
+            content: 403,
+            'hadoop.auth="u=boss&p=boss&t=simple-dt&e=99999999999999&s="': 403,
+            "hadoop.auth=": 403,
+        }.items():
+            assert (await browse(page, Cookie=cookie))[0].status == status, cookie
+
+
+@pytest.mark.parametrize("name", ["", "a%0d%0ab", "a%20b", "x" * 200, "a;b"])
+async def test_name_that_is_none_is_refused(name: str) -> None:
+    async with web() as (rm, browse):
+        app_id = await rm.submit()
+        answer, _ = await browse(f"/cluster/app/{app_id}?user.name={name}")
+        assert answer.status == 400 and "Set-Cookie" not in answer.headers
+
+
+async def test_attempts_and_containers() -> None:
+    async with web() as (rm, browse):
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        await master.allocate(ask(1))
+        await node.beat()
+        await master.allocate()
+        base = f"/apps/{app_id}"
+        (attempt,) = (await browse.json(f"{base}/appattempts"))["appAttempts"]["appAttempt"]  # type: ignore[misc]
+        assert attempt["id"] == 1 and attempt["appAttemptState"] == "RUNNING"
+        assert attempt["nodeId"] == str(node.id)
+        container = attempt["containerId"]
+        assert attempt["logsLink"] == f"http://{attempt['nodeHttpAddress']}/node/containerlogs/{container}/alice"
+        attempt_id = ApplicationAttemptId(app_id, 1)
+        containers = (await browse.json(f"{base}/appattempts/{attempt_id}/containers"))["containers"]["container"]
+        assert [c["containerId"][-6:] for c in containers] == ["000001", "000002"]  # type: ignore[attr-defined]
+        one = (await browse.json(f"{base}/appattempts/{attempt_id}/containers/{container}"))["container"]
+        assert one == {**containers[0], "elapsedTime": one["elapsedTime"]}  # type: ignore[index]
+        assert (await browse.json(f"{base}/state")) == {"state": "RUNNING"}
+        app = (await browse.json(base))["app"]
+        assert app["trackingUI"] == "ApplicationMaster"
+        assert app["trackingUrl"] == f"http://{LOOPBACK}:{browse.port}/proxy/{app_id}/"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "exception", "message"),
+    [
+        ("/apps/application_1_0001", 404, "NotFound", "java.lang.Exception: app with id: application_1_0001 not found"),
+        ("/apps/foo", 400, "BadRequest", "java.lang.IllegalArgumentException: not a application id: 'foo'"),
+        ("/apps?limit=0", 400, "BadRequest", "java.lang.Exception: limit value must be greater then 0"),
+        ("/apps?limit=-1", 400, "BadRequest", "java.lang.Exception: limit value must be greater then 0"),
+        ("/nodes/a:1", 404, "NotFound", "java.lang.Exception: nodeId, a:1, is not found"),
+    ],
+)
+async def test_errors_have_hadoops_shape(path: str, status: int, exception: str, message: str) -> None:
+    async with web() as (_, browse):
+        answer, text = await browse(API + path)
+        assert answer.status == status
+        assert json.loads(text)["RemoteException"] == {
+            "exception": f"{exception}Exception",
+            "message": message,
+            "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}Exception",
+        }
+
+
+async def test_list_of_applications_is_filtered_and_whole() -> None:
+    async with web({"yarn.scheduler.capacity.maximum-applications": "10000"}) as (rm, browse):
+        ids = [await rm.submit(application_name=f"n{i % 2}", applicationType=f"T{i % 3}") for i in range(120)]
+
+        async def found(query: str) -> list[str]:
+            apps = (await browse.json(f"/apps?{query}"))["apps"]
+            return [app["id"] for app in apps.get("app", [])]  # type: ignore[attr-defined]
+
+        assert await found("") == [str(i) for i in ids]
+        assert await found("limit=7") == [str(i) for i in ids[:7]]
+        assert await found("name=n1&applicationTypes=t0,T2&states=accepted") == [
+            str(i) for k, i in enumerate(ids) if k % 2 == 1 and k % 3 != 1
+        ]
+        assert await found("user=bob") == await found("states=RUNNING") == await found("queue=other") == []
+        assert len(await found("user=bob&user=alice&queue=root.default&finalStatus=UNDEFINED")) == 120
+        answer, text = await browse(f"{API}/apps?states=bla")
+        assert answer.status == 400 and "Invalid application-state BLA specified. It should be one of [NEW, " in text
+
+
+async def test_strangers_see_that_an_application_is_there_and_no_more() -> None:
+    lists = {"yarn.acl.enable": "true", "yarn.admin.acl": "boss"}
+    nobody = {f"yarn.scheduler.capacity.root.acl_{what}": who for what, who in (("administer_queue", "boss"),)}
+    async with web({**lists, **nobody, "yarn.scheduler.capacity.root.acl_submit_applications": "*"}) as (rm, browse):
+        app_id = await rm.submit()
+        shown = (await browse.json(f"/apps/{app_id}?user.name=eve"))["app"]
+        assert shown["user"] == "alice" and "startedTime" not in shown and shown["diagnostics"] == ""
+        assert (await browse(f"{API}/apps/{app_id}/state?user.name=eve"))[0].status == 403
+        assert "startedTime" in (await browse.json(f"/apps/{app_id}?user.name=alice"))["app"]
+
+
+async def test_pages_lead_from_one_to_the_next_and_escape_what_others_named() -> None:
+    evil = "<script>alert(1)</script>\"'&"
+    async with web() as (rm, browse):
+        node = await rm.node()
+        app_id = await rm.submit(application_name=evil)
+        master = await rm.launched(app_id, node)
+        await master.register('javascript:alert("x")')
+        home, _ = await browse("/")
+        assert (home.status, home.headers["Location"]) == (302, "/cluster")
+        listing, text = await browse("/cluster")
+        assert f'href="/cluster/app/{app_id}"' in text and "&lt;script&gt;" in text and "<script" not in text
+        assert "default-src 'none'" in listing.headers["Content-Security-Policy"]
+        page, text = await browse(f"/cluster/app/{app_id}")
+        assert page.status == 200 and page.content_type == "text/html"
+        assert "<script" not in text and "javascript:" not in re.findall('href="([^"]*)"', text)
+        container = next(iter(node.started))
+        assert re.search(f'href="http://{LOOPBACK}:8042/node/containerlogs/{container}/alice"', text)
+        _, text = await browse("/cluster/nodes")
+        assert f'href="http://{LOOPBACK}:8042/node"' in text
+        for path, status in {"/cluster/app/application_1_0001": 404, "/cluster/app/%3Cscript%3E": 400}.items():
+            answer, text = await browse(path)
+            assert answer.status == status and "<script" not in text
+
+
+async def test_host_header_is_never_believed() -> None:
+    async with web() as (rm, browse):
+        app_id = await rm.submit()
+        for path in ("/", f"/proxy/{app_id}/", f"/cluster/app/{app_id}"):
+            answer, text = await browse(path, Host="evil.example")
+            assert "evil.example" not in text + str(answer.headers)
+
+
+async def test_oversized_and_malformed_requests_end_their_connection() -> None:
+    async with web({"hadoop.http.idle_timeout.ms": "300"}) as (_, browse):
+
+        async def send(data: bytes) -> bytes:
+            reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
+            writer.write(data)
+            try:
+                return await asyncio.wait_for(reader.read(), 10)
+            except ConnectionError:
+                return b""
+            finally:
+                writer.close()
+
+        assert b" 400 " in (await send(b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n")).splitlines()[0]
+        assert b" 400 " in (await send(b"GET / HTTP/1.1\r\nX: " + b"a" * 20000 + b"\r\n\r\n")).splitlines()[0]
+        assert b" 400 " in (await send(b"\x00\x01hrpc\r\n\r\n")).splitlines()[0]
+        # never finished: closed when the time for it is over, with nothing or a refusal
+        assert b"200" not in await send(b"GET / HTTP/1.1\r\nX-Slow: ")
+        assert b"200" not in await send(b"")
+
+
+async def test_connections_are_bounded() -> None:
+    async with web({"yaq.web.connections-max": "3"}) as (_, browse):
+        held = [await asyncio.open_connection(LOOPBACK, browse.port) for _ in range(3)]
+        for reader, writer in held:
+            writer.write(b"GET /cluster HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200" in await reader.readline()
+        reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
+        writer.write(b"GET /cluster HTTP/1.1\r\nHost: x\r\n\r\n")
+        try:
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        except ConnectionError:
+            pass
+        for _, writer in held:
+            writer.close()
+
+
+async def test_tracking_addresses_of_attempts() -> None:
+    async with web() as (rm, browse):
+        node = await rm.node()
+        app_id, _ = await rm.running(node)
+        (first,) = node.running
+        node.end(first, 1, "crashed")
+        await node.beat()
+        await rm.launched(app_id, node, attempt=2)
+        request = pb.GetApplicationAttemptsRequest(application_id=convert.application_id_pb(app_id))
+        reports = (await rm.client.call(Client.getApplicationAttempts, request)).application_attempts
+        page, proxy = (f"http://{LOOPBACK}:{browse.port}/{what}/{app_id}" for what in ("cluster/app", "proxy"))
+        assert [(r.tracking_url, r.original_tracking_url) for r in reports] == [(page, page), (f"{proxy}/", "N/A")]
