@@ -1,0 +1,186 @@
+"""A shuffle client that does as little as it can, so that what is measured is the server.
+
+Map outputs are files of random bytes with an index beside them, put where an application's containers put theirs; the
+servers never look inside a segment. Each thread asks as Hadoop's fetcher does: up to twenty maps in a request, the URL
+signed with the job's token, a new connection for each request unless the server offers to keep it. Every answer's
+length is checked, and the first answer of each thread byte for byte.
+"""
+
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from riffle_merger.format import IndexEntry, SpillIndex
+from tez_adapter.data.shufflehttp import sign, url_path
+from yaqd.security import JOB_TOKEN, Token
+from yaqd.security.writable import encode_text, encode_vint, encode_vlong
+
+from .inputs import WrongAnswer
+from .interop_sides import Side, addresses
+from .stock.daemons import current_user
+from .unmanaged_master import UnmanagedMaster, await_value
+
+MAPS_PER_REQUEST = 20
+#: mapreduce.reduce.shuffle.parallelcopies
+_THREADS = 5
+_RECEIVE_BYTES = 1 << 20
+_TIMEOUT_S = 60.0
+_LONGEST_HEAD = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A node's shuffle service and a job whose outputs may be put there."""
+
+    host: str
+    port: int
+    job_id: str
+    secret: bytes
+    #: the application's folder on the node
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class MapOutputs:
+    """Outputs of the same shape: `partitions` segments of `segment_bytes` each."""
+
+    attempts: tuple[str, ...]
+    partitions: int
+    segment_bytes: int
+    #: content of every output file
+    content: bytes
+
+    def answer(self, attempts: Sequence[str], partition: int) -> bytes:
+        """The body that a right server sends."""
+        start = partition * self.segment_bytes
+        segment = self.content[start : start + self.segment_bytes]
+        lengths = encode_vlong(self.segment_bytes) + encode_vlong(self.segment_bytes) + encode_vint(partition)
+        return b"".join(encode_text(attempt) + lengths + segment for attempt in attempts)
+
+
+@contextmanager
+def shuffle_target(side: Side) -> Iterator[Target]:
+    """An application with one container that sleeps, so that its node serves its outputs."""
+    rm, scheduler = addresses(side)
+    with UnmanagedMaster(rm, scheduler, current_user()) as master:
+        application = master.application_id
+        number = f"{application.cluster_timestamp}_{application.id:04d}"
+        job, secret = f"job_{number}", os.urandom(20)
+        container = master.get_container()
+        token = Token(encode_text(job), secret, JOB_TOKEN, job).to_writable()
+        started = master.start(container, "sleep 600", {"mapreduce_shuffle": token})
+        metadata = {entry.key: entry.value for entry in started.services_meta_data}
+        (port,) = struct.unpack(">i", metadata["mapreduce_shuffle"])
+        pattern = f"**/appcache/application_{number}/container_*"
+        place = await_value("the container's folder", lambda: next(side.directory.glob(pattern), None))
+        yield Target(container.nodeId.host, port, job, secret, place.parent)
+
+
+def write_outputs(target: Target, first: int, count: int, partitions: int, segment_bytes: int) -> MapOutputs:
+    """Writes `count` outputs; `first` numbers them apart from others of the job. They share one file's content."""
+    content = os.urandom(partitions * segment_bytes)
+    entries = [IndexEntry(number * segment_bytes, segment_bytes, segment_bytes) for number in range(partitions)]
+    index = SpillIndex(entries).to_bytes()
+    number = target.job_id.removeprefix("job_")
+    attempts = tuple(f"attempt_{number}_m_{first + at:06d}_0" for at in range(count))
+    for attempt in attempts:
+        folder = target.folder / "output" / attempt
+        folder.mkdir(parents=True)
+        (folder / "file.out").write_bytes(content)
+        (folder / "file.out.index").write_bytes(index)
+    return MapOutputs(attempts, partitions, segment_bytes, content)
+
+
+@dataclass(slots=True)
+class _Requests:
+    """What is still to be asked for, and what went wrong; shared by the threads."""
+
+    waiting: list[tuple[Sequence[str], int]]
+    errors: list[BaseException] = field(default_factory=list)
+
+
+def fetch_all(target: Target, outputs: MapOutputs, *, maps_per_request: int, rounds: int) -> float:
+    """Fetches every segment `rounds` times; returns the seconds that it took."""
+    attempts = outputs.attempts
+    batches = [attempts[at : at + maps_per_request] for at in range(0, len(attempts), maps_per_request)]
+    requests = _Requests([(batch, p) for _ in range(rounds) for p in range(outputs.partitions) for batch in batches])
+    threads = [threading.Thread(target=_work, args=(target, outputs, requests)) for _ in range(_THREADS)]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - started
+    if requests.errors:
+        raise requests.errors[0]
+    return seconds
+
+
+def _work(target: Target, outputs: MapOutputs, requests: _Requests) -> None:
+    buffer = bytearray(_RECEIVE_BYTES)
+    is_first = True
+    connection: socket.socket | None = None
+    try:
+        while not requests.errors:
+            try:
+                attempts, partition = requests.waiting.pop()
+            except IndexError:
+                return
+            connection = connection or socket.create_connection((target.host, target.port), timeout=_TIMEOUT_S)
+            connection.sendall(_request(target, attempts, partition))
+            expected = outputs.answer(attempts, partition) if is_first else None
+            keeps = _receive(connection, memoryview(buffer), _body_bytes(outputs, attempts, partition), expected)
+            is_first = False
+            if not keeps:
+                connection.close()
+                connection = None
+    except (OSError, WrongAnswer) as error:
+        requests.errors.append(error)
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _body_bytes(outputs: MapOutputs, attempts: Sequence[str], partition: int) -> int:
+    lengths = 2 * len(encode_vlong(outputs.segment_bytes)) + len(encode_vint(partition)) + outputs.segment_bytes
+    return sum(len(encode_text(attempt)) + lengths for attempt in attempts)
+
+
+def _request(target: Target, attempts: Sequence[str], partition: int) -> bytes:
+    path = url_path(target.job_id, partition, list(attempts))
+    signature = sign(target.secret, f"{target.port}{path}".encode())
+    return (
+        f"GET {path} HTTP/1.1\r\nHost: {target.host}:{target.port}\r\nUrlHash: {signature}\r\n"
+        "name: mapreduce\r\nversion: 1.0.0\r\n\r\n"
+    ).encode("ascii")
+
+
+def _receive(connection: socket.socket, buffer: memoryview, length: int, expected: bytes | None) -> bool:
+    """Reads one answer; True where the connection can be used again."""
+    received = bytearray()
+    while (end := received.find(b"\r\n\r\n")) < 0:
+        size = connection.recv_into(buffer)
+        if not size or len(received) > _LONGEST_HEAD + len(buffer):
+            raise WrongAnswer("the shuffle service closed the connection without an answer")
+        received += buffer[:size]
+    head = bytes(received[:end]).lower()
+    if b" 200 " not in head.split(b"\r\n", 1)[0]:
+        raise WrongAnswer(f"the shuffle service answered {bytes(received[:300])!r}")
+    body = received[end + 4 :]
+    left = length - len(body)
+    while left > 0:
+        size = connection.recv_into(buffer)
+        if not size:
+            raise WrongAnswer(f"the shuffle service sent {left} bytes too few")
+        if expected is not None:
+            body += buffer[:size]
+        left -= size
+    if left < 0 or (expected is not None and body != expected):
+        raise WrongAnswer("the shuffle service sent something else than was asked for")
+    return b"connection: keep-alive" in head or b"keep-alive:" in head
