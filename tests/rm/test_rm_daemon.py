@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ def test_ready_line_then_clean_stop_on_sigterm(tmp_path: Path) -> None:
         rf"ResourceManager ready client={address} scheduler={address} tracker={address} admin={address} web={address}\n"
     )
     assert re.fullmatch(pattern, line)
+    with urllib.request.urlopen(f"http://{line.split('web=')[1].strip()}/ws/v1/cluster/info", timeout=10) as answer:
+        assert b'"state": "STARTED"' in answer.read()
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=5) == 0
     process.communicate()

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
@@ -132,13 +132,14 @@ class _Connection(asyncio.Protocol):
         self.idle_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        # uvloop's are transports in all but class
+        accepted = cast(asyncio.Transport, transport)
         server = self._server
         if len(server.connections) >= server.limits.connections_max:
             server.refused += 1
-            transport.abort()
+            accepted.abort()
             return
-        self._transport = transport
+        self._transport = accepted
         self.idle_since = asyncio.get_running_loop().time()
         server.connections[transport] = self
         self._inner.connection_made(transport)
