@@ -121,9 +121,18 @@ class Application:
         #: nodes that ran something of it and will be told to clean up
         self.nodes: dict[NodeId, None] = {}
         self.master_is_gone = False
+        #: nodes that ran something of it, with what each last said of its logs; changed by LogStatuses
+        self.log_nodes: dict[NodeId, common.LogAggregationStatus] = {}
+        #: once every node has said how it went
+        self.log_status: common.LogAggregationStatus | None = None
         #: memory and cores held, times seconds, of ended containers
         self.memory_mb_seconds = 0
         self.vcore_seconds = 0
+
+    def ran_on(self, node: NodeId) -> None:
+        """The node has started something of it, so there will be logs."""
+        if self.log_status is None:
+            self.log_nodes.setdefault(node, common.LOG_NOT_START)
 
     @property
     def stage(self) -> AppStage:

@@ -21,6 +21,7 @@ from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
 from rm.effects import Effect, ForgetApplication, LaunchMaster, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.reports import Reports
@@ -123,7 +124,8 @@ class ResourceManager:
             settings.excluded,
             settings.included,
         )
-        self.tracker = NodeTracker(self.cluster, self.nodes, self.tokens, tracker_settings)
+        logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
+        self.tracker = NodeTracker(self.cluster, self.nodes, self.tokens, logs, tracker_settings)
         self.masters = ApplicationMasterService(self.cluster, self.applications, self.tokens, self._conclusion_stored)
         self.applications.on_attempt_over = self.masters.forget
         self.admin = AdminService(
@@ -138,7 +140,7 @@ class ResourceManager:
             is_administrator=settings.is_administrator,
         )
         #: its web address is known when the web server listens
-        self.reports = Reports(self.cluster, "", settings.cluster_id)
+        self.reports = Reports(self.cluster, "", settings.cluster_id, logs)
         self._register_methods()
         self.launcher: MasterLauncher | None = None
         self.web: RmWeb | None = None

@@ -6,10 +6,12 @@ that said they understand them, so that a stock NodeManager sees nothing unknown
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from rm.cluster import Cluster
+from rm.log_status import LogStatuses
 from rm.node import RmNode
 from rm.nodes import Nodes, Registration
 from rm.tokens import TokenMint
@@ -49,10 +51,13 @@ class TrackerSettings:
 
 
 class NodeTracker:
-    def __init__(self, cluster: Cluster, nodes: Nodes, tokens: TokenMint, settings: TrackerSettings) -> None:
+    def __init__(
+        self, cluster: Cluster, nodes: Nodes, tokens: TokenMint, logs: LogStatuses, settings: TrackerSettings
+    ) -> None:
         self._cluster = cluster
         self._nodes = nodes
         self._tokens = tokens
+        self._logs = logs
         self.settings = settings
 
     def admit(self, excluded: frozenset[str], included: frozenset[str]) -> None:
@@ -78,6 +83,7 @@ class NodeTracker:
             )
         await self._nodes.topology.resolve(said.node_id.host)
         node = self._nodes.register(said)
+        self._note_logs(node.id, request.log_aggregation_reports_for_apps)
         response = pb.RegisterNodeManagerResponse(
             nodeAction=pb.NORMAL,
             rm_identifier=self.settings.rm_identifier,
@@ -131,7 +137,14 @@ class NodeTracker:
                 return node.last_response
             return self._resync(f"Too far behind rm response id:{node.response_id} nm response id:{status.response_id}")
         self._nodes.beat(node, status)
+        self._note_logs(node.id, request.log_aggregation_reports_for_apps)
         return self._answer(node, request)
+
+    def _note_logs(self, node: NodeId, reports: Iterable[pb.LogAggregationReport]) -> None:
+        for report in reports:
+            app = self._cluster.applications.get(convert.application_id(report.application_id))
+            if app is not None:
+                self._logs.reported(app, node, report)
 
     @staticmethod
     def _resync(why: str) -> pb.NodeHeartbeatResponse:

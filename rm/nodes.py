@@ -199,6 +199,7 @@ class Nodes:
             log.info("%s: runs on %s and should not; it is stopped", container_id, node.id)
             node.containers_to_kill[container_id] = None
         elif container_id not in node.running:
+            container.attempt.app.ran_on(node.id)
             self.cluster.container_started(container, node)
 
     def _reported_ended(self, node: RmNode, container_id: ContainerId, exit_status: int, diagnostics: str) -> None:
@@ -208,6 +209,7 @@ class Nodes:
                 # Nobody can have started what nobody was told of.
                 log.warning("%s: ended on %s before its master had it", container_id, node.id)
                 container.machine.advance(ContainerEvent.ACQUIRE)
+            container.attempt.app.ran_on(node.id)
             text = diagnostics[:_DIAGNOSTICS_MAX]
             self.cluster.end_container(container, ContainerEvent.FINISH, exit_status, text, kill=False)
         elif not self._is_awaited(container_id):

@@ -9,6 +9,7 @@ from typing import Final
 from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
+from rm.log_status import LogStatuses
 from rm.messages import wire
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
@@ -35,6 +36,7 @@ class Reports:
     #: `host:port` that browsers and masters can reach
     web_address: str
     cluster_id: str
+    logs: LogStatuses
 
     # ---- applications
 
@@ -78,7 +80,7 @@ class Reports:
             progress=attempt.progress if attempt is not None else 0.0,
             applicationType=app.type,
             applicationTags=app.tags,
-            log_aggregation_status=common.LOG_DISABLED,
+            log_aggregation_status=self.logs.of(app, self.cluster.clock.wall_ms()),
             unmanaged_application=app.is_unmanaged,
             rmClusterId=self.cluster_id,
         )

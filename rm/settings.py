@@ -48,6 +48,9 @@ class RmSettings:
     reserved_share: float
     ask_rows_max: int
     decision_log_entries: int
+    #: nodes upload logs
+    log_aggregation: bool
+    log_status_timeout_ms: int
     acls: bool
     #: users who may administrate; `*` means everybody
     administrators: str
@@ -94,6 +97,8 @@ class RmSettings:
             reserved_share=conf.get_float("yaq.rm.scheduler.reserved-share", minimum=0.0, maximum=1.0),
             ask_rows_max=conf.get_int("yaq.rm.scheduler.resource-requests-max", minimum=1),
             decision_log_entries=conf.get_int("yaq.rm.scheduler.decision-log-entries", minimum=1),
+            log_aggregation=conf.get_bool("yarn.log-aggregation-enable"),
+            log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
             excluded=read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
