@@ -18,6 +18,7 @@ from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.calculators import InvalidAsk
 from rm.scheduler.events import Asked, AskRow
 from rm.tokens import TokenMint
+from rm.updates import ContainerUpdates
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import (
     ApplicationAttemptNotFound,
@@ -56,11 +57,13 @@ class ApplicationMasterService:
         applications: Applications,
         tokens: TokenMint,
         conclusion_stored: Callable[[Attempt], Awaitable[None]],
+        updates: ContainerUpdates,
     ) -> None:
         self._cluster = cluster
         self._applications = applications
         self._tokens = tokens
         self._conclusion_stored = conclusion_stored
+        self._updates = updates
         #: identifier bytes -> attempt, so that a heartbeat parses no token
         self._attempts: dict[bytes, Attempt] = {}
 
@@ -137,8 +140,9 @@ class ApplicationMasterService:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
         self._take_in(attempt, request)
         response = pb.AllocateResponse()
+        self._updates.take_in(attempt, request, response)
         self._hand_out(attempt, response)
-        self._refuse_updates(request, response)
+        self._updates.hand_out(attempt, response)
         return self._answer(attempt, response)
 
     @staticmethod
@@ -164,18 +168,11 @@ class ApplicationMasterService:
                 self._cluster.end_container(container, ContainerEvent.RELEASE, ExitStatus.ABORTED, why, kill=is_known)
         blacklist = request.blacklist_request
         additions, removals = tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals)
-        if rows or additions or removals:
+        if rows or additions or removals or self._cluster.scheduler.opportunistic.waits(attempt.id):
             try:
                 self._cluster.schedule(Asked(attempt.id, rows, additions, removals))
             except TooManyAsks as error:
                 raise InvalidResourceRequest(str(error)) from None
-
-    @staticmethod
-    def _refuse_updates(request: pb.AllocateRequest, response: pb.AllocateResponse) -> None:
-        """Containers keep the size and the execution type they were given."""
-        for update in request.update_requests:
-            error = response.update_errors.add(reason="UPDATE_NOT_SUPPORTED")
-            error.update_request.CopyFrom(update)
 
     def _rows(self, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
         """Checked and converted; raises InvalidResourceRequest before anything is taken in."""

@@ -17,7 +17,7 @@ from rm.container import Completion, ContainerEvent, ContainerStage, RmContainer
 from rm.effects import Effect, LaunchMaster
 from rm.liveness import Liveness
 from rm.node import RmNode
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Decision, Update
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.scheduler import Scheduler
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -48,6 +48,10 @@ class Cluster:
         self.unstarted: Liveness[ContainerId] = Liveness(allocation_expiry_s)
         #: called with a master's attempt and how its container ended; set by `Applications`
         self.on_master_ended: Callable[[Attempt, Completion], None] = _nobody
+        #: containers whose increase their node has not confirmed
+        self.unconfirmed: Liveness[ContainerId] = Liveness(allocation_expiry_s)
+        #: called with each update of a container that the scheduler carried out; set by `ContainerUpdates`
+        self.on_updated: Callable[[Update], None] = lambda update: None
         #: nodes that became usable or unusable, numbered from 1
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
@@ -73,6 +77,8 @@ class Cluster:
         for decision in decisions:
             if type(decision) is Allocate:
                 self._allocate(decision)
+            elif type(decision) is Update:
+                self.on_updated(decision)
         return decisions
 
     def _allocate(self, decision: Allocate) -> None:
@@ -121,6 +127,7 @@ class Cluster:
         container.finished_ms = self.clock.wall_ms()
         self.containers.pop(container.id, None)
         self.unstarted.forget(container.id)
+        self.unconfirmed.forget(container.id)
         node = self.nodes.get(container.node_id)
         if node is not None:
             node.containers.pop(container.id, None)
@@ -137,9 +144,7 @@ class Cluster:
         self.schedule(ContainerEnded(container.id))
 
     def _book_end(self, attempt: Attempt, container: RmContainer, completion: Completion, was_acquired: bool) -> None:
-        held_s = (container.finished_ms - container.created_ms) // 1000
-        attempt.app.memory_mb_seconds += completion.resource.memory_mb * held_s
-        attempt.app.vcore_seconds += completion.resource.vcores * held_s
+        container.book_usage(container.finished_ms)
         attempt.ended.append(container)
         if container.allocation.is_master:
             self.on_master_ended(attempt, completion)

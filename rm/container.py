@@ -75,13 +75,17 @@ class RmContainer:
     __slots__ = (
         "allocation",
         "attempt",
+        "booked_ms",
         "completion",
+        "confirmed",
         "created_ms",
         "finished_ms",
         "http_address",
         "id",
         "machine",
         "node_id",
+        "update_wanted",
+        "version",
     )
 
     def __init__(self, allocation: Allocate, attempt: "Attempt", http_address: str, created_ms: int) -> None:
@@ -89,18 +93,40 @@ class RmContainer:
         #: whose container it is
         self.attempt = attempt
         self.node_id = allocation.node_id
-        #: the decision it comes from: resource, priority, request id, execution type, whether it is a master's
+        #: the decision it comes from: resource, priority, request id, execution type, whether it is a master's;
+        #: replaced when the container is updated
         self.allocation = allocation
+        #: counts its updates
+        self.version = 0
+        #: number of the kind of update that its master asked for last, a ContainerUpdateType
+        self.update_wanted: int | None = None
+        #: what its node is known to have; less than allocated while an increase is on its way there
+        self.confirmed = allocation.resource
         #: `host:port` of the node's web server
         self.http_address = http_address
         self.machine = Machine(self.id, CONTAINER_TRANSITIONS, ContainerStage.ALLOCATED)
         self.created_ms = created_ms
+        #: up to when its use is in its application's totals, epoch ms
+        self.booked_ms = created_ms
         self.finished_ms = 0
         self.completion: Completion | None = None
 
     @property
     def stage(self) -> ContainerStage:
         return self.machine.state
+
+    @property
+    def is_started(self) -> bool:
+        """Its node has reported it running."""
+        return self.machine.state is ContainerStage.RUNNING
+
+    def book_usage(self, now_ms: int) -> None:
+        """Add what it has held since the last booking to its application's totals, in whole seconds."""
+        held_s = max(0, now_ms - self.booked_ms) // 1000
+        self.booked_ms += held_s * 1000
+        app = self.attempt.app
+        app.memory_mb_seconds += self.allocation.resource.memory_mb * held_s
+        app.vcore_seconds += self.allocation.resource.vcores * held_s
 
     @property
     def is_over(self) -> bool:

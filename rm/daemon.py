@@ -30,6 +30,7 @@ from rm.settings import RmSettings, read_hosts, read_queues
 from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
 from rm.topology import Topology
+from rm.updates import ContainerUpdates
 from rm.web.server import RmWeb
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
@@ -67,6 +68,7 @@ class ResourceManager:
             reserve_after_s=settings.reserve_after_s,
             reservation_s=settings.reservation_s,
             reserved_share=settings.reserved_share,
+            opportunistic=settings.containers.opportunistic,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(
@@ -126,7 +128,11 @@ class ResourceManager:
         )
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
         self.tracker = NodeTracker(self.cluster, self.nodes, self.tokens, logs, tracker_settings)
-        self.masters = ApplicationMasterService(self.cluster, self.applications, self.tokens, self._conclusion_stored)
+        self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
+        self.nodes.on_increased = self.updates.reported
+        self.masters = ApplicationMasterService(
+            self.cluster, self.applications, self.tokens, self._conclusion_stored, self.updates
+        )
         self.applications.on_attempt_over = self.masters.forget
         self.admin = AdminService(
             self.cluster,
@@ -249,6 +255,7 @@ class ResourceManager:
         try:
             self.nodes.check_expiry(now)
             self.applications.check_expiry(now)
+            self.updates.check_expiry(now)
             self.tokens.roll(now)
         except Exception:
             log.exception("the periodic check failed; it is tried again")

@@ -23,7 +23,7 @@ def container_pb(container: RmContainer, token: Token) -> common.Container:
         node_http_address=container.http_address,
         execution_type=wire(allocation.execution_type),
         allocation_request_id=allocation.allocation_request_id,
-        version=0,
+        version=container.version,
     )
     message.id.CopyFrom(convert.container_id_pb(container.id))
     message.nodeId.host, message.nodeId.port = container.node_id.host, container.node_id.port

@@ -6,7 +6,7 @@ from typing import Final
 
 from rm.container import RmContainer
 from rm.transitions import Machine
-from yaqd.model import ApplicationId, ContainerId, NodeId, NodeState, Resource
+from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeState, Resource
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
@@ -74,6 +74,8 @@ class RmNode:
         self.containers_to_forget: list[ContainerId] = []
         self.applications_to_clean: list[ApplicationId] = []
         self.signals: list[service.SignalContainerRequest] = []
+        #: changed containers, with the tokens that say how
+        self.updates: dict[ContainerId, common.Container] = {}
         #: its size changed by an administrator
         self.resized = False
 
@@ -87,9 +89,11 @@ class RmNode:
 
     @property
     def used(self) -> Resource:
+        """What guaranteed containers hold: opportunistic ones take nobody's room."""
         total = Resource()
         for container in self.containers.values():
-            total = total + container.allocation.resource
+            if container.allocation.execution_type is ExecutionType.GUARANTEED:
+                total = total + container.allocation.resource
         return total
 
     @property
@@ -99,6 +103,7 @@ class RmNode:
             or self.containers_to_forget
             or self.applications_to_clean
             or self.signals
+            or self.updates
             or self.resized
         )
 
@@ -110,6 +115,7 @@ class RmNode:
         self.containers_to_forget.clear()
         self.applications_to_clean.clear()
         self.signals.clear()
+        self.updates.clear()
         self.resized = False
 
     def utilization(self) -> common.ResourceUtilization | None:

@@ -158,6 +158,10 @@ class NodeTracker:
             nodeAction=pb.NORMAL,
             nextHeartBeatInterval=self.settings.heartbeat_interval_ms,
         )
+        scheduler = self._cluster.scheduler
+        if scheduler.limits.opportunistic is not None:
+            limit = response.container_queuing_limit
+            limit.max_queue_length, limit.max_queue_wait_time_in_ms = scheduler.opportunistic.queue_limit(), -1
         if node.has_orders:
             self._give_orders(node, response)
         tokens = self._tokens
@@ -180,12 +184,15 @@ class NodeTracker:
         response.containers_to_be_removed_from_nm.extend(convert.container_id_pb(c) for c in node.containers_to_forget)
         response.applications_to_cleanup.extend(convert.application_id_pb(a) for a in node.applications_to_clean)
         response.containers_to_signal.extend(node.signals)
+        response.containers_to_update.extend(node.updates.values())
+        response.containers_to_decrease.extend(node.updates.values())
         if node.resized:
             response.resource.CopyFrom(convert.resource_pb(node.total))
         node.containers_to_kill.clear()
         node.containers_to_forget.clear()
         node.applications_to_clean.clear()
         node.signals.clear()
+        node.updates.clear()
         node.resized = False
 
 

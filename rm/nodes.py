@@ -13,7 +13,7 @@ from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage, RmContainer
 from rm.liveness import Liveness
 from rm.node import NodeEvent, RmNode
-from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeResized
+from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized
 from rm.topology import Topology
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, Resource
 from yaqd.proto import convert
@@ -52,6 +52,8 @@ class Nodes:
         self.cluster = cluster
         self.liveness: Liveness[NodeId] = Liveness(expiry_s)
         self.topology = topology
+        #: hears of nodes that report grown containers; set by the daemon
+        self.on_increased: Callable[[RmNode, server.NodeStatus], None] = lambda node, status: None
         #: nodes that are not there any more, in the order of their going
         self._gone: dict[NodeId, None] = {}
 
@@ -155,8 +157,18 @@ class Nodes:
             self._health_changed(node, health)
         if status.containersStatuses or node.running:
             self._statuses(node, status.containersStatuses)
-        if self.cluster.scheduler.view.root.waiting:
+        if status.increased_containers:
+            self.on_increased(node, status)
+        scheduler = self.cluster.scheduler
+        if scheduler.limits.opportunistic is not None and status.HasField("opportunistic_containers_status"):
+            self._take_load(node, status.opportunistic_containers_status)
+        if scheduler.has_waiting:
             self.cluster.schedule(NodeBeat(node.id))
+
+    def _take_load(self, node: RmNode, said: server.OpportunisticContainersStatus) -> None:
+        capacity = max(0, said.opport_queue_capacity) if said.HasField("opport_queue_capacity") else None
+        wait_ms = said.estimated_queue_wait_time
+        self.cluster.schedule(NodeLoaded(node.id, max(0, said.wait_queue_length), wait_ms, capacity))
 
     def _health_changed(self, node: RmNode, health: server.NodeHealthStatus) -> None:
         node.health_report = health.health_report[:_REPORT_MAX]

@@ -4,6 +4,7 @@ import getpass
 from dataclasses import dataclass
 from pathlib import Path
 
+from rm.container_settings import ContainerSettings
 from rm.scheduler.admission import is_listed
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
@@ -47,6 +48,7 @@ class RmSettings:
     reservation_s: float
     reserved_share: float
     ask_rows_max: int
+    containers: ContainerSettings
     decision_log_entries: int
     #: nodes upload logs
     log_aggregation: bool
@@ -96,6 +98,7 @@ class RmSettings:
             reservation_s=seconds("yaq.rm.scheduler.reservation-ms"),
             reserved_share=conf.get_float("yaq.rm.scheduler.reserved-share", minimum=0.0, maximum=1.0),
             ask_rows_max=conf.get_int("yaq.rm.scheduler.resource-requests-max", minimum=1),
+            containers=ContainerSettings.read(conf),
             decision_log_entries=conf.get_int("yaq.rm.scheduler.decision-log-entries", minimum=1),
             log_aggregation=conf.get_bool("yarn.log-aggregation-enable"),
             log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),

@@ -62,7 +62,7 @@ class TokenMint:
             rmIdentifier=self._rm_identifier,
             creationTime=container.created_ms,
             nodeLabelExpression="",
-            version=0,
+            version=container.version,
             allocation_request_id=allocation.allocation_request_id,
         )
         identifier.containerId.CopyFrom(convert.container_id_pb(container.id))

@@ -65,7 +65,16 @@ class RefuseApplication:
     reason: str
 
 
-Decision = Allocate | Reserve | Unreserve | AcceptApplication | RefuseApplication
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The container has this size and type from now on. Already charged when it is returned."""
+
+    container_id: ContainerId
+    resource: Resource
+    execution_type: ExecutionType
+
+
+Decision = Allocate | Update | Reserve | Unreserve | AcceptApplication | RefuseApplication
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,29 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateAsked:
+    """A master wants a container of its to have another size or execution type. Answered by `Update`, maybe later."""
+
+    container_id: ContainerId
+    #: normalized
+    resource: Resource
+    execution_type: ExecutionType
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoaded:
+    """What a node says of its own queue."""
+
+    node_id: NodeId
+    #: containers that wait there
+    length: int
+    #: how long a newcomer would wait, ms; -1 when the node does not know
+    wait_ms: int
+    #: opportunistic containers that may wait there; None when the node does not say
+    capacity: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
@@ -126,6 +149,8 @@ SchedulerEvent = (
     | AttemptStarted
     | AttemptEnded
     | Asked
+    | UpdateAsked
+    | NodeLoaded
     | ContainerEnded
     | PriorityChanged
     | QueuesRefreshed

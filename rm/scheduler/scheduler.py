@@ -8,7 +8,7 @@ at once, except asks that wait for a preferred place or for a heartbeat after th
 
 from bisect import insort
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from rm.scheduler.admission import admissible, check_refresh, graft, refusal
@@ -28,22 +28,27 @@ from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
     Asked,
+    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
     NodeJoined,
     NodeLeft,
+    NodeLoaded,
     NodeResized,
     PriorityChanged,
     QueuesRefreshed,
     SchedulerEvent,
+    UpdateAsked,
 )
 from rm.scheduler.invariants import validate
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation
-from yaqd.model import ANY_HOST, ContainerId, Resource
+from yaqd.model import ANY_HOST, ContainerId, ExecutionType, Resource
 
 _E = TypeVar("_E")
 
@@ -62,6 +67,8 @@ class SchedulerLimits:
     reservation_s: float = 120.0
     #: largest part of the nodes reserved at a time
     reserved_share: float = 0.1
+    #: None: asks for opportunistic containers get guaranteed ones
+    opportunistic: OpportunisticLimits | None = None
 
 
 class Scheduler:
@@ -70,6 +77,10 @@ class Scheduler:
         self.view: Final = ClusterView(spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max)
         self.log: Final = DecisionLog(limits.decision_log_entries)
         self._policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
+        self.opportunistic: Final = Opportunistic(
+            limits.opportunistic or OpportunisticLimits(), ask_rows_max=limits.ask_rows_max
+        )
+        self.updates: Final = Updates(self.view, self.opportunistic)
         self._submissions = 0
         self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
             NodeJoined: self._node_joined,
@@ -81,6 +92,8 @@ class Scheduler:
             AttemptStarted: self._attempt_started,
             AttemptEnded: self._attempt_ended,
             Asked: self._asked,
+            UpdateAsked: self._update_asked,
+            NodeLoaded: self._node_loaded,
             ContainerEnded: self._container_ended,
             PriorityChanged: self._priority_changed,
             QueuesRefreshed: self._queues_refreshed,
@@ -111,12 +124,18 @@ class Scheduler:
             max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), largest.extras
         )
 
+    @property
+    def has_waiting(self) -> bool:
+        """Would a node's heartbeat be an opportunity for anybody?"""
+        return bool(self.view.root.waiting or self.updates.waiting)
+
     def normalized(self, asked: Resource) -> Resource:
         return self.view.calculator.normalize(asked, self.limits.bounds)
 
     def validate(self) -> None:
         """Assert every invariant of the view."""
         validate(self.view)
+        self.opportunistic.validate()
 
     # ---- nodes
 
@@ -130,6 +149,7 @@ class Scheduler:
                 node.containers[container_id] = held.resource
                 node.free = node.free - held.resource
         self.view.nodes.add(node)
+        self.opportunistic.node_joined(node, event.containers)
         self.view.set_limits()
         yield from self._fill(node, now)
         yield from self._admit_everywhere(now)
@@ -141,6 +161,8 @@ class Scheduler:
         if event.node_id in self.view.reservations:
             yield self._unreserve(self.view.reservations[event.node_id], "the node left")
         self.view.nodes.remove(node)
+        self.opportunistic.node_left(node.id)
+        self.updates.node_left(node.id)
         self.view.set_limits()
 
     def _node_resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
@@ -153,7 +175,7 @@ class Scheduler:
         yield from self._admit_everywhere(now)
 
     def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
-        if not self.view.root.waiting:
+        if not self.has_waiting:
             return
         node = self.view.nodes.get(event.node_id)
         if node is not None and node.free.memory_mb > 0:
@@ -204,6 +226,7 @@ class Scheduler:
         leaf = attempt.app.leaf
         self.view.unfile(attempt)
         attempt.asks.clear()
+        self.opportunistic.attempt_ended(attempt.id)
         yield from self._settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
@@ -246,11 +269,16 @@ class Scheduler:
         attempt = self.view.attempt(event.attempt_id)
         if attempt is None:
             return
-        attempt.asks.check_room(len(event.rows))
+        rows, spare = self._split(event.rows)
+        attempt.asks.check_room(len(rows))
+        self.opportunistic.check_room(attempt.id, len(spare))
         attempt.blacklist.difference_update(event.blacklist_removals)
         attempt.blacklist.update(event.blacklist_additions)
+        if spare or self.opportunistic.waits(attempt.id):
+            self.opportunistic.put(attempt, [(row, self.normalized(row.capability)) for row in spare], now)
+            yield from self.opportunistic.place(attempt, now)
         touched: dict[tuple[int, int], list[str]] = {}
-        for row in event.rows:
+        for row in rows:
             key = (row.priority, row.allocation_request_id)
             hosts = touched.setdefault(key, [])
             known = attempt.asks.get(key)
@@ -266,6 +294,27 @@ class Scheduler:
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
         yield from self._place(attempt, asks, touched, now)
         yield from self._settle(attempt, now)
+
+    def _split(self, rows: tuple[AskRow, ...]) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:
+        """Guaranteed and opportunistic asks; all are guaranteed where opportunistic containers are not given."""
+        if all(row.execution_type is ExecutionType.GUARANTEED for row in rows):
+            return rows, ()
+        if self.limits.opportunistic is None:
+            return tuple(replace(row, execution_type=ExecutionType.GUARANTEED) for row in rows), ()
+        spare = tuple(row for row in rows if row.execution_type is ExecutionType.OPPORTUNISTIC)
+        return tuple(row for row in rows if row.execution_type is ExecutionType.GUARANTEED), spare
+
+    def _update_asked(self, event: UpdateAsked, now: float) -> Iterator[Decision]:
+        for update in self.updates.ask(event):
+            yield update
+            held = self.view.containers.get(event.container_id) or self.opportunistic.containers[event.container_id]
+            node = self.view.nodes.get(held.node_id)
+            if node is not None:
+                yield from self._fill(node, now)
+
+    def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
+        self.opportunistic.node_loaded(event)
+        yield from ()
 
     def _place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
@@ -283,7 +332,11 @@ class Scheduler:
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
         held = self.view.discharge(event.container_id)
         if held is None:
+            placed = self.opportunistic.release(event.container_id)
+            if placed is not None:
+                self.updates.forget(event.container_id, placed.node_id)
             return
+        self.updates.forget(event.container_id, held.node_id)
         if held.application.attempt is not None and held.application.attempt.filed_at is not None:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
@@ -292,6 +345,7 @@ class Scheduler:
 
     def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
         """Give away what the node has free."""
+        yield from self.updates.settle(node)
         reservation = self.view.reservations.get(node.id)
         if reservation is not None and now - reservation.since > self.limits.reservation_s:
             reservation.ask.waiting_since = now

@@ -1,0 +1,263 @@
+"""Opportunistic containers: placed by how long the nodes' own queues are, not by what is free.
+
+They use what guaranteed containers leave idle, so they are charged to no queue and take no node's room; the node lets
+them wait and ends them when a guaranteed container needs the place. This is the choosing side, as Hadoop's
+CentralizedOpportunisticContainerAllocator and NodeQueueLoadMonitor have it: of the few nodes with the shortest queues
+the one that has held least so far is taken. What was given since a node's last report is added to what it reported,
+so that one heartbeat interval does not pile everything on one node. Asks that no node can take now wait for their
+master's next heartbeat.
+"""
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from rm.scheduler.asks import Ask, AskTable
+from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.events import AskRow, NodeLoaded
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.view import AttemptView
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
+
+
+class LoadOrder(Enum):
+    """What makes a node's load (`yarn.resourcemanager.nm-container-queuing.load-comparator`)."""
+
+    QUEUE_LENGTH = auto()
+    #: the shorter queue, among equal ones the node with more room
+    QUEUE_LENGTH_THEN_RESOURCES = auto()
+    QUEUE_WAIT_TIME = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class OpportunisticLimits:
+    #: nodes among which one is chosen
+    nodes_used: int = 10
+    #: containers that one heartbeat of a master may be given; negative: any number
+    per_heartbeat: int = -1
+    order: LoadOrder = LoadOrder.QUEUE_LENGTH
+    #: how long a choice of nodes is kept, s
+    choice_s: float = 1.0
+    #: nodes are told to keep no more waiting than the mean plus so many standard deviations, within the two bounds
+    deviations: float = 1.0
+    queue_min: int = 5
+    queue_max: int = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An opportunistic container that is not over."""
+
+    node_id: NodeId
+    resource: Resource
+
+
+class NodeLoad:
+    """What a node reported of its queue, and what it has been given."""
+
+    __slots__ = ("capacity", "given", "held", "length", "node", "wait_ms")
+
+    def __init__(self, node: NodeView) -> None:
+        self.node = node
+        #: containers that wait there; None until the node has said so
+        self.length: int | None = None
+        #: how many may wait; None: it did not say
+        self.capacity: int | None = None
+        #: -1: it does not know
+        self.wait_ms = -1
+        #: containers sent to wait there since its last report
+        self.given = 0
+        #: what opportunistic containers there were granted
+        self.held = Resource()
+
+    def fits(self, need: Resource) -> bool:
+        """Would it start at once, as far as is known here?"""
+        return not self.length and (self.held + need).fits_in(self.node.free)
+
+    def takes(self, need: Resource) -> bool:
+        if self.length is None or self.capacity == 0:
+            return False
+        return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
+
+    def share(self) -> float:
+        total = self.node.total
+        used = total.memory_mb - self.node.free.memory_mb + self.held.memory_mb
+        return used / total.memory_mb if total.memory_mb > 0 else math.inf
+
+
+class Opportunistic:
+    def __init__(self, limits: OpportunisticLimits, *, ask_rows_max: int) -> None:
+        self.limits = limits
+        self._ask_rows_max = ask_rows_max
+        self._loads: dict[NodeId, NodeLoad] = {}
+        self._asks: dict[ApplicationAttemptId, AskTable] = {}
+        self._chosen: list[NodeLoad] = []
+        self._chosen_at = -math.inf
+        #: containers that are not over
+        self.containers: dict[ContainerId, Placed] = {}
+
+    # ---- nodes
+
+    def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
+        """`containers`: what the node brings along."""
+        load = self._loads[node.id] = NodeLoad(node)
+        for container_id in containers:
+            placed = self.containers.get(container_id)
+            if placed is not None and placed.node_id == node.id:
+                load.held = load.held + placed.resource
+        self._chosen_at = -math.inf
+
+    def node_left(self, node_id: NodeId) -> None:
+        self._loads.pop(node_id, None)
+        self._chosen_at = -math.inf
+
+    def node_loaded(self, event: NodeLoaded) -> None:
+        load = self._loads.get(event.node_id)
+        if load is not None:
+            load.length, load.capacity, load.wait_ms, load.given = event.length, event.capacity, event.wait_ms, 0
+
+    def queue_limit(self) -> int:
+        """How many containers any node should let wait (Hadoop's QueueLimitCalculator)."""
+        lengths = [load.length for load in self._loads.values() if load.length is not None]
+        if not lengths:
+            return self.limits.queue_max
+        mean = sum(lengths) / len(lengths)
+        deviation = math.sqrt(sum((n - mean) ** 2 for n in lengths) / len(lengths))
+        wanted = int(mean + self.limits.deviations * deviation)
+        return max(self.limits.queue_min, min(wanted, self.limits.queue_max))
+
+    # ---- asks
+
+    def waits(self, attempt_id: ApplicationAttemptId) -> bool:
+        """Is there something that a heartbeat of this master may place?"""
+        return attempt_id in self._asks
+
+    def pending(self, attempt_id: ApplicationAttemptId) -> Iterator[Ask]:
+        return iter(self._asks.get(attempt_id, ()))
+
+    def put(self, attempt: AttemptView, rows: Iterable[tuple[AskRow, Resource]], now: float) -> None:
+        """Take rows in, each with its normalized capability."""
+        for row, capability in rows:
+            table = self._asks.get(attempt.id)
+            if table is None:
+                table = self._asks[attempt.id] = AskTable(self._ask_rows_max)
+            table.put(row, capability, now)
+        self._drop_if_empty(attempt.id)
+
+    def check_room(self, attempt_id: ApplicationAttemptId, rows: int) -> None:
+        """Raise `TooManyAsks` when so many further rows might be too many."""
+        table = self._asks.get(attempt_id)
+        (table if table is not None else AskTable(self._ask_rows_max)).check_room(rows)
+
+    def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
+        self._asks.pop(attempt_id, None)
+
+    def _drop_if_empty(self, attempt_id: ApplicationAttemptId) -> None:
+        table = self._asks.get(attempt_id)
+        if table is not None and not any(True for _ in table):
+            del self._asks[attempt_id]
+
+    # ---- placing
+
+    def place(self, attempt: AttemptView, now: float) -> Iterator[Allocate]:
+        """What the attempt can be given now, already booked."""
+        table = self._asks.get(attempt.id)
+        left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
+        for ask in sorted(table, key=lambda a: a.key) if table is not None else ():
+            while ask.pending and left > 0 and table is not None:
+                found = self._find(attempt, ask, now)
+                if found is None:
+                    break
+                load, locality = found
+                table.take(ask, load.node.id.host, load.node.rack, locality, now)
+                left -= 1
+                yield self._give(attempt, ask, load, locality)
+        self._drop_if_empty(attempt.id)
+
+    def _give(self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality) -> Allocate:
+        attempt.sequence += 1
+        container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
+        load.given += not load.fits(ask.capability)
+        self.adopt(container_id, load.node.id, ask.capability)
+        priority, request_id = ask.key
+        return Allocate(
+            container_id,
+            load.node.id,
+            ask.capability,
+            priority,
+            request_id,
+            ExecutionType.OPPORTUNISTIC,
+            locality,
+            False,
+            "its node's queue is among the shortest",
+        )
+
+    def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:
+        """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
+        hosts = {name for name in ask.counts if name != ANY_HOST and not name.startswith("/")}
+        racks = {name for name in ask.counts if name.startswith("/") and ask.allows(name)}
+        loads = self._loads.values()
+        choices: list[tuple[Locality, Iterable[NodeLoad]]] = []
+        if hosts:
+            choices.append((Locality.NODE, (load for load in loads if load.node.id.host in hosts)))
+        if racks:
+            choices.append((Locality.RACK, (load for load in loads if load.node.rack in racks)))
+        if ask.allows(ANY_HOST):
+            away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
+            choices.append((away, self._least_loaded(now)))
+        for locality, candidates in choices:
+            taking = (load for load in candidates if load.takes(ask.capability) and attempt.accepts(load.node))
+            best = min(taking, key=self._order, default=None)
+            if best is not None:
+                return best, locality
+        return None
+
+    def _least_loaded(self, now: float) -> list[NodeLoad]:
+        if now - self._chosen_at >= self.limits.choice_s or not self._chosen:
+            known = (load for load in self._loads.values() if self._is_known(load))
+            self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
+            self._chosen_at = now
+        return self._chosen
+
+    def _is_known(self, load: NodeLoad) -> bool:
+        if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
+            return False
+        length = load.length
+        if length is None or load.capacity == 0:
+            return False
+        return load.capacity is None or length + load.given < load.capacity
+
+    def _order(self, load: NodeLoad) -> tuple[float, float, float, NodeId]:
+        length = (load.length or 0) + load.given
+        wait = load.wait_ms if self.limits.order is LoadOrder.QUEUE_WAIT_TIME else 0
+        return (wait, length, load.share(), load.node.id)
+
+    # ---- containers
+
+    def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource) -> None:
+        """Book a container as opportunistic from now on."""
+        self.containers[container_id] = Placed(node_id, resource)
+        load = self._loads.get(node_id)
+        if load is not None:
+            load.held = load.held + resource
+
+    def release(self, container_id: ContainerId) -> Placed | None:
+        """The container is over, or opportunistic no longer; None when it was not."""
+        placed = self.containers.pop(container_id, None)
+        load = self._loads.get(placed.node_id) if placed is not None else None
+        if placed is not None and load is not None:
+            load.held = load.held - placed.resource
+        return placed
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        for load in self._loads.values():
+            held = Resource()
+            for placed in self.containers.values():
+                if placed.node_id == load.node.id:
+                    held = held + placed.resource
+            assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
+        for table in self._asks.values():
+            table.validate()
