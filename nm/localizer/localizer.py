@@ -53,7 +53,8 @@ class ResourceLocalizer:
         self._delete = delete
         self._loop = asyncio.get_running_loop()
         self._cache = ResourceCache(cache_target_bytes)
-        self._fetching: dict[ResourceKey, asyncio.Future[Fetched]] = {}
+        #: done once the cache knows the outcome
+        self._fetching: dict[ResourceKey, asyncio.Task[None]] = {}
         self._number = 0
 
     async def localize(self, user: str, application: ApplicationId, resources: Iterable[LocalResource]) -> Localized:
@@ -63,7 +64,7 @@ class ResourceLocalizer:
             return Localized({})
         began = self._loop.time()
         held: list[CachedResource] = []
-        waits: list[asyncio.Future[Fetched]] = []
+        waits: list[asyncio.Task[None]] = []
         found = [0, 0]
         try:
             for resource in wanted:
@@ -83,7 +84,12 @@ class ResourceLocalizer:
             raise
         for entry in self._cache.evict():
             self._delete(entry.folder)
-        links = {resource.link: entry.path for resource, entry in zip(wanted, held, strict=True) if entry.path}
+        links = {}
+        for resource, entry in zip(wanted, held, strict=True):
+            if entry.path is None:
+                self.release(Localized({}, tuple(held)))
+                raise LocalizationFailed(f"{entry.key.url}: its application ended while it was fetched")
+            links[resource.link] = entry.path
         fetched_bytes = sum(entry.size_bytes for entry in held) - found[0]
         spent_ms = int(1000 * (self._loop.time() - began))
         return Localized(links, tuple(held), (fetched_bytes, found[0], len(waits), found[1], spent_ms))
@@ -110,20 +116,21 @@ class ResourceLocalizer:
         if entry is None:
             entry = CachedResource(key, self._new_folder(key.scope, user, application))
             self._cache.add(entry)
-            work = self._loop.run_in_executor(
-                self._threads, partial(fetch, resource, entry.folder, self._conf, self._limits, user=user)
-            )
-            self._fetching[key] = work
-            work.add_done_callback(partial(self._fetched, entry))
+            work = partial(fetch, resource, entry.folder, self._conf, self._limits, user=user)
+            self._fetching[key] = task = self._loop.create_task(self._fetch(entry, work))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # may have no waiter left
         entry.uses += 1
         return entry
 
-    def _fetched(self, entry: CachedResource, work: "asyncio.Future[Fetched]") -> None:
-        self._fetching.pop(entry.key, None)
-        if work.cancelled() or work.exception() is not None:
+    async def _fetch(self, entry: CachedResource, work: Callable[[], Fetched]) -> None:
+        """Raises FetchFailed."""
+        try:
+            result = await self._loop.run_in_executor(self._threads, work)
+        except BaseException:
             self._cache.drop(entry)
-            return
-        result = work.result()
+            raise
+        finally:
+            self._fetching.pop(entry.key, None)
         if self._cache.get(entry.key) is entry:
             self._cache.arrived(entry, result.path, result.size_bytes)
         log.info("localized %s (%d bytes)", entry.key.url, result.size_bytes)

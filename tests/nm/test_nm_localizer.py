@@ -74,6 +74,16 @@ async def test_concurrent_requests_share_one_fetch(make: Callable[[int], Resourc
     assert found[0].links["a"].parent.parent == tmp_path / "local" / "usercache" / USER / "filecache"
 
 
+async def test_no_resource_is_missing_however_closely_they_arrive(
+    make: Callable[[int], ResourceLocalizer], tmp_path: Path
+) -> None:
+    localizer = make(MB)
+    wanted = [resource(source(tmp_path, name)) for name in "abc"]
+    for number in range(1, 401):
+        found = await localizer.localize(USER, application(number), wanted)
+        assert sorted(found.links) == ["a", "b", "c"], number
+
+
 async def test_scopes_keep_users_and_applications_apart(
     make: Callable[[int], ResourceLocalizer], tmp_path: Path
 ) -> None:
