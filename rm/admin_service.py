@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rm.cluster import Cluster
-from rm.node_tracker import NodeTracker
+from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX, NodeTracker
 from rm.nodes import Nodes
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
@@ -101,7 +101,7 @@ class AdminService:
             if node is None or node.state is not NodeState.RUNNING:
                 raise YarnError(f"node {convert.node_id(change.node_id)} is not running")
             total = convert.resource(change.resource_option.resource)
-            if total.memory_mb < 0 or total.vcores < 0:
+            if not (0 <= total.memory_mb <= NODE_MB_MAX and 0 <= total.vcores <= NODE_VCORES_MAX):
                 raise YarnError(f"node {node.id} cannot be given {total}")
             self._nodes.resize(node, total)
         return pb.UpdateNodeResourceResponse()

@@ -114,6 +114,8 @@ class ClientService:
         if context.ByteSize() > _SUBMISSION_BYTES_MAX:
             size, most = context.ByteSize(), _SUBMISSION_BYTES_MAX
             raise YarnError(f"{app_id} comes with {size} bytes of launch context, at most {most} are taken: ship files")
+        if app_id.id < 1 or app_id.cluster_timestamp < 1:
+            raise YarnError(f"{app_id} is no application id: ask for one with getNewApplication")
         scheduler = self._cluster.scheduler
         queue = context.queue or "default"
         leaf = scheduler.view.find_queue(queue)

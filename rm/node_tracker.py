@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 _RESPONSE_ID_MASK: Final = 0x7FFFFFFF
 #: what one node may say it has; totals of many nodes must still fit the wire's 64 and 32 bits
-_NODE_MB_MAX: Final = 1 << 36
-_NODE_VCORES_MAX: Final = 1 << 16
+NODE_MB_MAX: Final = 1 << 36
+NODE_VCORES_MAX: Final = 1 << 16
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
@@ -100,7 +100,7 @@ class NodeTracker:
     def _refusal(self, said: Registration) -> str | None:
         if not self.settings.admits(said.node_id.host):
             return f"Disallowed NodeManager from  {said.node_id.host}, Sending SHUTDOWN signal to the NodeManager."
-        if said.total.memory_mb > _NODE_MB_MAX or said.total.vcores > _NODE_VCORES_MAX:
+        if said.total.memory_mb > NODE_MB_MAX or said.total.vcores > NODE_VCORES_MAX:
             return f"{said.node_id} says that it has {said.total}, which no machine has: correct its configuration"
         least = self.settings.minimum
         if said.total.memory_mb < least.memory_mb or said.total.vcores < least.vcores:
@@ -148,7 +148,7 @@ class NodeTracker:
 
     @staticmethod
     def _resync(why: str) -> pb.NodeHeartbeatResponse:
-        log.info("node told to register again: %s", why)
+        log.warning("node told to register again: %s", why)
         return pb.NodeHeartbeatResponse(nodeAction=pb.RESYNC, diagnostics_message=why)
 
     def _answer(self, node: RmNode, request: pb.NodeHeartbeatRequest) -> pb.NodeHeartbeatResponse:

@@ -208,7 +208,7 @@ class Nodes:
     def _reported_alive(self, node: RmNode, container_id: ContainerId) -> None:
         container = node.containers.get(container_id)
         if container is None:
-            log.info("%s: runs on %s and should not; it is stopped", container_id, node.id)
+            log.warning("%s: runs on %s and should not; it is stopped", container_id, node.id)
             node.containers_to_kill[container_id] = None
         elif container_id not in node.running:
             container.attempt.app.ran_on(node.id)
@@ -235,8 +235,8 @@ class Nodes:
     def _find_missing(self, node: RmNode, running: set[bytes]) -> None:
         """Containers that the node ran and no longer speaks of are lost."""
         for container_id in list(node.running):
-            if convert.container_id_pb(container_id).SerializeToString() not in running:
-                container = node.containers[container_id]
+            container = node.containers.get(container_id)  # None: it went with its master, a moment ago
+            if container is not None and convert.container_id_pb(container_id).SerializeToString() not in running:
                 why = f"Container {container_id} was running but not reported from {node.id}"
                 self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, why, kill=True)
 

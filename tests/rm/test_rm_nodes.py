@@ -118,6 +118,19 @@ async def test_unknown_container_is_stopped_and_a_missing_one_is_lost() -> None:
         assert stranger in [convert.container_id(c) for c in orders.containers_to_cleanup]
 
 
+async def test_a_node_that_reports_neither_master_nor_task_any_more_loses_both() -> None:
+    async with cluster() as rm:
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        (given,) = (await master.allocate(ask(1))).allocated_containers
+        node.run(convert.container_id(given.id))
+        await node.beat()
+        node.running.clear()
+        assert (await node.beat()).nodeAction == server.NORMAL
+        app = rm.manager.cluster.applications[app_id]
+        assert app.attempts[0].is_over and not app.attempts[0].containers
+
+
 async def test_sick_node_gives_up_its_containers_and_recovers() -> None:
     async with cluster() as rm:
         healthy, sick = await rm.node(), await rm.node()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from yaqd.cli.log_flood import FloodGuard
 from yaqd.cli.options import with_conf
 from yaqd.config import Configuration
 
@@ -84,4 +85,5 @@ def set_up_logging(conf: Configuration, name: str) -> None:
             encoding="utf-8",
         )
     handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    handler.addFilter(FloodGuard())
     logging.basicConfig(level=level, handlers=[handler], force=True)

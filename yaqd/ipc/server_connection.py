@@ -218,9 +218,7 @@ class ServerConnection:
         try:
             if call_id >= 0 and self.phase is Phase.CALLS:
                 request_header, position = read_delimited(payload, position)
-                body, position = read_delimited(payload, position)
-                if position != len(payload):
-                    raise errors.ProtocolViolation(f"{len(payload) - position} bytes after the request")
+                body = _last_message(payload, position)
                 return Call(call_id, header.clientId, header.retryCount, request_header, body)
             if call_id not in _ACCEPTS[self.phase]:
                 raise self._unexpected(call_id)
@@ -256,8 +254,7 @@ class ServerConnection:
         return Fatal(errors.ServerError(why), Code.FATAL_INVALID_RPC_HEADER, call_id)
 
     def _negotiate(self, payload: bytes, position: int) -> None:
-        body, _ = read_delimited(payload, position)
-        message = parse(rpc.RpcSasl, body)
+        message = parse(rpc.RpcSasl, _last_message(payload, position))
         assert self._negotiation is not None
         try:
             answer = self._negotiation.receive(message)
@@ -274,8 +271,7 @@ class ServerConnection:
             self.phase = Phase.CONTEXT
 
     def _read_context(self, payload: bytes, position: int) -> None:
-        body, _ = read_delimited(payload, position)
-        context = parse(rpc.IpcConnectionContext, body)
+        context = parse(rpc.IpcConnectionContext, _last_message(payload, position))
         try:
             caller = self._identify(context.userInfo)
             if self._admission.service_acl is not None:
@@ -315,3 +311,11 @@ class ServerConnection:
         self._output.append(
             error_frame(call.call_id, error, detail, client_id=call.client_id, retry_count=call.retry_count)
         )
+
+
+def _last_message(payload: bytes, position: int) -> bytes:
+    """The delimited message that ends a frame. Raises ProtocolViolation when bytes follow it."""
+    message, end = read_delimited(payload, position)
+    if end != len(payload):
+        raise errors.ProtocolViolation(f"{len(payload) - end} bytes after the message")
+    return message
