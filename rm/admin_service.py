@@ -2,37 +2,26 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
 
+from rm.absent_features import register_absent_administration
+from rm.access import Access
 from rm.cluster import Cluster
 from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX, NodeTracker
+from rm.live_settings import LiveSettings
 from rm.nodes import Nodes
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.absent import Refusal
-from yaqd.ipc.errors import AccessControl, RemoteIOError, UnsupportedOperation, YarnError
+from yaqd.ipc.errors import RemoteIOError, YarnError
 from yaqd.model import NodeState
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as pb
-from yaqd.proto.protocols import Method
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
 
 log = logging.getLogger(__name__)
-
-_UNSUPPORTED: Final[tuple[Method[Any, Any], ...]] = (
-    Protocol.refreshSuperUserGroupsConfiguration,
-    Protocol.refreshUserToGroupsMappings,
-    Protocol.refreshAdminAcls,
-    Protocol.refreshServiceAcls,
-    Protocol.refreshNodesResources,
-    Protocol.addToClusterNodeLabels,
-    Protocol.removeFromClusterNodeLabels,
-    Protocol.replaceLabelsOnNodes,
-    Protocol.refreshClusterMaxPriority,
-)
 
 
 class AdminService:
@@ -44,7 +33,8 @@ class AdminService:
         *,
         read_queues: Callable[[], SchedulerSpec],
         read_hosts: Callable[[], tuple[frozenset[str], frozenset[str]]],
-        is_administrator: Callable[[str], bool],
+        access: Access,
+        live: LiveSettings,
     ) -> None:
         """`read_queues` and `read_hosts` (excluded, included) read files again; they may block."""
         self._cluster = cluster
@@ -52,7 +42,8 @@ class AdminService:
         self._tracker = tracker
         self._read_queues = read_queues
         self._read_hosts = read_hosts
-        self._is_administrator = is_administrator
+        self._access = access
+        self._live = live
 
     def register_on(self, server: RpcServer) -> None:
         server.register(Protocol.refreshQueues, self.refresh_queues)
@@ -60,17 +51,24 @@ class AdminService:
         server.register(Protocol.updateNodeResource, self.update_node_resource)
         server.register(Protocol.getGroupsForUser, self.get_groups_for_user)
         server.register(Protocol.checkForDecommissioningNodes, self.check_for_decommissioning_nodes)
-        for method in _UNSUPPORTED:
-            server.register(
-                method, Refusal(UnsupportedOperation, f"{method.name} is not supported by this ResourceManager")
-            )
+        server.register(Protocol.refreshAdminAcls, self.refresh_admin_acls)
+        server.register(Protocol.refreshSuperUserGroupsConfiguration, self.refresh_super_user_groups)
+        server.register(Protocol.refreshUserToGroupsMappings, self.refresh_user_to_groups)
+        server.register(Protocol.refreshClusterMaxPriority, self.refresh_cluster_max_priority)
+        server.register(
+            Protocol.refreshServiceAcls,
+            Refusal(
+                YarnError,
+                "java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.",
+            ),
+        )
+        register_absent_administration(server)
 
-    def _check(self, caller: Caller) -> None:
-        if not self._is_administrator(caller.user):
-            raise AccessControl(f"User {caller.user} doesn't have permission to administrate: see yarn.admin.acl")
+    def _check(self, caller: Caller, operation: str) -> None:
+        self._access.check_administrator(caller, operation)
 
     async def refresh_queues(self, request: pb.RefreshQueuesRequest, caller: Caller) -> pb.RefreshQueuesResponse:
-        self._check(caller)
+        self._check(caller, "refreshQueues")
         try:
             spec = await asyncio.to_thread(self._read_queues)
             self._cluster.schedule(QueuesRefreshed(spec))
@@ -80,7 +78,7 @@ class AdminService:
         return pb.RefreshQueuesResponse()
 
     async def refresh_nodes(self, request: pb.RefreshNodesRequest, caller: Caller) -> pb.RefreshNodesResponse:
-        self._check(caller)
+        self._check(caller, "refreshNodes")
         try:
             excluded, included = await asyncio.to_thread(self._read_hosts)
         except ConfigError as error:
@@ -95,7 +93,7 @@ class AdminService:
     def update_node_resource(
         self, request: pb.UpdateNodeResourceRequest, caller: Caller
     ) -> pb.UpdateNodeResourceResponse:
-        self._check(caller)
+        self._check(caller, "updateNodeResource")
         for change in request.node_resource_map:
             node = self._cluster.nodes.get(convert.node_id(change.node_id))
             if node is None or node.state is not NodeState.RUNNING:
@@ -107,9 +105,46 @@ class AdminService:
         return pb.UpdateNodeResourceResponse()
 
     def get_groups_for_user(self, request: pb.GetGroupsForUserRequest, caller: Caller) -> pb.GetGroupsForUserResponse:
-        return pb.GetGroupsForUserResponse()
+        self._access.check_groups_reader(caller)
+        return pb.GetGroupsForUserResponse(groups=self._access.groups_of(request.user))
+
+    async def refresh_admin_acls(
+        self, request: pb.RefreshAdminAclsRequest, caller: Caller
+    ) -> pb.RefreshAdminAclsResponse:
+        self._check(caller, "refreshAdminAcls")
+        await _or_io_error(self._live.administrators())
+        return pb.RefreshAdminAclsResponse()
+
+    async def refresh_super_user_groups(
+        self, request: pb.RefreshSuperUserGroupsConfigurationRequest, caller: Caller
+    ) -> pb.RefreshSuperUserGroupsConfigurationResponse:
+        self._check(caller, "refreshSuperUserGroupsConfiguration")
+        await _or_io_error(self._live.proxy_users())
+        return pb.RefreshSuperUserGroupsConfigurationResponse()
+
+    async def refresh_user_to_groups(
+        self, request: pb.RefreshUserToGroupsMappingsRequest, caller: Caller
+    ) -> pb.RefreshUserToGroupsMappingsResponse:
+        self._check(caller, "refreshUserToGroupsMappings")
+        await _or_io_error(self._live.groups())
+        return pb.RefreshUserToGroupsMappingsResponse()
+
+    async def refresh_cluster_max_priority(
+        self, request: pb.RefreshClusterMaxPriorityRequest, caller: Caller
+    ) -> pb.RefreshClusterMaxPriorityResponse:
+        self._check(caller, "refreshClusterMaxPriority")
+        await _or_io_error(self._live.highest_priority())
+        return pb.RefreshClusterMaxPriorityResponse()
 
     def check_for_decommissioning_nodes(
         self, request: pb.CheckForDecommissioningNodesRequest, caller: Caller
     ) -> pb.CheckForDecommissioningNodesResponse:
+        self._check(caller, "checkForDecommissioningNodes")
         return pb.CheckForDecommissioningNodesResponse()
+
+
+async def _or_io_error(reading: Awaitable[None]) -> None:
+    try:
+        await reading
+    except ConfigError as error:
+        raise RemoteIOError(f"everything stays as it is: {error}") from None

@@ -9,6 +9,7 @@ from rm.attempt import Attempt
 from rm.transitions import Machine
 from yaqd.model import ApplicationId, FinalApplicationStatus, NodeId, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.security.acl import AccessControlList
 
 
 class AppStage(Enum):
@@ -105,11 +106,19 @@ class Application:
         #: as submitted; its launch context goes to the node with everything in it that we do not know
         self.context = context
         self.user = user
+        #: as submitted until the scheduler has accepted it, then the full path
         self.queue = context.queue or "default"
         self.name = context.application_name or "N/A"
         self.type = (context.applicationType or "YARN")[:20]
         self.tags = tuple(context.applicationTags)
+        #: what counts of the priority that was asked for
         self.priority = context.priority.priority
+        #: when its lifetime ends, epoch ms; None: never
+        self.expires_ms: int | None = None
+        acls = {entry.accessType: entry.acl for entry in context.am_container_spec.application_ACLs}
+        #: who else may see it, and change it
+        self.view_acl = AccessControlList.parse(acls.get(common.APPACCESS_VIEW_APP, " "))
+        self.modify_acl = AccessControlList.parse(acls.get(common.APPACCESS_MODIFY_APP, " "))
         self.submitted_ms = submitted_ms
         self.launched_ms = 0
         self.machine = Machine(app_id, APPLICATION_TRANSITIONS, AppStage.NEW)

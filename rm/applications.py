@@ -14,23 +14,23 @@ from rm.attempt import Attempt, AttemptEvent
 from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
 from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.liveness import Liveness
-from rm.scheduler.decisions import RefuseApplication
+from rm.master_asks import master_rows
+from rm.scheduler.decisions import AcceptApplication, RefuseApplication
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
     AskRow,
     AttemptEnded,
     AttemptStarted,
-    PriorityChanged,
 )
+from rm.state_store import StoredApplication
 from yaqd.model import (
-    ANY_HOST,
     ApplicationAttemptId,
     ApplicationId,
     ExitStatus,
     FinalApplicationStatus,
-    Resource,
     YarnApplicationState,
 )
 from yaqd.proto import convert
@@ -67,6 +67,8 @@ class ApplicationLimits:
     cluster_timestamp: int
     #: how often a ResourceManager was started on this state store
     epoch: int
+    #: `yarn.cluster.max-application-priority`
+    priority_max: int
 
 
 class SubmissionRefused(ValueError):
@@ -77,12 +79,16 @@ class Applications:
     def __init__(self, cluster: Cluster, limits: ApplicationLimits) -> None:
         self.cluster = cluster
         self.limits = limits
+        #: priorities above it count as it; an administrator may change it
+        self.priority_max = limits.priority_max
         self.masters: Liveness[ApplicationAttemptId] = Liveness(limits.master_expiry_s)
         #: masters that have unregistered and should be gone soon
         self.finishing: Liveness[ApplicationAttemptId] = Liveness(limits.master_expiry_s)
         #: called when an attempt is over; set by the daemon
         self.on_attempt_over: Callable[[ApplicationAttemptId], None] = lambda attempt_id: None
         self._last_id = 0
+        #: applications whose lifetime ends some time
+        self._mortal: dict[ApplicationId, Application] = {}
         #: applications that are over, oldest first
         self._completed: dict[ApplicationId, None] = {}
         cluster.on_master_ended = self._master_ended
@@ -99,11 +105,28 @@ class Applications:
         if app_id.cluster_timestamp == self.limits.cluster_timestamp and not 0 < app_id.id <= self._last_id:
             raise SubmissionRefused(f"{app_id} was not made by this ResourceManager: call getNewApplication first")
         app = Application(app_id, context, user, self.cluster.clock.wall_ms())
+        self.settle_terms(app)
         self.cluster.applications[app_id] = app
         app.machine.advance(AppEvent.SUBMIT)
         log.info("%s: submitted by %s to queue %s: %s", app_id, user, app.queue, app.name)
         self.cluster.perform(StoreSubmission(app))
         return app
+
+    def settle_terms(self, app: Application) -> None:
+        """Make what was asked for in priority and lifetime what the cluster and the queue allow."""
+        leaf = self.cluster.scheduler.view.find_queue(app.queue)
+        asked = app.context.priority.priority
+        if not app.context.HasField("priority"):
+            asked = leaf.spec.default_priority if leaf is not None else 0
+        app.priority = min(asked, self.priority_max)
+        lifetime_s = given_lifetime_s(leaf.spec if leaf is not None else None, asked_lifetime_s(app.context))
+        if lifetime_s > 0:
+            self.expire_at(app, app.submitted_ms + lifetime_s * 1000)
+
+    def expire_at(self, app: Application, expires_ms: int) -> None:
+        """Set, or move, the end of its lifetime."""
+        app.expires_ms = expires_ms
+        self._mortal[app.id] = app
 
     def application_stored(self, app: Application) -> None:
         """The store has the submission."""
@@ -114,14 +137,26 @@ class Applications:
     def application_not_stored(self, app: Application) -> None:
         """The store could not take it: it was never there."""
         self.cluster.applications.pop(app.id, None)
+        self._mortal.pop(app.id, None)
 
-    def recover(self, app: Application, conclusion: Conclusion | None, attempts: int) -> None:
+    def recover(self, app: Application, stored: StoredApplication) -> None:
         """Take over an application from the state store: list it when it is over, else try again."""
         self.cluster.applications[app.id] = app
-        app.earlier_attempts = attempts
-        if conclusion is not None:
-            app.conclusion = conclusion
-            app.machine.state = AppStage[conclusion.state.name]
+        app.earlier_attempts = stored.attempts
+        change = stored.change
+        if change is not None:
+            app.queue = change.queue
+        queue = self.cluster.scheduler.view.find_queue(app.queue)
+        app.queue = queue.path if queue is not None else app.queue
+        self.settle_terms(app)
+        if change is not None:
+            app.priority = change.priority
+            if change.expires_ms is not None:
+                self.expire_at(app, change.expires_ms)
+        if stored.conclusion is not None:
+            self._mortal.pop(app.id, None)
+            app.conclusion = stored.conclusion
+            app.machine.state = AppStage[stored.conclusion.state.name]
             self._completed[app.id] = None
             return
         app.machine.advance(AppEvent.SUBMIT)
@@ -129,7 +164,7 @@ class Applications:
         if app.is_unmanaged:
             self._conclude_failed(app, f"Application {app.id} was lost: the ResourceManager restarted under its master")
             return
-        log.info("%s: the ResourceManager restarted; it is tried again after %d attempts", app.id, attempts)
+        log.info("%s: the ResourceManager restarted; it is tried again after %d attempts", app.id, stored.attempts)
         self._enter_scheduler(app)
 
     def _enter_scheduler(self, app: Application) -> None:
@@ -137,7 +172,8 @@ class Applications:
             if isinstance(decision, RefuseApplication):
                 self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
                 return
-            app.queue = app.queue.rpartition(".")[2]
+            if isinstance(decision, AcceptApplication):
+                app.queue = decision.queue
         app.machine.advance(AppEvent.ACCEPT)
         self._start_attempt(app)
 
@@ -236,6 +272,8 @@ class Applications:
         if limit < self.limits.attempts_max:
             times += f" (global limit ={self.limits.attempts_max}; local limit is ={limit})"
         text = f"Application {app.id} failed {times} due to {attempt.diagnostics}. Failing the application."
+        if app.is_unmanaged:
+            text = f"Unmanaged application {app.id} failed due to {attempt.diagnostics}. Failing the application."
         self._conclude_failed(app, text)
 
     def attempts_max(self, app: Application) -> int:
@@ -293,6 +331,7 @@ class Applications:
         if not app.machine.advance(AppEvent.CONCLUDE):
             return
         app.stage_before_saving = before
+        self._mortal.pop(app.id, None)
         text = text[:DIAGNOSTICS_MAX]
         app.conclusion = Conclusion(state, status, text, url, self.cluster.clock.wall_ms())
         self.cluster.perform(StoreConclusion(app))
@@ -330,10 +369,6 @@ class Applications:
 
     # ---- other changes
 
-    def set_priority(self, app: Application, priority: int) -> None:
-        app.priority = priority
-        self.cluster.schedule(PriorityChanged(app.id, priority))
-
     def check_expiry(self, now: float) -> None:
         """End attempts whose masters are silent, and clean up after masters that do not go."""
         for attempt_id in self.masters.expired(now):
@@ -346,20 +381,9 @@ class Applications:
             attempt = self.cluster.find_attempt(attempt_id)
             if attempt is not None and not attempt.is_over:
                 self._finish_attempt(attempt)
+        self._end_lifetimes()
 
-
-def master_rows(context: common.ApplicationSubmissionContext) -> tuple[AskRow, ...]:
-    """What the master's container asks for: priority 0, one container, in preferred places where some are named."""
-    if not context.am_container_resource_request:
-        return (AskRow(0, -1, ANY_HOST, convert.resource(context.resource), 1),)
-    asked = context.am_container_resource_request
-    capability = next((r.capability for r in asked if r.resource_name == ANY_HOST), asked[0].capability)
-    amount = convert.resource(capability)
-    rows = [AskRow(0, -1, r.resource_name, amount, 1, r.relax_locality) for r in asked if r.resource_name]
-    if all(row.resource_name != ANY_HOST for row in rows):
-        rows.append(AskRow(0, -1, ANY_HOST, amount, 1))
-    return tuple(rows)
-
-
-def master_resource(context: common.ApplicationSubmissionContext) -> Resource:
-    return master_rows(context)[0].capability
+    def _end_lifetimes(self) -> None:
+        now_ms = self.cluster.clock.wall_ms()
+        for app in [app for app in self._mortal.values() if (app.expires_ms or 0) <= now_ms]:
+            self.kill(app, "Application is killed by ResourceManager as it has exceeded the lifetime period.")

@@ -11,17 +11,29 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
+from rm.access import Access
 from rm.admin_service import AdminService
 from rm.am_launcher import MasterLauncher
 from rm.application import Application
 from rm.application_master_service import ApplicationMasterService
 from rm.applications import ApplicationLimits, Applications
 from rm.attempt import Attempt
+from rm.change_service import ChangeService
+from rm.changes import Changes
 from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
-from rm.effects import Effect, ForgetApplication, LaunchMaster, StoreAttempt, StoreConclusion, StoreSubmission
 from rm.log_status import LogStatuses
+from rm.effects import (
+    Effect,
+    ForgetApplication,
+    LaunchMaster,
+    StoreAttempt,
+    StoreChange,
+    StoreConclusion,
+    StoreSubmission,
+)
+from rm.live_settings import LiveSettings
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.reports import Reports
@@ -37,6 +49,8 @@ from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.ipc.loop import run
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.security.groups import Groups
+from yaqd.security.impersonation import ProxyUsers
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +94,20 @@ class ResourceManager:
             settings.master_expiry_s,
             self.started_ms,
             state.epoch,
+            settings.priority_max,
         )
         self.applications = Applications(self.cluster, limits)
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
         self.tokens = self._mint()
+        self.groups = Groups.read(conf)
+        self.proxies = ProxyUsers(conf, self.groups)
+        self.access = Access(
+            self.scheduler.view,
+            enabled=settings.acls,
+            administrators=settings.administrators,
+            daemon_user=settings.user,
+            groups_of=self.groups,
+        )
         self._recovered = state.applications
         self._build_services()
 
@@ -106,7 +130,13 @@ class ResourceManager:
         limits = server_limits(conf)
 
         def server(name: str, address: tuple[str, int]) -> RpcServer:
-            return RpcServer(name=name, host=settings.listen_host(address), port=address[1], limits=limits)
+            return RpcServer(
+                name=name,
+                host=settings.listen_host(address),
+                port=address[1],
+                limits=limits,
+                service_acl=lambda caller, protocol: self.proxies.check(caller),
+            )
 
         self.client_server = server("ResourceManager client service", settings.client_address)
         self.tracker_server = server("ResourceManager node tracker", settings.tracker_address)
@@ -143,7 +173,8 @@ class ResourceManager:
                 read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
                 read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
             ),
-            is_administrator=settings.is_administrator,
+            access=self.access,
+            live=LiveSettings(conf, self.access, self.groups, self.proxies, self.applications),
         )
         #: its web address is known when the web server listens
         self.reports = Reports(self.cluster, "", settings.cluster_id, logs)
@@ -158,10 +189,15 @@ class ResourceManager:
             self.reports,
             self.tokens,
             self._submission_stored,
-            acls=self.settings.acls,
-            is_administrator=self.settings.is_administrator,
+            self.access,
+            self.settings.tag_limits,
+            only_viewable=self.settings.only_viewable,
         )
         client.register_on(self.client_server)
+        changes = Changes(self.cluster, self.applications)
+        ChangeService(self.cluster, self.applications, changes, self.access, self._submission_stored).register_on(
+            self.client_server
+        )
         self.masters.register_on(self.scheduler_server)
         self.tracker.register_on(self.tracker_server)
         self.admin.register_on(self.admin_server)
@@ -244,7 +280,7 @@ class ResourceManager:
         """Take over what the last ResourceManager left in the store."""
         for stored in self._recovered:
             app = _application(stored)
-            self.applications.recover(app, stored.conclusion, stored.attempts)
+            self.applications.recover(app, stored)
         if self._recovered:
             log.info("%d applications recovered from the state store", len(self._recovered))
         self._recovered = ()
@@ -268,6 +304,8 @@ class ResourceManager:
         match effect:
             case StoreSubmission(app):
                 self._store(app, self.store.put_submission(app), self._submission_outcome)
+            case StoreChange(app):
+                self._store(app, self.store.put_change(app), _change_outcome)
             case StoreConclusion(app):
                 assert app.conclusion is not None
                 self._store(app, self.store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
@@ -317,6 +355,10 @@ class ResourceManager:
         if done is not None:
             with suppress(StateStoreError):
                 await asyncio.shield(done)
+
+
+def _change_outcome(app: Application, done: "asyncio.Future[None]") -> None:
+    _log_failure(done)
 
 
 def _log_failure(done: "asyncio.Future[None]") -> None:

@@ -17,6 +17,13 @@ class StoreSubmission:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreChange:
+    """Write down its priority, queue and lifetime BEFORE the change is acknowledged."""
+
+    application: Application
+
+
+@dataclass(frozen=True, slots=True)
 class StoreAttempt:
     """Note that an attempt with this number was begun; nobody waits for it."""
 
@@ -45,4 +52,4 @@ class LaunchMaster:
     attempt: Attempt
 
 
-Effect = StoreSubmission | StoreAttempt | StoreConclusion | ForgetApplication | LaunchMaster
+Effect = StoreSubmission | StoreChange | StoreAttempt | StoreConclusion | ForgetApplication | LaunchMaster

@@ -3,6 +3,7 @@
 Every report is made anew from the records: clients ask seldom, and nothing needs to be kept in step.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.log_status import LogStatuses
+from rm.lifetimes import format_iso8601
 from rm.messages import wire
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
@@ -21,6 +23,9 @@ from yaqd.security import Token
 
 _NOT_KNOWN: Final = Resource(-1, -1)
 _INT32_MAX: Final = 2**31 - 1
+#: node labels are off: an application asks for none, its master runs in the one partition
+_NO_LABEL: Final = "<Not set>"
+_NO_PARTITION: Final = "<DEFAULT_PARTITION>"
 #: attempts that ended without saying where they are looked at (RMAppAttemptImpl.setTrackingUrlToRMAppPage)
 _LOST: Final = (YarnApplicationAttemptState.FAILED, YarnApplicationAttemptState.KILLED)
 
@@ -82,7 +87,8 @@ class Reports:
             applicationTags=app.tags,
             log_aggregation_status=self.logs.of(app, self.cluster.clock.wall_ms()),
             unmanaged_application=app.is_unmanaged,
-            rmClusterId=self.cluster_id,
+            appNodeLabelExpression=_NO_LABEL,
+            amNodeLabelExpression=_NO_PARTITION,
         )
         if conclusion is not None and app.state.is_final:
             message.finishTime = conclusion.finished_ms
@@ -96,8 +102,24 @@ class Reports:
         timeout = message.appTimeouts.add(application_timeout_type=common.APP_TIMEOUT_LIFETIME).application_timeout
         timeout.application_timeout_type = common.APP_TIMEOUT_LIFETIME
         timeout.expire_time, timeout.remaining_time = "UNLIMITED", -1
+        if app.expires_ms is not None:
+            timeout.expire_time = format_iso8601(app.expires_ms)
+            timeout.remaining_time = max(0, (app.expires_ms - self.cluster.clock.wall_ms()) // 1000)
         if amrm_token is not None:
             message.am_rm_token.CopyFrom(amrm_token.to_pb())
+        return message
+
+    def hidden(self, app: Application) -> common.ApplicationReport:
+        """What those are told who may not see the application: that it is there, whose it is and how far."""
+        message = self.application(app)
+        message.host, message.rpc_port, message.progress = "N/A", -1, 0.0
+        message.trackingUrl = message.originalTrackingUrl = message.diagnostics = "N/A"
+        message.currentApplicationAttemptId.attemptId = -1
+        message.ClearField("log_aggregation_status")
+        usage = common.ApplicationResourceUsageReport(num_used_containers=-1, num_reserved_containers=-1)
+        for field in (usage.used_resources, usage.reserved_resources, usage.needed_resources):
+            field.CopyFrom(convert.resource_pb(_NOT_KNOWN))
+        message.app_resource_Usage.CopyFrom(usage)
         return message
 
     def diagnostics(self, app: Application) -> str:
@@ -170,7 +192,10 @@ class Reports:
 
     # ---- queues
 
-    def queue(self, queue: QueueView, *, children: bool, recursive: bool, applications: bool) -> common.QueueInfo:
+    def queue(
+        self, queue: QueueView, *, children: bool, recursive: bool, shown: Callable[[Application], bool] | None
+    ) -> common.QueueInfo:
+        """`shown` says which applications of the queue, and those below it, are listed; None: none."""
         view, spec = self.cluster.scheduler.view, queue.spec
         share = view.calculator.share(queue.used, view.nodes.total)
         guarantee = spec.absolute_capacity
@@ -188,15 +213,17 @@ class Reports:
             preemptionDisabled=True,
             intraQueuePreemptionDisabled=True,
             defaultNodeLabelExpression="",
+            accessibleNodeLabels=["*"],
         )
         message.queueStatistics.CopyFrom(self._statistics(queue))
         if children:
             for child in queue.children:
-                below = self.queue(child, children=recursive, recursive=recursive, applications=applications)
+                below = self.queue(child, children=recursive, recursive=recursive, shown=None)
                 message.childQueues.append(below)
-        if applications:
-            for app_id in queue.applications:
-                message.applications.append(self.application(self.cluster.applications[app_id]))
+        if shown is not None:
+            for app in (self.cluster.applications[app_id] for q in queue.walk() for app_id in q.applications):
+                if shown(app):
+                    message.applications.append(self.application(app))
         return message
 
     def _statistics(self, queue: QueueView) -> common.QueueStatistics:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rm.container_settings import ContainerSettings
 from rm.scheduler.admission import is_listed
+from rm.application_tags import TagLimits
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
@@ -32,6 +33,9 @@ class RmSettings:
     bounds: AllocationBounds
     attempts_max: int
     completed_max: int
+    #: highest priority that an application can have
+    priority_max: int
+    tag_limits: TagLimits
     heartbeat_interval_ms: int
     node_expiry_s: float
     master_expiry_s: float
@@ -54,8 +58,10 @@ class RmSettings:
     log_aggregation: bool
     log_status_timeout_ms: int
     acls: bool
-    #: users who may administrate; `*` means everybody
+    #: who may administrate; `*` means everybody
     administrators: str
+    #: application lists leave out what the caller may not see
+    only_viewable: bool
     excluded: frozenset[str]
     included: frozenset[str]
 
@@ -82,6 +88,11 @@ class RmSettings:
             bounds=_bounds(conf),
             attempts_max=conf.get_int("yarn.resourcemanager.am.max-attempts", minimum=1),
             completed_max=conf.get_int("yarn.resourcemanager.max-completed-applications", minimum=0),
+            priority_max=conf.get_int("yarn.cluster.max-application-priority"),
+            tag_limits=TagLimits(
+                conf.get_int("yarn.resourcemanager.application.max-tags", minimum=0),
+                conf.get_int("yarn.resourcemanager.application.max-tag.length", minimum=1),
+            ),
             heartbeat_interval_ms=conf.get_duration_ms(
                 "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1
             ),
@@ -104,12 +115,10 @@ class RmSettings:
             log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
+            only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
             excluded=read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
             included=read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
         )
-
-    def is_administrator(self, user: str) -> bool:
-        return user == self.user or is_listed(self.administrators, user)
 
     def listen_host(self, address: tuple[str, int]) -> str:
         return self.bind_host or address[0]

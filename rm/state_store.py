@@ -42,11 +42,28 @@ CREATE TABLE IF NOT EXISTS application (
     finished_ms INTEGER,
     PRIMARY KEY (cluster_timestamp, id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS application_change (  -- what users changed after the submission; the last values
+    cluster_timestamp INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    queue TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    expires_ms INTEGER,
+    PRIMARY KEY (cluster_timestamp, id)
+) WITHOUT ROWID;
 """
 
 
 class StateStoreError(Exception):
     """The store cannot be used; the message says which file, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """What users last made of an application that had been submitted otherwise."""
+
+    queue: str
+    priority: int
+    expires_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,7 @@ class StoredApplication:
     launched_ms: int
     #: None while it is not over
     conclusion: Conclusion | None
+    change: StoredChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +138,9 @@ class StateStore:
             self._database.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
             rows = self._database.execute(
                 "SELECT cluster_timestamp, id, user, context, submitted_ms, attempts, launched_ms, state, final_status,"
-                " diagnostics, tracking_url, finished_ms FROM application ORDER BY cluster_timestamp, id"
+                " diagnostics, tracking_url, finished_ms, queue, priority, expires_ms"
+                " FROM application LEFT JOIN application_change USING (cluster_timestamp, id)"
+                " ORDER BY cluster_timestamp, id"
             ).fetchall()
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -151,6 +171,12 @@ class StateStore:
             (app.id.cluster_timestamp, app.id.id, app.user, app.context.SerializeToString(), app.submitted_ms),
         )
 
+    def put_change(self, app: Application) -> "asyncio.Future[None]":
+        return self._put(
+            "INSERT OR REPLACE INTO application_change VALUES (?, ?, ?, ?, ?)",
+            (app.id.cluster_timestamp, app.id.id, app.queue, app.priority, app.expires_ms),
+        )
+
     def put_attempt(self, app: Application, number: int) -> "asyncio.Future[None]":
         return self._put(
             "UPDATE application SET attempts = ? WHERE cluster_timestamp = ? AND id = ?",
@@ -174,9 +200,9 @@ class StateStore:
         )
 
     def forget(self, app: Application) -> "asyncio.Future[None]":
-        return self._put(
-            "DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", (app.id.cluster_timestamp, app.id.id)
-        )
+        key = (app.id.cluster_timestamp, app.id.id)
+        self._put("DELETE FROM application_change WHERE cluster_timestamp = ? AND id = ?", key)
+        return self._put("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
 
     def _put(self, sql: str, values: tuple[object, ...]) -> "asyncio.Future[None]":
         assert self._loop is not None, "start() comes first"
@@ -233,7 +259,8 @@ class StateStore:
 
 
 def _stored(row: tuple[object, ...]) -> StoredApplication:
-    timestamp, number, user, context, submitted, attempts, launched, state, status, text, url, finished = row
+    timestamp, number, user, context, submitted, attempts, launched, state, status, text, url, finished = row[:12]
+    queue, priority, expires = row[12:]
     conclusion = None
     if state is not None:
         conclusion = Conclusion(
@@ -251,4 +278,7 @@ def _stored(row: tuple[object, ...]) -> StoredApplication:
         int(str(attempts)),
         int(str(launched or 0)),
         conclusion,
+        StoredChange(str(queue), int(str(priority)), int(str(expires)) if expires is not None else None)
+        if queue is not None
+        else None,
     )

@@ -5,6 +5,8 @@ configuration. The texts are those of Hadoop's CapacityScheduler and its leaf qu
 from collections.abc import Iterator
 from typing import Final
 
+from collections.abc import Callable, Collection
+
 from rm.scheduler.queues import PREFIX, QueueConfigError, QueueSpec, QueueState, SchedulerSpec
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView, build_queues
@@ -13,6 +15,9 @@ from yaqd.model import ApplicationId, Resource
 QUEUE_MASTERS_EXCEEDED: Final = "Queue's AM resource limit exceeded. "
 USER_MASTERS_EXCEEDED: Final = "User's AM resource limit exceeded. "
 CLUSTER_EMPTY: Final = "Skipping AM assignment as cluster resource is empty. "
+
+#: the groups of a user
+GroupsOf = Callable[[str], Collection[str]]
 
 
 def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> str | None:
@@ -70,18 +75,27 @@ def why_inactive(view: ClusterView, attempt: AttemptView) -> str | None:
     return None
 
 
-def may_submit(leaf: QueueView, user: str) -> bool:
+def may_submit(leaf: QueueView, user: str, groups_of: GroupsOf) -> bool:
     """Whether the queue, or one above it, lets the user submit (or administrate, which includes it)."""
-    return any(is_listed(q.spec.submit_acl, user) for q in leaf.upwards()) or may_administer(leaf, user)
+    return is_listed_above(leaf, lambda spec: spec.submit_acl, user, groups_of) or may_administer(leaf, user, groups_of)
 
 
-def may_administer(queue: QueueView, user: str) -> bool:
-    return any(is_listed(q.spec.administer_acl, user) for q in queue.upwards())
+def may_administer(queue: QueueView, user: str, groups_of: GroupsOf) -> bool:
+    return is_listed_above(queue, lambda spec: spec.administer_acl, user, groups_of)
 
 
-def is_listed(acl: str, user: str) -> bool:
-    """Users stand before the first blank of a list; groups, after it, are not looked at."""
-    return acl.strip() == "*" or user in acl.split(" ", 1)[0].split(",")
+def is_listed_above(queue: QueueView, acl: Callable[[QueueSpec], str], user: str, groups_of: GroupsOf) -> bool:
+    """Whether the list of the queue, or of one above it, names the user or a group of the user's."""
+    return any(is_listed(acl(q.spec), user, groups_of) for q in queue.upwards())
+
+
+def is_listed(acl: str, user: str, groups_of: GroupsOf) -> bool:
+    """Users stand before the first blank of a list, groups after it."""
+    users, _, groups = acl.partition(" ")
+    if acl.strip() == "*" or user in users.split(","):
+        return True
+    named = [group.strip() for group in groups.split(",") if group.strip()]
+    return bool(named) and not set(groups_of(user)).isdisjoint(named)
 
 
 def check_refresh(view: ClusterView, spec: SchedulerSpec) -> None:

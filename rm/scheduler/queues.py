@@ -67,6 +67,11 @@ class QueueSpec:
     #: users who may submit here, and administrate; `*` means everybody, `user,user group,group` as Hadoop writes it
     submit_acl: str
     administer_acl: str
+    #: priority of applications that ask for none
+    default_priority: int
+    #: lifetime of applications that ask for none, and the longest, s; 0 or less: no end
+    default_lifetime_s: int
+    maximum_lifetime_s: int
     children: tuple["QueueSpec", ...]
 
     def walk(self) -> Iterator["QueueSpec"]:
@@ -207,6 +212,7 @@ def _parse_queue(
     user_limit = reader.percent(f"{path}.minimum-user-limit-percent", reader.percent("minimum-user-limit-percent", 1.0))
     factor = reader.number(f"{path}.user-limit-factor", reader.number("user-limit-factor", 1.0))
     per_user = applications if factor == -1.0 else min(applications, int(applications * user_limit * factor))
+    default_lifetime_s, maximum_lifetime_s = _lifetimes(reader, path)
     return QueueSpec(
         name=name,
         path=path,
@@ -223,6 +229,9 @@ def _parse_queue(
         user_limit_factor=factor,
         submit_acl=reader.text(f"{path}.acl_submit_applications", "*" if is_root else " "),
         administer_acl=reader.text(f"{path}.acl_administer_queue", "*" if is_root else " "),
+        default_priority=reader.integer(f"{path}.default-application-priority", 0),
+        default_lifetime_s=default_lifetime_s,
+        maximum_lifetime_s=maximum_lifetime_s,
         children=children,
     )
 
@@ -233,6 +242,22 @@ def _maximum_applications(reader: _Properties, path: str, absolute_capacity: flo
     for_each = reader.integer("global-queue-max-application", -1)
     default = for_each if for_each >= 0 else max(1, int(everywhere * absolute_capacity))
     return reader.integer(f"{path}.maximum-applications", default)
+
+
+def _lifetimes(reader: _Properties, path: str) -> tuple[int, int]:
+    """Default and longest lifetime, s: the queue's own, else those of the queue above it."""
+    default = longest = -1
+    names = path.split(".")
+    for depth in range(1, len(names) + 1):
+        above = ".".join(names[:depth])
+        default = reader.integer(f"{above}.default-application-lifetime", default)
+        longest = reader.integer(f"{above}.maximum-application-lifetime", longest)
+    if longest <= 0:
+        return default, -1
+    if default > longest:
+        remedy = f"is longer than the queue's maximum-application-lifetime of {longest}"
+        raise QueueConfigError(f"{PREFIX}{path}.default-application-lifetime", str(default), remedy)
+    return (default if default > 0 else longest), longest
 
 
 def _parse_state(reader: _Properties, path: str, parent: QueueState) -> QueueState:

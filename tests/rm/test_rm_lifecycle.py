@@ -20,7 +20,7 @@ async def test_application_runs_from_submission_to_clean_up() -> None:
 
         registered = await master.register()
         assert registered.maximumCapability.memory == 8192
-        assert registered.queue == "default"
+        assert registered.queue == "root.default"
         report = await rm.report(app_id)
         assert report.yarn_application_state == common.RUNNING
         assert (report.host, report.rpc_port) == ("am.example", 4711)

@@ -62,7 +62,7 @@ async def test_only_a_genuine_token_opens_the_scheduler_port() -> None:
                 ApplicationMasterProtocol.registerApplicationMaster, pb.RegisterApplicationMasterRequest()
             )
         await stranger.close()
-        assert (await master.register()).queue == "default"
+        assert (await master.register()).queue == "root.default"
 
 
 async def test_bad_asks_are_refused_and_change_nothing() -> None:

@@ -98,6 +98,12 @@ class Configuration:
         kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
         return Configuration({**entries, **kept}, self.conf_dir, self._environ)
 
+    def reread(self) -> "Configuration":
+        """This configuration with its files as they are now; `-D` and the program's settings stay on top. Blocking."""
+        fresh = self.load(self.conf_dir, environ=self._environ)
+        kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
+        return Configuration({**fresh._entries, **kept}, self.conf_dir, self._environ)
+
     def with_overrides(self, overrides: Mapping[str, str]) -> "Configuration":
         """A copy with these values on top, final ones included: the program's own settings, not a user's."""
         added = {current_name(key): _Entry(value, Origin(PROGRAM)) for key, value in overrides.items()}

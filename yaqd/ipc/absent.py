@@ -3,7 +3,7 @@
 They are objects and not functions, so that whoever describes a server can tell them from what it really serves.
 """
 
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from google.protobuf.message import Message
 
@@ -28,7 +28,7 @@ class Refusal:
 class EmptyAnswer(Generic[Resp]):
     """Answers every call with a message that says nothing: no labels, no attributes, done without doing anything."""
 
-    def __init__(self, method: Method[Message, Resp]) -> None:
+    def __init__(self, method: Method[Any, Resp]) -> None:
         self._response = method.response
 
     def __call__(self, request: Message, caller: Caller) -> Resp:

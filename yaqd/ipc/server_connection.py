@@ -276,6 +276,8 @@ class ServerConnection:
             caller = self._identify(context.userInfo)
             if self._admission.service_acl is not None:
                 self._admission.service_acl(caller, context.protocol)
+            elif caller.real_user is not None and caller.auth == "SIMPLE":
+                raise errors.Authorization(f"User: {caller.real_user} is not allowed to impersonate {caller.user}")
         except errors.RemoteException as error:
             raise self._unauthorized(error) from None
         self.caller = caller

@@ -92,6 +92,21 @@ class ApplicationClientProtocol:
         NAME, "getContainerReport", service.GetContainerReportRequest, service.GetContainerReportResponse
     )
     getContainers: Final = Method(NAME, "getContainers", service.GetContainersRequest, service.GetContainersResponse)
+    getNewReservation: Final = Method(
+        NAME, "getNewReservation", service.GetNewReservationRequest, service.GetNewReservationResponse
+    )
+    submitReservation: Final = Method(
+        NAME, "submitReservation", service.ReservationSubmissionRequest, service.ReservationSubmissionResponse
+    )
+    updateReservation: Final = Method(
+        NAME, "updateReservation", service.ReservationUpdateRequest, service.ReservationUpdateResponse
+    )
+    deleteReservation: Final = Method(
+        NAME, "deleteReservation", service.ReservationDeleteRequest, service.ReservationDeleteResponse
+    )
+    listReservations: Final = Method(
+        NAME, "listReservations", service.ReservationListRequest, service.ReservationListResponse
+    )
     getNodeToLabels: Final = Method(
         NAME, "getNodeToLabels", service.GetNodesToLabelsRequest, service.GetNodesToLabelsResponse
     )
@@ -285,6 +300,9 @@ class ResourceManagerAdministrationProtocol:
         "checkForDecommissioningNodes",
         admin.CheckForDecommissioningNodesRequest,
         admin.CheckForDecommissioningNodesResponse,
+    )
+    mapAttributesToNodes: Final = Method(
+        NAME, "mapAttributesToNodes", admin.NodesToAttributesMappingRequest, admin.MapAttributesToNodesResponse
     )
     refreshClusterMaxPriority: Final = Method(
         NAME,

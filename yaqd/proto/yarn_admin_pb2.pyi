@@ -205,3 +205,7 @@ class RefreshNodesResourcesRequest(_message.Message):
     SUB_CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     sub_cluster_id: str
     def __init__(self, sub_cluster_id: _Optional[str] = ...) -> None: ...
+
+class NodesToAttributesMappingRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -781,3 +781,43 @@ class CancelDelegationTokenRequest(_message.Message):
 class CancelDelegationTokenResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class GetNewReservationRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetNewReservationResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationSubmissionRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationSubmissionResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationUpdateRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationUpdateResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationDeleteRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationDeleteResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationListRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReservationListResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -97,7 +97,7 @@ class ProxyUsers:
 def _read(conf: Configuration) -> dict[str, ProxyUser]:
     found: dict[str, dict[str, str]] = {}
     for prefix in (_PREFIX, _RM_PREFIX):  # the second wins
-        for key in conf.keys_under(prefix):
+        for key in [key for key in conf.changed_keys() if key.startswith(prefix)]:
             user, _, what = key[len(prefix) :].rpartition(".")
             if user and what in ("users", "groups", "hosts"):
                 found.setdefault(user, {})[what] = conf.get(key) or ""

@@ -1,0 +1,64 @@
+"""Features that are off here: what clients are told is what Hadoop's ResourceManager says where they are off.
+
+Empty lists where clients look around, Hadoop's own exceptions where they want something.
+"""
+
+from typing import Any, Final
+
+from yaqd.ipc import RpcServer
+from yaqd.ipc.absent import EmptyAnswer, Refusal
+from yaqd.ipc.errors import FeatureNotEnabled, UnsupportedOperation, YarnError
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
+from yaqd.proto.protocols import Method
+from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
+
+_EMPTY: Final[tuple[Method[Any, Any], ...]] = (
+    Client.getClusterNodeLabels,
+    Client.getNodeToLabels,
+    Client.getLabelsToNodes,
+    Client.getClusterNodeAttributes,
+    Client.getAttributesToNodes,
+    Client.getNodesToAttributes,
+)
+_NO_PROFILES: Final = Refusal(
+    FeatureNotEnabled,
+    "Resource profile is not enabled, please enable resource profile feature before using its functions."
+    " (by setting yarn.resourcemanager.resource-profiles.enabled to true)",
+)
+_NO_RESERVATIONS: Final = Refusal(YarnError, "Reservation is not enabled. Please enable & try again")
+_REFUSED: Final[dict[Method[Any, Any], Refusal]] = {
+    Client.getResourceProfiles: _NO_PROFILES,
+    Client.getResourceProfile: _NO_PROFILES,
+    Client.getNewReservation: _NO_RESERVATIONS,
+    Client.submitReservation: _NO_RESERVATIONS,
+    Client.updateReservation: _NO_RESERVATIONS,
+    Client.deleteReservation: _NO_RESERVATIONS,
+    Client.listReservations: _NO_RESERVATIONS,
+}
+_NO_LABELS: Final = Refusal(
+    YarnError,
+    "java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+)
+_ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]] = {
+    Admin.addToClusterNodeLabels: _NO_LABELS,
+    Admin.removeFromClusterNodeLabels: _NO_LABELS,
+    Admin.replaceLabelsOnNodes: EmptyAnswer(Admin.replaceLabelsOnNodes),
+    Admin.mapAttributesToNodes: Refusal(
+        UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
+    ),
+    Admin.refreshNodesResources: Refusal(
+        UnsupportedOperation, "refreshNodesResources is not supported by this ResourceManager: use updateNodeResource"
+    ),
+}
+
+
+def register_absent_features(server: RpcServer) -> None:
+    for method in _EMPTY:
+        server.register(method, EmptyAnswer(method))
+    for method, answer in _REFUSED.items():
+        server.register(method, answer)
+
+
+def register_absent_administration(server: RpcServer) -> None:
+    for method, answer in _ABSENT_ADMINISTRATION.items():
+        server.register(method, answer)

@@ -1,0 +1,52 @@
+"""What users change about their applications while they run: priority, lifetime, queue.
+
+Each change is checked against the queues' configuration, takes effect at once and is then written to the state store;
+`ChangeService` answers when it is there.
+"""
+
+from rm.application import Application, AppStage
+from rm.applications import Applications
+from rm.cluster import Cluster
+from rm.effects import StoreChange
+from rm.lifetimes import format_iso8601, longest_end, parse_iso8601
+from rm.scheduler.events import PriorityChanged
+from yaqd.ipc.errors import YarnError
+
+#: where an application is known to the scheduler
+ACTIVE = (AppStage.ACCEPTED, AppStage.RUNNING)
+
+
+class Changes:
+    def __init__(self, cluster: Cluster, applications: Applications) -> None:
+        self._cluster = cluster
+        self._applications = applications
+
+    def set_priority(self, app: Application, priority: int) -> None:
+        """At most the cluster's; one of an application that is over stays. Raises YarnError between the two."""
+        if app.stage not in ACTIVE:
+            if app.is_over or app.stage is AppStage.FINISHING:
+                return
+            raise YarnError(f"Application in {app.stage.name} state cannot update priority.")
+        app.priority = min(priority, self._applications.priority_max)
+        self._cluster.schedule(PriorityChanged(app.id, app.priority))
+        self._cluster.perform(StoreChange(app))
+
+    def set_expire_time(self, app: Application, expire_time: str) -> str:
+        """Take Hadoop's ISO 8601 time, no later than the queue allows; what was taken. Raises YarnError."""
+        if app.stage not in (AppStage.SUBMITTED, *ACTIVE):
+            if app.is_over or app.stage is AppStage.FINISHING:
+                return expire_time
+            raise YarnError(f"Application is in {app.stage.name} state can not update timeout.")
+        now_ms = self._cluster.clock.wall_ms()
+        expires_ms = parse_iso8601(expire_time)
+        if expires_ms < now_ms:
+            raise YarnError(
+                f"Expire time is less than current time, current-time={format_iso8601(now_ms)} "
+                f"expire-time={format_iso8601(expires_ms)}"
+            )
+        queue = self._cluster.scheduler.view.find_queue(app.queue)
+        if queue is not None:
+            expires_ms = longest_end(queue.spec, app.submitted_ms, expires_ms)
+        self._applications.expire_at(app, expires_ms)
+        self._cluster.perform(StoreChange(app))
+        return format_iso8601(expires_ms)

@@ -1,0 +1,64 @@
+"""How long an application may take: what it asks for, what its queue allows, and the times as Hadoop writes them.
+
+A lifetime counts from the submission, in seconds; its end is an epoch time in ms. In a queue, 0 or less means: none.
+"""
+
+import re
+from datetime import datetime
+from typing import Final
+
+from rm.scheduler.queues import QueueSpec
+from yaqd.ipc.errors import YarnError
+from yaqd.proto import yarn_common_pb2 as common
+
+#: yyyy-MM-dd'T'HH:mm:ss.SSSZ
+_ISO8601: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}\Z", re.ASCII)
+_FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%f%z"
+#: more than this is as good as for ever, and still a date
+_LIFETIME_S_MAX: Final = 100 * 365 * 86_400
+
+
+def asked_lifetime_s(context: common.ApplicationSubmissionContext) -> int:
+    """The lifetime in a submission, 0 without one. Raises YarnError for one that is not above 0."""
+    asked = 0
+    for entry in context.application_timeouts:
+        if entry.timeout <= 0:
+            raise YarnError(f"Invalid application timeout, value={entry.timeout} for type=LIFETIME")
+        if entry.application_timeout_type == common.APP_TIMEOUT_LIFETIME:
+            asked = min(entry.timeout, _LIFETIME_S_MAX)
+    return asked
+
+
+def given_lifetime_s(spec: QueueSpec | None, asked_s: int) -> int:
+    """What the queue makes of it; 0: no end."""
+    if spec is None:
+        return asked_s
+    if asked_s <= 0:
+        return max(0, spec.default_lifetime_s)
+    return min(asked_s, spec.maximum_lifetime_s) if spec.maximum_lifetime_s > 0 else asked_s
+
+
+def longest_end(spec: QueueSpec, submitted_ms: int, expires_ms: int) -> int:
+    """An end that somebody asks for later, no further away than the queue allows."""
+    if spec.maximum_lifetime_s <= 0:
+        return expires_ms
+    return min(expires_ms, submitted_ms + spec.maximum_lifetime_s * 1000)
+
+
+def format_iso8601(epoch_ms: int) -> str:
+    """In this machine's time zone, as Hadoop's `Times.formatISO8601`."""
+    moment = datetime.fromtimestamp(epoch_ms // 1000).astimezone()
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}{moment:%z}"
+
+
+def parse_iso8601(text: str) -> int:
+    """Epoch ms. Raises YarnError with Hadoop's text."""
+    try:
+        if not _ISO8601.match(text):
+            raise ValueError(text)
+        return round(datetime.strptime(text, _FORMAT).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise YarnError(
+            "Expire time is not in ISO8601 format. ISO8601 supported format is yyyy-MM-dd'T'HH:mm:ss.SSSZ. "
+            f"Configured timeout value is {text[:80]}"
+        ) from None

@@ -1,0 +1,45 @@
+"""What an administrator changes by editing a file and asking for it to be read again: who administrates, who may act
+for whom, which groups users are in, the highest priority.
+
+Each method reads the files off the event loop and raises ConfigError with nothing changed when they cannot be used.
+"""
+
+import asyncio
+
+from rm.access import Access
+from rm.applications import Applications
+from yaqd.config import Configuration
+from yaqd.security.groups import Groups
+from yaqd.security.impersonation import ProxyUsers
+
+
+class LiveSettings:
+    def __init__(
+        self, conf: Configuration, access: Access, groups: Groups, proxies: ProxyUsers, applications: Applications
+    ) -> None:
+        self._conf = conf
+        self._access = access
+        self._groups = groups
+        self._proxies = proxies
+        self._applications = applications
+
+    async def _read(self) -> Configuration:
+        return await asyncio.to_thread(self._conf.reread)
+
+    async def administrators(self) -> None:
+        """`yarn.admin.acl`."""
+        conf = await self._read()
+        self._access.set_administrators(conf.get("yarn.admin.acl", "*") or "")
+
+    async def proxy_users(self) -> None:
+        """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""
+        self._proxies.refresh(await self._read())
+
+    async def groups(self) -> None:
+        """The fixed mapping; what was looked up is forgotten."""
+        self._groups.refresh(await self._read())
+
+    async def highest_priority(self) -> None:
+        """`yarn.cluster.max-application-priority`; applications keep what they have."""
+        conf = await self._read()
+        self._applications.priority_max = conf.get_int("yarn.cluster.max-application-priority")
