@@ -221,8 +221,7 @@ class ResourceManager:
             self.cluster,
             self.reports,
             settings.web,
-            acls=settings.acls,
-            is_administrator=settings.is_administrator,
+            access=self.access,
             started_ms=self.started_ms,
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())

@@ -2,10 +2,8 @@
 configuration. The texts are those of Hadoop's CapacityScheduler and its leaf queues.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
-
-from collections.abc import Callable, Collection
 
 from rm.scheduler.queues import PREFIX, QueueConfigError, QueueSpec, QueueState, SchedulerSpec
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit

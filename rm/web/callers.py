@@ -8,17 +8,15 @@ nothing, and nothing here lets anybody do what the name alone would not let them
 import base64
 import hmac
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote
 
 from aiohttp import web
 
+from rm.access import Access
 from rm.application import Application
 from rm.cluster import Cluster
-from rm.scheduler.admission import is_listed, may_administer
-from yaqd.proto import yarn_common_pb2 as common
 
 _COOKIE: Final = "hadoop.auth"
 #: AuthenticationFilter.AUTH_TOKEN_VALIDITY
@@ -29,9 +27,7 @@ _USER: Final = re.compile(r"[^\s\x00-\x1f\x7f;,\"&=]{1,128}\Z")
 @dataclass(frozen=True, slots=True)
 class WebCallers:
     cluster: Cluster
-    #: whether lists of users are looked at at all
-    acls: bool
-    is_administrator: Callable[[str], bool]
+    access: Access
     #: whoever gives no name
     static_user: str
     #: signs the cookies
@@ -47,17 +43,10 @@ class WebCallers:
         return self._remembered(request.cookies.get(_COOKIE, "")) or self.static_user
 
     def may_view(self, app: Application, user: str) -> bool:
-        """Hadoop's VIEW_APP: the owner, administrators of the cluster or its queue, whom its list names."""
-        if not self.acls or user == app.user or self.is_administrator(user):
-            return True
-        queue = self.cluster.scheduler.view.find_queue(app.queue)
-        if queue is not None and may_administer(queue, user):
-            return True
-        lists = app.context.am_container_spec.application_ACLs
-        return any(entry.accessType == common.APPACCESS_VIEW_APP and is_listed(entry.acl, user) for entry in lists)
+        return self.access.may_view(user, app)
 
     def may_view_all(self, user: str) -> bool:
-        return not self.acls or self.is_administrator(user)
+        return not self.access.enabled or self.access.is_administrator(user)
 
     def remember(self, request: web.Request, response: web.StreamResponse) -> None:
         """Give a caller that says its name the cookie that says it next time."""

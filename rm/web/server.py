@@ -1,10 +1,10 @@
 """The ResourceManager's web server put together: REST, pages, proxy, and what holds for all of them."""
 
 import secrets
-from collections.abc import Callable
 
 from aiohttp import web
 
+from rm.access import Access
 from rm.cluster import Cluster
 from rm.reports import Reports
 from rm.web.callers import WebCallers
@@ -23,15 +23,13 @@ class RmWeb:
         reports: Reports,
         settings: RmWebSettings,
         *,
-        acls: bool,
-        is_administrator: Callable[[str], bool],
+        access: Access,
         started_ms: int,
     ) -> None:
         self._settings = settings
         self._callers = WebCallers(
             cluster,
-            acls=acls,
-            is_administrator=is_administrator,
+            access=access,
             static_user=settings.static_user,
             secret=secrets.token_bytes(32),
         )
