@@ -23,7 +23,6 @@ from rm.changes import Changes
 from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
-from rm.log_status import LogStatuses
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -34,6 +33,7 @@ from rm.effects import (
     StoreSubmission,
 )
 from rm.live_settings import LiveSettings
+from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.reports import Reports

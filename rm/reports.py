@@ -10,8 +10,8 @@ from typing import Final
 from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
-from rm.log_status import LogStatuses
 from rm.lifetimes import format_iso8601
+from rm.log_status import LogStatuses
 from rm.messages import wire
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView

@@ -4,9 +4,8 @@ import getpass
 from dataclasses import dataclass
 from pathlib import Path
 
-from rm.container_settings import ContainerSettings
-from rm.scheduler.admission import is_listed
 from rm.application_tags import TagLimits
+from rm.container_settings import ContainerSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
