@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from rm.absent_features import register_absent_administration
 from rm.access import Access
 from rm.cluster import Cluster
-from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX, NodeTracker
 from rm.live_settings import LiveSettings
+from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX, NodeTracker
 from rm.nodes import Nodes
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
