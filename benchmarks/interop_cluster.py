@@ -32,7 +32,10 @@ class InteropCluster:
         classes = {"yarn.application.classpath": f"{folder / 'conf'},{LOGGING},{jars.directory}/*"}
         # The NodeManagers hand their JAVA_HOME on to the containers.
         environment = {"JAVA_HOME": str(jars.java_home)}
-        settings = {**mapred, **classes, **site}
+        # Queues as the stock cluster has them: memory alone counts.
+        calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+        queues = {**conf.capacity_site(), "yarn.scheduler.capacity.resource-calculator": calculator}
+        settings = {**mapred, **classes, **queues, **site}
         self.ours = OurCluster(folder, hdfs=hdfs.uri, nodes=nodes, site=settings, environment=environment)
         self.clients = StockClients(jars, self.ours.conf_dir)
 
