@@ -218,11 +218,11 @@ class ApplicationMasterService:
                 token = self._tokens.container_token(container, app.user, now_ms, logs)
                 response.allocated_containers.append(container_pb(container, token))
                 self._add_nm_token(attempt, container.node_id, response)
-        if attempt.completions:
-            ended, attempt.completions = attempt.completions, []
-            for completion in ended:
-                response.completed_container_statuses.append(completion_pb(completion))
-                cluster.forget_id_on_node(completion.container_id, completion.node_id)
+        # This call shows that the last answer arrived: until now the nodes could be asked for those containers.
+        for completion in attempt.told_completions:
+            cluster.forget_id_on_node(completion.container_id, completion.node_id)
+        attempt.told_completions, attempt.completions = attempt.completions, []
+        response.completed_container_statuses.extend(completion_pb(told) for told in attempt.told_completions)
         if attempt.node_changes_seen != cluster.node_changes:
             changed = cluster.node_changes_since(attempt.node_changes_seen)
             attempt.node_changes_seen = cluster.node_changes

@@ -302,9 +302,9 @@ class Applications:
             status = ExitStatus.KILLED_BY_RESOURCEMANAGER
             if not attempt.master.is_over:
                 self.cluster.end_container(attempt.master, ContainerEvent.KILL, status, why, kill=True)
-        for completion in attempt.completions:
+        for completion in (*attempt.told_completions, *attempt.completions):
             self.cluster.forget_id_on_node(completion.container_id, completion.node_id)
-        attempt.allocated, attempt.completions = [], []
+        attempt.allocated, attempt.completions, attempt.told_completions = [], [], []
         self.on_attempt_over(attempt.id)
 
     # ---- ends

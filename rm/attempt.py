@@ -91,6 +91,8 @@ class Attempt:
         # What the next allocate response will carry.
         self.allocated: list[RmContainer] = []
         self.completions: list[Completion] = []
+        #: carried by the last one; their nodes keep them until the master shows by its next call that it has it
+        self.told_completions: list[Completion] = []
         #: containers whose size or execution type has changed
         self.updated: dict[ContainerId, RmContainer] = {}
         #: number of the last node change it was told

@@ -228,9 +228,11 @@ class Nodes:
             node.containers_to_forget.append(container_id)
 
     def _is_awaited(self, container_id: ContainerId) -> bool:
-        """Has this end been booked, and not been pulled by its master yet?"""
+        """Has this end been booked, and does its master not have it for certain?"""
         attempt = self.cluster.find_attempt(container_id.attempt_id)
-        return attempt is not None and any(c.container_id == container_id for c in attempt.completions)
+        if attempt is None:
+            return False
+        return any(c.container_id == container_id for c in (*attempt.completions, *attempt.told_completions))
 
     def _find_missing(self, node: RmNode, running: set[bytes]) -> None:
         """Containers that the node ran and no longer speaks of are lost."""
