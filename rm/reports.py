@@ -13,6 +13,7 @@ from rm.cluster import Cluster
 from rm.lifetimes import format_iso8601
 from rm.log_status import LogStatuses
 from rm.messages import wire
+from rm.queue_statistics import queue_statistics
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
 from rm.waiting import why_waiting
@@ -215,7 +216,7 @@ class Reports:
             defaultNodeLabelExpression="",
             accessibleNodeLabels=["*"],
         )
-        message.queueStatistics.CopyFrom(self._statistics(queue))
+        message.queueStatistics.CopyFrom(queue_statistics(queue, self.cluster))
         if children:
             for child in queue.children:
                 below = self.queue(child, children=recursive, recursive=recursive, shown=None)
@@ -225,32 +226,3 @@ class Reports:
                 if shown(app):
                     message.applications.append(self.application(app))
         return message
-
-    def _statistics(self, queue: QueueView) -> common.QueueStatistics:
-        view = self.cluster.scheduler.view
-        pending = Resource()
-        count = running = waiting = 0
-        users = set()
-        for leaf in (q for q in queue.walk() if q.is_leaf):
-            for app in leaf.applications.values():
-                record = self.cluster.applications[app.id]
-                running += record.state.name == "RUNNING"
-                waiting += record.state.name != "RUNNING"
-                users.add(app.user)
-                for ask in app.attempt.asks if app.attempt is not None else ():
-                    pending = pending + ask.capability * ask.pending
-                    count += ask.pending
-        room = ((queue.limit or view.nodes.total) - queue.used).floored()
-        return common.QueueStatistics(
-            numAppsRunning=running,
-            numAppsPending=waiting,
-            numActiveUsers=len(users),
-            availableMemoryMB=room.memory_mb,
-            allocatedMemoryMB=queue.used.memory_mb,
-            pendingMemoryMB=pending.memory_mb,
-            availableVCores=room.vcores,
-            allocatedVCores=queue.used.vcores,
-            pendingVCores=pending.vcores,
-            allocatedContainers=queue.containers,
-            pendingContainers=count,
-        )

@@ -225,7 +225,7 @@ def _application(message: common.ApplicationReport) -> ApplicationReport:
         diagnostics="" if message.diagnostics == "N/A" else message.diagnostics,
         host=message.host if registered else "",
         rpc_port=message.rpc_port if registered else 0,
-        tracking_url=message.originalTrackingUrl or message.trackingUrl,
+        tracking_url=message.trackingUrl,
         start_ms=message.startTime,
         launch_ms=message.launchTime,
         finish_ms=message.finishTime,

@@ -273,3 +273,23 @@ async def test_rest() -> None:
 
         with pytest.raises(urllib.error.HTTPError, match="404"):
             await asyncio.to_thread(get, "/apps/application_1_0001")
+
+
+async def test_queue_statistics_count_what_was_and_what_is() -> None:
+    async with cluster() as rm:
+        node = await rm.node()
+        _, master = await rm.running(node)
+        await master.allocate(ask(3))
+        killed, _ = await rm.submit(), await rm.submit()
+        await rm.client.call(
+            Client.forceKillApplication, pb.KillApplicationRequest(application_id=convert.application_id_pb(killed))
+        )
+        await rm.until(lambda: rm.manager.cluster.applications[killed].is_over)
+        request = pb.GetQueueInfoRequest(queueName="root", includeChildQueues=True, recursive=True)
+        info = (await rm.client.call(Client.getQueueInfo, request)).queueInfo
+        for said in (info.queueStatistics, info.childQueues[0].queueStatistics):
+            counts = (said.numAppsSubmitted, said.numAppsRunning, said.numAppsPending, said.numAppsKilled)
+            assert counts == (3, 1, 1, 1)
+            assert (said.numAppsCompleted, said.numAppsFailed, said.numActiveUsers) == (0, 0, 1)
+            assert said.allocatedContainers + said.pendingContainers == 5
+            assert (said.reservedContainers, said.reservedMemoryMB, said.reservedVCores) == (0, 0, 0)

@@ -1,0 +1,60 @@
+"""What a queue and those below it hold and have held, counted anew when asked (Hadoop's QueueMetrics, `yarn top`)."""
+
+from collections import Counter
+
+from rm.cluster import Cluster
+from rm.scheduler.view import QueueView
+from yaqd.model import Resource, YarnApplicationState
+from yaqd.proto import yarn_common_pb2 as common
+
+
+def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatistics:
+    """Of applications that have ended, those count that the ResourceManager still remembers."""
+    view = cluster.scheduler.view
+    leaves = {leaf.path: leaf for leaf in queue.walk() if leaf.is_leaf}
+    states = _ended(cluster, leaves)
+    pending, pending_containers, users = Resource(), 0, set()
+    for leaf in leaves.values():
+        for app in leaf.applications.values():
+            states["RUNNING" if cluster.applications[app.id].state.name == "RUNNING" else "PENDING"] += 1
+            users.add(app.user)
+            for ask in app.attempt.asks if app.attempt is not None else ():
+                pending = pending + ask.capability * ask.pending
+                pending_containers += ask.pending
+    held = [r for r in view.reservations.values() if r.attempt.app.leaf.path in leaves]
+    reserved = sum((r.ask.capability for r in held), Resource())
+    room = ((queue.limit or view.nodes.total) - queue.used).floored()
+    return common.QueueStatistics(
+        numAppsSubmitted=states.total(),
+        numAppsRunning=states["RUNNING"],
+        numAppsPending=states["PENDING"],
+        numAppsCompleted=states["FINISHED"],
+        numAppsKilled=states["KILLED"],
+        numAppsFailed=states["FAILED"],
+        numActiveUsers=len(users),
+        availableMemoryMB=room.memory_mb,
+        allocatedMemoryMB=queue.used.memory_mb,
+        pendingMemoryMB=pending.memory_mb,
+        reservedMemoryMB=reserved.memory_mb,
+        availableVCores=room.vcores,
+        allocatedVCores=queue.used.vcores,
+        pendingVCores=pending.vcores,
+        reservedVCores=reserved.vcores,
+        allocatedContainers=queue.containers,
+        pendingContainers=pending_containers,
+        reservedContainers=len(held),
+    )
+
+
+def _ended(cluster: Cluster, leaves: dict[str, QueueView]) -> Counter[str]:
+    """Applications that the scheduler no longer has, by how they ended."""
+    live = {app_id for leaf in leaves.values() for app_id in leaf.applications}
+    states: Counter[str] = Counter()
+    is_here: dict[str, bool] = {}
+    for app in cluster.applications.values():
+        if app.queue not in is_here:
+            found = cluster.scheduler.view.find_queue(app.queue)
+            is_here[app.queue] = found is not None and found.path in leaves
+        if is_here[app.queue] and app.id not in live and app.state >= YarnApplicationState.FINISHED:
+            states[app.state.name] += 1
+    return states

@@ -1,0 +1,193 @@
+"""What unmodified programs and browsers open over HTTP: the proxy to a stock master's page, `yarn top`, log links."""
+
+import http.client
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import pytest
+from interop_master import await_value
+
+from benchmarks.interop_cluster import InteropCluster
+from benchmarks.stock.clients import YARN_COMMANDS, ClientRun
+from benchmarks.stock.processes import CLIENT_JVM, java_command, java_environment
+from yaqd.config import Configuration
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
+CLIENT = "web"
+
+
+class WaitingJob:
+    """A stock streaming job of one map that ends when it is told to; a thread runs the client."""
+
+    def __init__(self, interop: InteropCluster, folder: Path) -> None:
+        self._go = folder / "go"
+        script = folder / "wait.sh"
+        script.write_text(f"while [ ! -e {self._go} ]; do sleep 0.1; done\necho done\n")
+        (folder / "input").write_text("one line\n")
+        interop.clients.fs("-put", "-f", str(folder / "input"), "/web-input").checked()
+        self._args = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.job.maps=1", "-input", "/web-input")
+        self._args += ("-output", f"/out/{folder.name}", "-mapper", f"bash {script}")
+        self._clients = interop.clients
+        self._run: ClientRun | None = None
+        self._thread = threading.Thread(target=self._client)
+        self._thread.start()
+
+    def _client(self) -> None:
+        self._run = self._clients.streaming(*self._args)
+
+    def end(self) -> ClientRun:
+        self._go.touch()
+        self._thread.join(60)
+        assert self._run is not None
+        return self._run
+
+
+@pytest.fixture(scope="module")
+def web(interop: InteropCluster) -> str:
+    """The ResourceManager's web address, `http://host:port`."""
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(interop.ours.conf_dir)})
+    return "http://{}:{}".format(*conf.get_address("yarn.resourcemanager.webapp.address"))
+
+
+@pytest.fixture
+def job(interop: InteropCluster, tmp_path: Path) -> Iterator[WaitingJob]:
+    running = WaitingJob(interop, tmp_path)
+    yield running
+    running.end()
+
+
+def _get(url: str) -> tuple[int, str, str]:
+    """Status, final address and text, redirects followed as a browser would."""
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return answer.status, answer.url, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.url or "", error.read().decode()
+
+
+def _json(url: str) -> dict[str, dict[str, object]]:
+    status, _, text = _get(url)
+    assert status == 200, text
+    found: dict[str, dict[str, object]] = json.loads(text)
+    return found
+
+
+def _running_job(web: str) -> dict[str, object] | None:
+    apps = _json(f"{web}/ws/v1/cluster/apps?states=RUNNING&applicationTypes=MAPREDUCE")["apps"].get("app", [])
+    assert isinstance(apps, list)
+    return next((app for app in apps if app["trackingUI"] == "ApplicationMaster"), None)
+
+
+def test_stock_masters_page_through_the_proxy_while_it_runs_and_after(
+    interop: InteropCluster, web: str, job: WaitingJob
+) -> None:
+    app = await_value("the job's master", lambda: _running_job(web))
+    app_id, proxied = str(app["id"]), str(app["trackingUrl"])
+    assert proxied == f"{web}/proxy/{app_id}/"
+
+    status, url, text = _get(proxied)
+    assert (status, url) == (200, f"{proxied}mapreduce")
+    assert "MapReduce Application" in text and app_id in text
+    # links of the page are the proxy's too
+    assert f"/proxy/{app_id}/mapreduce/job/{app_id.replace('application', 'job')}" in text
+    info = _json(f"{proxied}ws/v1/mapreduce/info?user.name=somebody")["info"]
+    assert info["appId"] == app_id
+    assert _get(f"{proxied}mapreduce/job/{app_id.replace('application', 'job')}")[0] == 200
+
+    # the master itself sends everybody else to the proxy, and the proxy takes them in
+    status_line = interop.clients.yarn("application", "-status", app_id).checked().stdout
+    master = re.search(r"Tracking-URL : (\S+)", status_line)
+    assert master is not None
+    authority = urlsplit(master[1] if "://" in master[1] else f"http://{master[1]}").netloc
+    assert authority
+    stranger = http.client.HTTPConnection(authority, timeout=20, source_address=("127.0.0.3", 0))
+    stranger.request("GET", "/mapreduce")
+    location = stranger.getresponse().headers["Location"] or ""
+    stranger.close()
+    assert urlsplit(location).path == f"/proxy/redirect/{app_id}/mapreduce"
+    assert _get(web + urlsplit(location).path)[0] == 200
+    assert re.search(f"tracking: +{proxied}\n", interop.ours.yaq("app", "status", app_id).stdout)
+
+    assert job.end().exit_code == 0
+    status, url, text = _get(proxied)
+    assert status == 200 and "/jobhistory/job/" in url and app_id.replace("application", "job") in text
+    attempts = interop.clients.yarn("applicationattempt", "-list", app_id).checked().stdout
+    assert proxied in attempts
+
+
+def test_yarn_top_draws(interop: InteropCluster, web: str, job: WaitingJob) -> None:
+    app_id = str(await_value("the job's master", lambda: _running_job(web))["id"])
+    main, args = YARN_COMMANDS["top"]
+    jars, conf = interop.clients.jars, interop.clients.conf_dir
+    command = java_command(jars, conf, CLIENT_JVM, main, [*args, "-cols", "160", "-rows", "30", "-delay", "1"])
+    ours, theirs = pty.openpty()
+    environment = java_environment(jars, conf) | {"TERM": "xterm"}
+    top = subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        drawn = _drawn(ours, lambda text: app_id in text)
+        assert re.search(r"YARN top - \d\d:\d\d:\d\d, up 0d, 0:\d+, 1 active users, queue\(s\): root", drawn)
+        assert "NodeManager(s): 2 total, 2 active, 0 unhealthy, 0 decommissioning, 0 decommissioned, 0 lost" in drawn
+        states = r"\d+ submitted, 0 pending, \d+ completed, \d+ killed, \d+ failed"
+        assert re.search(f"Applications: 1 running, {states}", drawn)
+        assert re.search(r"Containers: [12] allocated, \d pending, 0 reserved", drawn)
+        assert "Could not fetch RM start time" not in drawn and "Exception" not in drawn
+        os.write(ours, b"q\n")
+        _drawn(ours, lambda text: top.poll() is not None)
+        assert top.wait(10) == 0
+    finally:
+        top.kill()
+        top.wait()
+        os.close(ours)
+
+
+def _drawn(terminal: int, enough: Callable[[str], bool]) -> str:
+    """What came to the terminal until `enough(text)`; fails after a minute."""
+    text, deadline = "", time.monotonic() + 60
+    while not enough(text):
+        assert time.monotonic() < deadline, text[-3000:]
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                text += os.read(terminal, 1 << 16).decode(errors="replace")
+            except OSError:  # the other end is closed
+                return text
+    return text
+
+
+def test_links_to_logs_lead_to_logs(interop: InteropCluster, web: str) -> None:
+    run = interop.clients.distributed_shell(
+        *("-shell_command", "echo", "-shell_args", "said", "-num_containers", "1", "-container_memory", "128")
+    ).checked()
+    found = re.search(r"application_\d+_\d+", run.stdout + run.stderr)
+    assert found is not None
+    status, _, page = _get(f"{web}/proxy/{found[0]}/")
+    assert status == 200 and f"Application {found[0]}" in page
+    link = re.search(r'href="(http://[^"]*/node/containerlogs/[^"]*)"', page)
+    assert link is not None
+    status, _, listing = _get(link[1])
+    assert status == 200 and "AppMaster.stderr" in listing
+    file = re.search(r'href="([^"]*AppMaster.stderr)[^"]*"', listing)
+    assert file is not None
+    status, _, text = _get(f"{link[1].partition('/node/')[0]}{file[1]}")
+    assert status == 200 and "ApplicationMaster" in text
+
+
+def test_stock_client_finds_the_masters_container_over_rest(interop: InteropCluster, web: str) -> None:
+    run = interop.clients.distributed_shell(*("-shell_command", "true", "-num_containers", "1")).checked()
+    found = re.search(r"application_\d+_\d+", run.stdout + run.stderr)
+    assert found is not None
+    shown = interop.clients.yarn("logs", "-applicationId", found[0], "-am", "1")
+    # whatever the logs' own fate is, the look-up at the ResourceManager has worked
+    assert "Unable to get AM container informations" not in shown.stdout + shown.stderr
+    assert interop.clients.yarn("cluster", "--list-node-labels").checked().stdout.startswith("Node Labels:")
