@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 from rm.absent_features import register_absent_administration
 from rm.access import Access
 from rm.cluster import Cluster
+from rm.decommission import Decommission
+from rm.hosts import HostLists
 from rm.live_settings import LiveSettings
-from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX, NodeTracker
+from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.nodes import Nodes
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
@@ -29,17 +31,17 @@ class AdminService:
         self,
         cluster: Cluster,
         nodes: Nodes,
-        tracker: NodeTracker,
+        decommission: Decommission,
         *,
         read_queues: Callable[[], SchedulerSpec],
-        read_hosts: Callable[[], tuple[frozenset[str], frozenset[str]]],
+        read_hosts: Callable[[], HostLists],
         access: Access,
         live: LiveSettings,
     ) -> None:
-        """`read_queues` and `read_hosts` (excluded, included) read files again; they may block."""
+        """`read_queues` and `read_hosts` read files again; they may block."""
         self._cluster = cluster
         self._nodes = nodes
-        self._tracker = tracker
+        self._decommission = decommission
         self._read_queues = read_queues
         self._read_hosts = read_hosts
         self._access = access
@@ -79,14 +81,17 @@ class AdminService:
 
     async def refresh_nodes(self, request: pb.RefreshNodesRequest, caller: Caller) -> pb.RefreshNodesResponse:
         self._check(caller, "refreshNodes")
+        if request.decommissionType == pb.FORCEFUL:
+            self._decommission.force()
+            log.info("drained nodes sent away by %s", caller.user)
+            return pb.RefreshNodesResponse()
         try:
-            excluded, included = await asyncio.to_thread(self._read_hosts)
+            hosts = await asyncio.to_thread(self._read_hosts)
         except ConfigError as error:
             raise RemoteIOError(str(error)) from None
-        self._tracker.admit(excluded, included)
-        for node in list(self._cluster.nodes.values()):
-            if not self._tracker.settings.admits(node.id.host):
-                self._nodes.decommission(node)
+        timeout_s = request.decommissionTimeout if request.HasField("decommissionTimeout") else None
+        graceful = request.decommissionType == pb.GRACEFUL
+        await self._decommission.refresh(hosts, graceful=graceful, timeout_s=timeout_s)
         log.info("nodes refreshed by %s", caller.user)
         return pb.RefreshNodesResponse()
 
@@ -94,13 +99,19 @@ class AdminService:
         self, request: pb.UpdateNodeResourceRequest, caller: Caller
     ) -> pb.UpdateNodeResourceResponse:
         self._check(caller, "updateNodeResource")
+        changes = []
         for change in request.node_resource_map:
-            node = self._cluster.nodes.get(convert.node_id(change.node_id))
-            if node is None or node.state is not NodeState.RUNNING:
-                raise YarnError(f"node {convert.node_id(change.node_id)} is not running")
+            node_id = convert.node_id(change.node_id)
+            node = self._cluster.nodes.get(node_id)
+            if node is None or node.state not in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING):
+                raise YarnError(
+                    f"Resource update get failed on all nodes due to change resource on an unrecognized node: {node_id}"
+                )
             total = convert.resource(change.resource_option.resource)
             if not (0 <= total.memory_mb <= NODE_MB_MAX and 0 <= total.vcores <= NODE_VCORES_MAX):
                 raise YarnError(f"node {node.id} cannot be given {total}")
+            changes.append((node, total))
+        for node, total in changes:
             self._nodes.resize(node, total)
         return pb.UpdateNodeResourceResponse()
 
@@ -140,7 +151,8 @@ class AdminService:
         self, request: pb.CheckForDecommissioningNodesRequest, caller: Caller
     ) -> pb.CheckForDecommissioningNodesResponse:
         self._check(caller, "checkForDecommissioningNodes")
-        return pb.CheckForDecommissioningNodesResponse()
+        draining = [convert.node_id_pb(node.id) for node in self._decommission.draining()]
+        return pb.CheckForDecommissioningNodesResponse(decommissioningNodes=draining)
 
 
 async def _or_io_error(reading: Awaitable[None]) -> None:

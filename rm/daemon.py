@@ -23,6 +23,7 @@ from rm.changes import Changes
 from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
+from rm.decommission import Decommission
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -32,13 +33,14 @@ from rm.effects import (
     StoreConclusion,
     StoreSubmission,
 )
+from rm.hosts import read_host_lists
 from rm.live_settings import LiveSettings
 from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.settings import RmSettings, read_hosts, read_queues
+from rm.settings import RmSettings, read_queues
 from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
 from rm.topology import Topology
@@ -153,11 +155,12 @@ class ResourceManager:
             settings.heartbeat_interval_ms,
             self.started_ms,
             settings.bounds.minimum,
-            settings.excluded,
-            settings.included,
         )
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
-        self.tracker = NodeTracker(self.cluster, self.nodes, self.tokens, logs, tracker_settings)
+        self.decommission = Decommission(
+            self.nodes, settings.hosts, timeout_s=settings.drain_timeout_s, untracked_s=settings.untracked_s
+        )
+        self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
         self.masters = ApplicationMasterService(
@@ -167,12 +170,9 @@ class ResourceManager:
         self.admin = AdminService(
             self.cluster,
             self.nodes,
-            self.tracker,
+            self.decommission,
             read_queues=lambda: read_queues(conf),
-            read_hosts=lambda: (
-                read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
-                read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
-            ),
+            read_hosts=lambda: read_host_lists(conf),
             access=self.access,
             live=LiveSettings(conf, self.access, self.groups, self.proxies, self.applications),
         )
@@ -289,6 +289,7 @@ class ResourceManager:
         now = self._clock.now()
         try:
             self.nodes.check_expiry(now)
+            self.decommission.forget_untracked(now)
             self.applications.check_expiry(now)
             self.updates.check_expiry(now)
             self.tokens.roll(now)

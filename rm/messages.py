@@ -56,13 +56,17 @@ def node_report_pb(node: RmNode) -> common.NodeReport:
     )
     message.nodeId.CopyFrom(convert.node_id_pb(node.id))
     message.used.CopyFrom(convert.resource_pb(node.used))
-    message.capability.CopyFrom(convert.resource_pb(node.total))
+    is_draining = node.state is NodeState.DECOMMISSIONING
+    message.capability.CopyFrom(convert.resource_pb(node.used if is_draining else node.total))
     if node.status.HasField("containers_utilization"):
         message.containers_utilization.CopyFrom(node.status.containers_utilization)
     if node.status.HasField("node_utilization"):
         message.node_utilization.CopyFrom(node.status.node_utilization)
-    usable = node.state is NodeState.RUNNING
-    message.node_update_type = common.NODE_USABLE if usable else common.NODE_UNUSABLE
+    message.node_update_type = common.NODE_USABLE if node.state is NodeState.RUNNING else common.NODE_UNUSABLE
+    if is_draining:
+        message.node_update_type = common.NODE_DECOMMISSIONING
+        if node.drain_timeout_s >= 0:
+            message.decommissioning_timeout = node.drain_timeout_s
     return message
 
 

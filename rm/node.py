@@ -19,17 +19,29 @@ class NodeEvent(Enum):
     EXPIRE = auto()
     SHUT_DOWN = auto()
     DECOMMISSION = auto()
+    #: end what runs, take nothing more, then go
+    DRAIN = auto()
+    RECOMMISSION = auto()
 
 
 _S, _E = NodeState, NodeEvent
 
 NODE_TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], NodeState]] = {
     (_S.NEW, _E.REGISTER): _S.RUNNING,
+    # listed by the exclude file, never seen
+    (_S.NEW, _E.DECOMMISSION): _S.DECOMMISSIONED,
     (_S.RUNNING, _E.REGISTER): _S.RUNNING,
     (_S.RUNNING, _E.SICKEN): _S.UNHEALTHY,
     (_S.RUNNING, _E.EXPIRE): _S.LOST,
     (_S.RUNNING, _E.SHUT_DOWN): _S.SHUTDOWN,
     (_S.RUNNING, _E.DECOMMISSION): _S.DECOMMISSIONED,
+    (_S.RUNNING, _E.DRAIN): _S.DECOMMISSIONING,
+    (_S.DECOMMISSIONING, _E.REGISTER): _S.DECOMMISSIONING,
+    (_S.DECOMMISSIONING, _E.RECOMMISSION): _S.RUNNING,
+    (_S.DECOMMISSIONING, _E.EXPIRE): _S.LOST,
+    (_S.DECOMMISSIONING, _E.SHUT_DOWN): _S.SHUTDOWN,
+    (_S.DECOMMISSIONING, _E.DECOMMISSION): _S.DECOMMISSIONED,
+    (_S.UNHEALTHY, _E.DRAIN): _S.DECOMMISSIONING,
     (_S.UNHEALTHY, _E.RECOVER): _S.RUNNING,
     (_S.UNHEALTHY, _E.REGISTER): _S.RUNNING,
     (_S.UNHEALTHY, _E.EXPIRE): _S.LOST,
@@ -54,6 +66,11 @@ class RmNode:
         self.version = ""
         #: extensions it understands, as it said when it registered; none for a stock node
         self.capabilities: tuple[str, ...] = ()
+        #: IPv4 address; known only where a list of hosts names addresses
+        self.address = ""
+        #: since when it takes no new containers, scheduler's seconds, and how long that may last; negative: for ever
+        self.drained_since: float | None = None
+        self.drain_timeout_s = -1
         self.health_report = ""
         self.health_reported_ms = 0
         #: containers charged to it and not over

@@ -7,10 +7,11 @@ that said they understand them, so that a stock NodeManager sees nothing unknown
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from rm.cluster import Cluster
+from rm.decommission import Decommission
 from rm.log_status import LogStatuses
 from rm.node import RmNode
 from rm.nodes import Nodes, Registration
@@ -41,28 +42,24 @@ class TrackerSettings:
     heartbeat_interval_ms: int
     rm_identifier: int
     minimum: Resource
-    #: hosts that may not join; empty: none
-    excluded: frozenset[str]
-    #: hosts that alone may join; empty: all may
-    included: frozenset[str]
-
-    def admits(self, host: str) -> bool:
-        return host not in self.excluded and (not self.included or host in self.included)
 
 
 class NodeTracker:
     def __init__(
-        self, cluster: Cluster, nodes: Nodes, tokens: TokenMint, logs: LogStatuses, settings: TrackerSettings
+        self,
+        cluster: Cluster,
+        nodes: Nodes,
+        decommission: Decommission,
+        tokens: TokenMint,
+        logs: LogStatuses,
+        settings: TrackerSettings,
     ) -> None:
         self._cluster = cluster
         self._nodes = nodes
+        self._decommission = decommission
         self._tokens = tokens
         self._logs = logs
         self.settings = settings
-
-    def admit(self, excluded: frozenset[str], included: frozenset[str]) -> None:
-        """Take new lists of hosts that may not, or alone may, join."""
-        self.settings = replace(self.settings, excluded=excluded, included=included)
 
     def register_on(self, server: RpcServer) -> None:
         server.register(ResourceTracker.registerNodeManager, self.register_node_manager)
@@ -75,7 +72,8 @@ class NodeTracker:
         self, request: pb.RegisterNodeManagerRequest, caller: Caller
     ) -> pb.RegisterNodeManagerResponse:
         said = _registration(request)
-        refusal = self._refusal(said)
+        address = await self._decommission.find_address(said.node_id.host)
+        refusal = self._refusal(said, address)
         if refusal is not None:
             log.warning("node %s: refused: %s", said.node_id, refusal)
             return pb.RegisterNodeManagerResponse(
@@ -84,6 +82,7 @@ class NodeTracker:
         await self._nodes.topology.resolve(said.node_id.host)
         node = self._nodes.register(said)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
+        self._decommission.joined(node, address)
         response = pb.RegisterNodeManagerResponse(
             nodeAction=pb.NORMAL,
             rm_identifier=self.settings.rm_identifier,
@@ -97,8 +96,8 @@ class NodeTracker:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
         return response
 
-    def _refusal(self, said: Registration) -> str | None:
-        if not self.settings.admits(said.node_id.host):
+    def _refusal(self, said: Registration, address: str) -> str | None:
+        if self._decommission.refuses(said.node_id, address):
             return f"Disallowed NodeManager from  {said.node_id.host}, Sending SHUTDOWN signal to the NodeManager."
         if said.total.memory_mb > NODE_MB_MAX or said.total.vcores > NODE_VCORES_MAX:
             return f"{said.node_id} says that it has {said.total}, which no machine has: correct its configuration"
@@ -123,13 +122,13 @@ class NodeTracker:
         status = request.node_status
         address = status.node_id
         node = self._cluster.nodes.get(NodeId(address.host, address.port))
-        if node is not None and not self.settings.admits(address.host):
-            self._nodes.decommission(node)
+        if node is not None and self._decommission.refuses(node.id, node.address):
+            self._nodes.decommission(node, "its host is not admitted")
             return pb.NodeHeartbeatResponse(
                 nodeAction=pb.SHUTDOWN,
                 diagnostics_message=f"Disallowed NodeManager nodeId: {node.id} hostname: {address.host}",
             )
-        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY"):
+        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY", "DECOMMISSIONING"):
             return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
         if status.response_id != node.response_id:
             repeated = (status.response_id + 1) & _RESPONSE_ID_MASK == node.response_id
@@ -138,6 +137,9 @@ class NodeTracker:
             return self._resync(f"Too far behind rm response id:{node.response_id} nm response id:{status.response_id}")
         self._nodes.beat(node, status)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
+        if self._decommission.is_done(node):
+            message = self._decommission.finish(node)
+            return pb.NodeHeartbeatResponse(nodeAction=pb.SHUTDOWN, diagnostics_message=message)
         return self._answer(node, request)
 
     def _note_logs(self, node: NodeId, reports: Iterable[pb.LogAggregationReport]) -> None:

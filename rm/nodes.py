@@ -15,7 +15,7 @@ from rm.liveness import Liveness
 from rm.node import NodeEvent, RmNode
 from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized
 from rm.topology import Topology
-from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, Resource
+from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -68,6 +68,7 @@ class Nodes:
         else:
             self._rejoin(node, said)
         self._gone.pop(node.id, None)
+        node.rack = self.topology.rack_of(said.node_id.host)
         node.http_address, node.version, node.total = said.http_address, said.version, said.total
         node.capabilities = said.capabilities
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
@@ -118,16 +119,25 @@ class Nodes:
             oldest = next(iter(self._gone))
             del self._gone[oldest], self.cluster.nodes[oldest]
 
-    def shut_down(self, node_id: NodeId) -> None:
-        """The node says that it goes."""
+    def shut_down(self, node_id: NodeId, why: str = "it unregistered") -> None:
+        """The node goes, or is to go."""
         node = self.cluster.nodes.get(node_id)
         if node is not None and node.machine.can(NodeEvent.SHUT_DOWN):
-            self._leave(node, NodeEvent.SHUT_DOWN, "it unregistered")
+            self._leave(node, NodeEvent.SHUT_DOWN, why)
 
-    def decommission(self, node: RmNode) -> None:
+    def decommission(self, node: RmNode, why: str) -> None:
         """An administrator sends it away."""
         if node.machine.can(NodeEvent.DECOMMISSION):
-            self._leave(node, NodeEvent.DECOMMISSION, "an administrator excluded it")
+            self._leave(node, NodeEvent.DECOMMISSION, why)
+
+    def gone(self) -> list[RmNode]:
+        """Nodes that are not there any more and still listed."""
+        return [self.cluster.nodes[node_id] for node_id in self._gone]
+
+    def forget(self, node: RmNode) -> None:
+        """List a node that is gone no longer."""
+        self._gone.pop(node.id, None)
+        self.cluster.nodes.pop(node.id, None)
 
     def check_expiry(self, now: float) -> None:
         for node_id in self.liveness.expired(now):
@@ -144,7 +154,8 @@ class Nodes:
         """An administrator gives the node another size."""
         node.total = total
         node.resized = True
-        self.cluster.schedule(NodeResized(node.id, total))
+        if node.state is not NodeState.DECOMMISSIONING:
+            self.cluster.schedule(NodeResized(node.id, total))
 
     # ---- heartbeats
 
@@ -153,7 +164,9 @@ class Nodes:
         self.liveness.refresh(node.id, self.cluster.clock.now())
         node.status = status
         health = status.nodeHealthStatus
-        if health.is_node_healthy != node.is_usable and status.HasField("nodeHealthStatus"):
+        if node.state is NodeState.DECOMMISSIONING:
+            pass  # it goes anyway: sickness changes nothing
+        elif health.is_node_healthy != node.is_usable and status.HasField("nodeHealthStatus"):
             self._health_changed(node, health)
         if status.containersStatuses or node.running:
             self._statuses(node, status.containersStatuses)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rm.application_tags import TagLimits
 from rm.container_settings import ContainerSettings
+from rm.hosts import HostLists, read_host_lists
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
@@ -61,8 +62,12 @@ class RmSettings:
     administrators: str
     #: application lists leave out what the caller may not see
     only_viewable: bool
-    excluded: frozenset[str]
-    included: frozenset[str]
+    #: hosts that may, or may not, be nodes
+    hosts: HostLists
+    #: how long a drained node may take to end what it runs, s; negative: for ever
+    drain_timeout_s: int
+    #: how long a node that went and is in no list of hosts any more is still listed
+    untracked_s: float
 
     @classmethod
     def read(cls, conf: Configuration) -> "RmSettings":
@@ -115,8 +120,9 @@ class RmSettings:
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
-            excluded=read_hosts(conf, "yarn.resourcemanager.nodes.exclude-path"),
-            included=read_hosts(conf, "yarn.resourcemanager.nodes.include-path"),
+            hosts=read_host_lists(conf),
+            drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
+            untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),
         )
 
     def listen_host(self, address: tuple[str, int]) -> str:
@@ -148,18 +154,6 @@ def _bounds(conf: Configuration) -> AllocationBounds:
         conf.get_int("yarn.scheduler.maximum-allocation-vcores", minimum=least.vcores),
     )
     return AllocationBounds(least, most)
-
-
-def read_hosts(conf: Configuration, key: str) -> frozenset[str]:
-    """Host names of an include or exclude file: one a line, `#` begins a comment. Blocking."""
-    path = (conf.get(key) or "").strip()
-    if not path:
-        return frozenset()
-    try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise conf.error(key, f"cannot be read: {error.strerror or error}", "name a readable file") from None
-    return frozenset(word for line in lines for word in line.partition("#")[0].split())
 
 
 def read_queues(conf: Configuration) -> SchedulerSpec:

@@ -50,6 +50,13 @@ class NodeResized:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeDraining:
+    """Nothing more goes to this node; it counts as large as what it holds until it leaves or is resized."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class NodeBeat:
     """A heartbeat: the node is a scheduling opportunity for asks that wait for a better place."""
 
@@ -143,6 +150,7 @@ SchedulerEvent = (
     NodeJoined
     | NodeLeft
     | NodeResized
+    | NodeDraining
     | NodeBeat
     | ApplicationSubmitted
     | ApplicationEnded

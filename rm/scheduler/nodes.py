@@ -22,7 +22,7 @@ _REFUSALS_MAX = 64
 class NodeView:
     """One usable node."""
 
-    __slots__ = ("cell", "containers", "free", "id", "rack", "reserved_for", "total")
+    __slots__ = ("cell", "containers", "free", "id", "is_draining", "rack", "reserved_for", "total")
 
     def __init__(self, node_id: NodeId, rack: str, total: Resource) -> None:
         self.id = node_id
@@ -33,6 +33,8 @@ class NodeView:
         self.containers: dict[ContainerId, Resource] = {}
         #: attempt and ask for which room is kept; such a node is not in the index
         self.reserved_for: object | None = None
+        #: takes no containers: `total` is what it holds
+        self.is_draining = False
         #: where the index keeps it: memory steps, cores
         self.cell: tuple[int, int] | None = None
 
@@ -208,6 +210,7 @@ class NodeTable:
             for amount in node.containers.values():
                 held = held + amount
             assert node.free == node.total - held, (node.id, node.free, node.total, held)
+            assert not node.is_draining or node.free.is_zero(), (node.id, node.free)
             assert (node.cell is None) == (node.reserved_for is not None)
             assert node.cell is None or node.cell == self._places[ANY_HOST].cell_of(node.free)
             total = total + node.total

@@ -33,6 +33,7 @@ from rm.scheduler.events import (
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
+    NodeDraining,
     NodeJoined,
     NodeLeft,
     NodeLoaded,
@@ -86,6 +87,7 @@ class Scheduler:
             NodeJoined: self._node_joined,
             NodeLeft: self._node_left,
             NodeResized: self._node_resized,
+            NodeDraining: self._node_draining,
             NodeBeat: self._node_beat,
             ApplicationSubmitted: self._application_submitted,
             ApplicationEnded: self._application_ended,
@@ -167,12 +169,27 @@ class Scheduler:
 
     def _node_resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
         node = self.view.nodes.get(event.node_id)
-        if node is None or node.total == event.total:
+        if node is None or (node.total == event.total and not node.is_draining):
             return
+        node.is_draining = False
         self.view.nodes.resize(node, event.total)
         self.view.set_limits()
         yield from self._fill(node, now)
         yield from self._admit_everywhere(now)
+
+    def _node_draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
+        node = self.view.nodes.get(event.node_id)
+        if node is None or node.is_draining:
+            return
+        if node.id in self.view.reservations:
+            yield self._unreserve(self.view.reservations[node.id], "the node is drained")
+        node.is_draining = True
+        self._shrink(node)
+
+    def _shrink(self, node: NodeView) -> None:
+        """Count a node that is drained as large as what it holds."""
+        self.view.nodes.resize(node, node.total - node.free)
+        self.view.set_limits()
 
     def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
         if not self.has_waiting:
@@ -310,7 +327,7 @@ class Scheduler:
             held = self.view.containers.get(event.container_id) or self.opportunistic.containers[event.container_id]
             node = self.view.nodes.get(held.node_id)
             if node is not None:
-                yield from self._fill(node, now)
+                yield from self._give_away(node, now)
 
     def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
         self.opportunistic.node_loaded(event)
@@ -341,6 +358,13 @@ class Scheduler:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is not None:
+            yield from self._give_away(node, now)
+
+    def _give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
+        """Something became free on the node; one that is drained gives it to nobody."""
+        if node.is_draining:
+            self._shrink(node)
+        else:
             yield from self._fill(node, now)
 
     def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:

@@ -55,11 +55,12 @@ def configuration(overrides: Mapping[str, str] | None = None) -> Configuration:
 class FakeNode:
     """Registers, sends a heartbeat when told to, and remembers what it was asked to start."""
 
-    def __init__(self, manager: ResourceManager, memory_mb: int, vcores: int) -> None:
+    def __init__(self, manager: ResourceManager, memory_mb: int, vcores: int, host: str = LOOPBACK) -> None:
+        self.host = host
         self.size = common.Resource(memory=memory_mb, virtual_cores=vcores)
         self.keys = VerifierKeys()
         self.server = RpcServer(
-            name="fake node", host=LOOPBACK, token_secrets=NMTokenSecrets(self.keys), allow_simple=False
+            name="fake node", host=host, token_secrets=NMTokenSecrets(self.keys), allow_simple=False
         )
         self.server.register(ContainerManagementProtocol.startContainers, self._start)
         self.tracker = RpcClient(LOOPBACK, manager.tracker_server.port, user="nm")
@@ -74,7 +75,7 @@ class FakeNode:
 
     @property
     def id(self) -> NodeId:
-        return NodeId(LOOPBACK, self.server.port)
+        return NodeId(self.host, self.server.port)
 
     def _start(self, request: pb.StartContainersRequest, caller: Caller) -> pb.StartContainersResponse:
         response = pb.StartContainersResponse()
@@ -204,8 +205,10 @@ class Harness:
         self.nodes: list[FakeNode] = []
         self.masters: list[FakeMaster] = []
 
-    async def node(self, memory_mb: int = 8192, vcores: int = 8, **options: tuple[str, ...]) -> FakeNode:
-        node = FakeNode(self.manager, memory_mb, vcores)
+    async def node(
+        self, memory_mb: int = 8192, vcores: int = 8, host: str = LOOPBACK, **options: tuple[str, ...]
+    ) -> FakeNode:
+        node = FakeNode(self.manager, memory_mb, vcores, host)
         await node.server.start()
         self.nodes.append(node)
         await node.register(**options)  # type: ignore[arg-type]

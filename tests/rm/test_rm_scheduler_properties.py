@@ -15,8 +15,10 @@ from rm.scheduler.events import (
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
+    NodeDraining,
     NodeJoined,
     NodeLeft,
+    NodeResized,
     PriorityChanged,
     QueuesRefreshed,
     SchedulerEvent,
@@ -84,6 +86,7 @@ class SchedulerLife(RuleBasedStateMachine):
         self.scheduler = Scheduler(spec(calculator=calculator), limits)
         self.now = 0.0
         self.nodes: dict[NodeId, Resource] = {}
+        self.drained: set[NodeId] = set()
         self.apps: list[ApplicationId] = []
         self.attempts: list[ApplicationAttemptId] = []
         self.live: dict[ContainerId, Allocate] = {}
@@ -102,6 +105,7 @@ class SchedulerLife(RuleBasedStateMachine):
     def check_allocation(self, given: Allocate) -> None:
         assert given.container_id not in self.live, "an id is given once"
         assert given.node_id in self.nodes, "only to nodes that are there"
+        assert given.node_id not in self.drained, "not to nodes that are drained"
         assert given.container_id.attempt_id in self.attempts, "only to attempts that are alive"
         leaf = self.scheduler.view.applications[given.container_id.application_id].leaf
         fits = self.scheduler.view.calculator.fits
@@ -144,10 +148,22 @@ class SchedulerLife(RuleBasedStateMachine):
     def node_leaves(self, data: st.DataObject) -> None:
         node_id = data.draw(st.sampled_from(sorted(self.nodes)))
         del self.nodes[node_id]
+        self.drained.discard(node_id)
         self.tell(NodeLeft(node_id))
         for container_id in [c for c, given in self.live.items() if given.node_id == node_id]:
             del self.live[container_id]
             self.tell(ContainerEnded(container_id))
+
+    @precondition(lambda self: self.nodes)
+    @rule(data=st.data(), back=st.booleans())
+    def node_is_drained_or_let_back_in(self, data: st.DataObject, back: bool) -> None:
+        node_id = data.draw(st.sampled_from(sorted(self.nodes)))
+        if back:
+            self.drained.discard(node_id)
+            self.tell(NodeResized(node_id, self.nodes[node_id]))
+        else:
+            self.drained.add(node_id)
+            self.tell(NodeDraining(node_id))
 
     @precondition(lambda self: self.nodes)
     @rule(data=st.data())

@@ -34,7 +34,7 @@ TABLES: list[tuple[Any, Enum, set[Enum], set[Enum]]] = [
         {ContainerStage.COMPLETED, ContainerStage.EXPIRED, ContainerStage.RELEASED, ContainerStage.KILLED},
         set(),
     ),
-    (NODE_TRANSITIONS, NodeState.NEW, set(), {NodeState.REBOOTED, NodeState.DECOMMISSIONING}),
+    (NODE_TRANSITIONS, NodeState.NEW, set(), {NodeState.REBOOTED}),
 ]
 
 

@@ -1,0 +1,151 @@
+"""Nodes that an administrator sends away, at once or after what they run has ended, and lets back in.
+
+The host files say who; `refreshNodes` says how. A node that is drained takes no new containers; it is told to shut down
+with the heartbeat after its containers have ended and the applications that had some there are over (other containers
+may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from rm.hosts import HostLists, address_of
+from rm.node import NodeEvent, RmNode
+from rm.nodes import Nodes
+from rm.scheduler.events import NodeDraining, NodeResized
+from yaqd.model import NodeId, NodeState
+
+log = logging.getLogger(__name__)
+
+_PRESENT: Final = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+#: port of a node that is known from the exclude file alone
+_NO_PORT: Final = -1
+
+
+class Decommission:
+    def __init__(self, nodes: Nodes, hosts: HostLists, *, timeout_s: int, untracked_s: float) -> None:
+        self._nodes = nodes
+        self._cluster = nodes.cluster
+        self.hosts = hosts
+        #: how long a drained node may take when nobody says; negative: for ever
+        self._timeout_s = timeout_s
+        #: how long a node that went is listed after it was taken from the include file
+        self._untracked_s = untracked_s
+        self._untracked: dict[NodeId, float] = {}
+        for host in hosts.excluded:
+            self._list_excluded(host)
+
+    def _list_excluded(self, host: str) -> None:
+        """Show an excluded host that never registered, as Hadoop does after a start."""
+        node = RmNode(NodeId(host, _NO_PORT), "/default-rack")
+        node.http_address = f"{host}:{_NO_PORT}"
+        node.machine.advance(NodeEvent.DECOMMISSION)
+        self._cluster.nodes[node.id] = node
+
+    # ---- who may join
+
+    async def find_address(self, host: str) -> str:
+        """The host's address where a list names addresses, else ""."""
+        if not self.hosts.name_addresses:
+            return ""
+        return await asyncio.to_thread(address_of, host)
+
+    def refuses(self, node_id: NodeId, address: str) -> bool:
+        """May this node not be here? One that is drained may until it is done."""
+        if self.hosts.admits(node_id.host, address):
+            return False
+        node = self._cluster.nodes.get(node_id)
+        return node is None or node.state is not NodeState.DECOMMISSIONING
+
+    def joined(self, node: RmNode, address: str) -> None:
+        """It has registered."""
+        node.address = address
+        self._cluster.nodes.pop(NodeId(node.id.host, _NO_PORT), None)
+        self._untracked.pop(node.id, None)
+        if node.state is NodeState.DECOMMISSIONING:
+            self._cluster.schedule(NodeDraining(node.id))
+
+    # ---- refreshNodes
+
+    async def refresh(self, hosts: HostLists, *, graceful: bool, timeout_s: int | None) -> None:
+        """Take new lists: send away who is no longer admitted, let drained nodes that are back in."""
+        self.hosts = hosts
+        present = [node for node in self._cluster.nodes.values() if node.state in _PRESENT]
+        if hosts.name_addresses:
+            for node in present:
+                node.address = node.address or await asyncio.to_thread(address_of, node.id.host)
+        default = self._timeout_s if timeout_s is None else timeout_s
+        for node in present:
+            if hosts.admits(node.id.host, node.address):
+                self._recommission(node)
+            elif graceful:
+                self._drain(node, hosts.timeout_s(node.id.host, default))
+            else:
+                self._send_away(node)
+
+    def force(self) -> None:
+        """Do not wait any longer for nodes that are being drained."""
+        for node in self.draining():
+            self._send_away(node)
+
+    def draining(self) -> list[RmNode]:
+        return [node for node in self._cluster.nodes.values() if node.state is NodeState.DECOMMISSIONING]
+
+    def _send_away(self, node: RmNode) -> None:
+        if self.hosts.is_untracked(node.id.host, node.address):
+            self._nodes.shut_down(node.id, "it is in no list of hosts any more")
+        else:
+            self._nodes.decommission(node, "an administrator excluded it")
+
+    def _drain(self, node: RmNode, timeout_s: int) -> None:
+        now = self._cluster.clock.now()
+        if node.state is NodeState.DECOMMISSIONING:
+            if node.drain_timeout_s != timeout_s and node.drained_since is not None:
+                node.drain_timeout_s = timeout_s
+                log.info("node %s: has %d s to end what it runs", node.id, timeout_s)
+            return
+        if not node.machine.advance(NodeEvent.DRAIN):
+            return
+        node.drained_since, node.drain_timeout_s = now, timeout_s
+        log.info("node %s: DECOMMISSIONING, %d containers, has %d s", node.id, len(node.containers), timeout_s)
+        self._cluster.schedule(NodeDraining(node.id))
+        self._cluster.note_node_change(node)
+
+    def _recommission(self, node: RmNode) -> None:
+        if node.state is not NodeState.DECOMMISSIONING:
+            return
+        node.machine.advance(NodeEvent.RECOMMISSION)
+        node.drained_since = None
+        log.info("node %s: recommissioned", node.id)
+        self._cluster.schedule(NodeResized(node.id, node.total))
+        self._cluster.note_node_change(node)
+
+    # ---- the end of a drained node
+
+    def is_done(self, node: RmNode) -> bool:
+        """May the drained node go now?"""
+        if node.state is not NodeState.DECOMMISSIONING or node.drained_since is None:
+            return False
+        if not node.containers and not node.applications:
+            return True
+        waited = self._cluster.clock.now() - node.drained_since
+        return 0 <= node.drain_timeout_s <= waited
+
+    def finish(self, node: RmNode) -> str:
+        """The drained node goes; what it is told."""
+        message = f"DECOMMISSIONING {node.id} is ready to be decommissioned"
+        self._nodes.decommission(node, "it is drained" if not node.containers else "its time is up")
+        return message
+
+    def forget_untracked(self, now: float) -> None:
+        """Stop listing nodes that went and are in no list of hosts."""
+        if not self.hosts.included:
+            self._untracked.clear()
+            return
+        for node in self._nodes.gone():
+            if not self.hosts.is_untracked(node.id.host, node.address):
+                self._untracked.pop(node.id, None)
+            elif now - self._untracked.setdefault(node.id, now) > self._untracked_s:
+                del self._untracked[node.id]
+                self._nodes.forget(node)
+                log.info("node %s: forgotten, it is in no list of hosts", node.id)
