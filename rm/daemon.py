@@ -287,14 +287,18 @@ class ResourceManager:
     def _tick(self) -> None:
         """Once a second: who is silent, which keys roll."""
         now = self._clock.now()
-        try:
-            self.nodes.check_expiry(now)
-            self.decommission.forget_untracked(now)
-            self.applications.check_expiry(now)
-            self.updates.check_expiry(now)
-            self.tokens.roll(now)
-        except Exception:
-            log.exception("the periodic check failed; it is tried again")
+        checks = (
+            self.nodes.check_expiry,
+            self.decommission.forget_untracked,
+            self.applications.check_expiry,
+            self.updates.check_expiry,
+            self.tokens.roll,
+        )
+        for check in checks:
+            try:
+                check(now)
+            except Exception:
+                log.exception("a periodic check failed; it is tried again")
         self._ticker = asyncio.get_running_loop().call_later(self._tick_s, self._tick)
 
     # ---- effects: the one place that acts

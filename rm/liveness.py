@@ -3,7 +3,7 @@
 Entries are kept in the order of their last sign of life, so a check looks only at those that are due.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -27,16 +27,17 @@ class Liveness(Generic[K]):
     def forget(self, key: K) -> None:
         self._seen.pop(key, None)
 
-    def expired(self, now: float) -> list[K]:
-        """Those silent for longer than the limit; they are no longer watched."""
-        due: list[K] = []
-        for key, at in self._seen.items():
+    def expired(self, now: float) -> Iterator[K]:
+        """Those silent for longer than the limit, each no longer watched once it is handed out.
+
+        A caller that fails at one of them finds the others still there the next time.
+        """
+        while self._seen:
+            key, at = next(iter(self._seen.items()))
             if now - at <= self.limit_s:
-                break
-            due.append(key)
-        for key in due:
+                return
             del self._seen[key]
-        return due
+            yield key
 
     def __len__(self) -> int:
         return len(self._seen)

@@ -6,6 +6,7 @@ that said they understand them, so that a stock NodeManager sees nothing unknown
 """
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +32,8 @@ _RESPONSE_ID_MASK: Final = 0x7FFFFFFF
 #: what one node may say it has; totals of many nodes must still fit the wire's 64 and 32 bits
 NODE_MB_MAX: Final = 1 << 36
 NODE_VCORES_MAX: Final = 1 << 16
+#: names and addresses; `*` stands for any host in an ask, and what begins with a slash is a rack
+_HOST: Final = re.compile(r"[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
@@ -206,7 +209,7 @@ def _show(keys: RollingKeys, known: int, message: pb.MasterKey) -> None:
 
 def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
     node_id = convert.node_id(request.node_id)
-    if not node_id.host or len(node_id.host) > 255 or not 0 < node_id.port < 65536:
+    if not _HOST.match(node_id.host) or not 0 < node_id.port < 65536:
         raise YarnError(f"registration without a usable node id: {str(node_id)[:300]!r}")
     health = request.nodeStatus.nodeHealthStatus
     reported = request.nodeStatus.HasField("nodeHealthStatus")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from aiohttp.http_exceptions import BadHttpMessage
 
-from yaqd.cli.log_flood import LINES_PER_MINUTE, FloodGuard
+from yaqd.cli.log_flood import LINES_PER_MINUTE, FloodGuard, PlainFormatter
 
 
 class Kept(logging.Handler):
@@ -54,6 +54,12 @@ def test_a_place_that_warns_too_often_is_held_back_and_says_so_later(log: Log) -
     log.now = 61.0
     warn()
     assert log.lines[-1] == f"bad thing 7 ({1000 - LINES_PER_MINUTE} more of these were held back)"
+
+
+def test_control_characters_are_written_out(log: Log) -> None:
+    log.kept.setFormatter(PlainFormatter("%(message)s"))
+    log.logger.warning("node %s: gone\n\tsecond line", "\x1b[31m\0\r")
+    assert log.lines == ["node \\x1b[31m\\x00\\x0d: gone\n\tsecond line"]
 
 
 def test_what_the_daemon_does_itself_is_all_there(log: Log) -> None:

@@ -1,14 +1,17 @@
 """What the ResourceManager refuses of clients that mean harm."""
 
 import pytest
-from rm_harness import LOOPBACK, cluster
+from rm_harness import LOOPBACK, ManualClock, cluster
 
+from rm.liveness import Liveness
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import YarnError
 from yaqd.proto import yarn_admin_pb2 as admin
+from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
+from yaqd.proto.protocols import ResourceTracker
 
 
 @pytest.mark.parametrize(("timestamp", "number"), [(0, 1), (-1, 1), (2, 0), (2, -(2**31))])
@@ -38,3 +41,39 @@ async def test_a_node_is_not_given_what_no_machine_has(memory_mb: int, vcores: i
         await client.close()
         _, master = await rm.running(node)
         assert (await master.allocate()).limit.memory < 8192
+
+
+@pytest.mark.parametrize("host", ["", "*", "/default-rack", "a b", "a\0b", "a\nb", "../x", "x" * 256, "ä"])
+async def test_a_node_has_a_name_that_can_be_one(host: str) -> None:
+    async with cluster() as rm:
+        request = server.RegisterNodeManagerRequest(http_port=8042, nm_version="3.4.1")
+        request.node_id.host, request.node_id.port = host, 8041
+        request.resource.memory, request.resource.virtual_cores = 8192, 8
+        tracker = RpcClient(LOOPBACK, rm.manager.tracker_server.port, user="nm")
+        with pytest.raises(YarnError, match="without a usable node id"):
+            await tracker.call(ResourceTracker.registerNodeManager, request)
+        await tracker.close()
+        assert not rm.manager.cluster.nodes
+
+
+def test_a_failure_at_one_that_is_silent_does_not_hide_the_others() -> None:
+    watched: Liveness[str] = Liveness(3.0)
+    for name in "abc":
+        watched.seen(name, 0.0)
+    with pytest.raises(ZeroDivisionError):
+        for _ in watched.expired(9.0):
+            raise ZeroDivisionError
+    assert list(watched.expired(9.0)) == ["b", "c"]
+
+
+async def test_one_check_that_fails_does_not_keep_the_others_from_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock()
+    async with cluster({"yarn.nm.liveness-monitor.expiry-interval-ms": "3000"}, clock=clock) as rm:
+        rolled: list[float] = []
+
+        def fail(now: float) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(rm.manager.nodes, "check_expiry", fail)
+        monkeypatch.setattr(rm.manager.tokens, "roll", rolled.append)
+        await rm.until(lambda: bool(rolled))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from yaqd.cli.log_flood import FloodGuard
+from yaqd.cli.log_flood import FloodGuard, PlainFormatter
 from yaqd.cli.options import with_conf
 from yaqd.config import Configuration
 
@@ -84,6 +84,6 @@ def set_up_logging(conf: Configuration, name: str) -> None:
             backupCount=conf.get_int("yaq.log.file.backups", minimum=1),
             encoding="utf-8",
         )
-    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    handler.setFormatter(PlainFormatter(LOG_FORMAT))
     handler.addFilter(FloodGuard())
     logging.basicConfig(level=level, handlers=[handler], force=True)

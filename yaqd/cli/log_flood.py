@@ -1,4 +1,6 @@
-"""What keeps strangers from filling a daemon's log: warnings of one kind are held back when they come too often.
+"""What keeps strangers from filling or disfiguring a daemon's log.
+
+Warnings of one kind are held back when they come too often, and control characters are written out.
 
 Every place that warns may write so many lines a minute; the next one that gets through says how many did not. The web
 server's complaints about requests that are not HTTP lose their tracebacks, and each peer gets one line a minute.
@@ -10,9 +12,18 @@ from collections.abc import Callable
 from typing import Final
 
 LINES_PER_MINUTE: Final = 30
+#: what a terminal or an editor would act upon, shown as what it is
+_CONTROLS: Final = {n: f"\\x{n:02x}" for n in (*range(32), 127) if chr(n) not in "\n\t"}
 _WINDOW_S: Final = 60.0
 _KEYS_MAX: Final = 4096
 _WEB_SERVER: Final = "aiohttp.server"
+
+
+class PlainFormatter(logging.Formatter):
+    """Lines of text and nothing else: names of hosts, users and files are anybody's choice."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).translate(_CONTROLS)
 
 
 class FloodGuard(logging.Filter):

@@ -1,4 +1,4 @@
-"""`python tests/fuzz --frames 1000000 --seed 1`: hostile peers at every port of a real cluster.
+"""`python tests/hostile --frames 1000000 --seed 1`: hostile peers at every port of a real cluster.
 
 A cluster of real daemons runs a real job, whose conversations are recorded. Then they are played back truncated,
 damaged, swapped and out of order, to every port, past the tokens where those are asked for, while good clients watch.
@@ -14,7 +14,7 @@ from fuzz_run import fuzz
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python tests/fuzz", description=(__doc__ or "").partition("\n\n")[2])
+    parser = argparse.ArgumentParser(prog="python tests/hostile", description=(__doc__ or "").partition("\n\n")[2])
     parser.add_argument("--frames", type=int, default=1_000_000, help="how many to send (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives other frames (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=10, help="turns of each port (default: %(default)s)")
