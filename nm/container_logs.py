@@ -24,9 +24,17 @@ class LogFile:
 class OpenLog:
     """One file at the size it had when it was opened; `close` when done."""
 
-    def __init__(self, descriptor: int, size_bytes: int) -> None:
+    def __init__(self, descriptor: int, size_bytes: int, modified: float) -> None:
+        """`modified` in epoch seconds."""
         self._descriptor = descriptor
         self.size_bytes = size_bytes
+        self.modified = modified
+
+    def __enter__(self) -> "OpenLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def read(self, count: int, offset: int) -> bytes:
         """Blocking."""
@@ -68,7 +76,7 @@ def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> Ope
             continue
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
-            return OpenLog(descriptor, status.st_size)
+            return OpenLog(descriptor, status.st_size, status.st_mtime)
         os.close(descriptor)
     return None
 

@@ -185,6 +185,10 @@ class ContainerRuntime:
         since = self._forgotten.get(container_id)
         return since is not None and self._loop.time() - since < _REMEMBER_S
 
+    def is_running(self, container_id: ContainerId) -> bool:
+        container = self.containers.get(container_id)
+        return container is not None and container.process is not None
+
     def queue_statistics(self) -> QueueStatistics:
         return self._queue.statistics()
 

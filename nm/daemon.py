@@ -30,6 +30,7 @@ from nm.localizer.localizer import ResourceLocalizer
 from nm.log_aggregation.aggregator import LogAggregation
 from nm.log_aggregation.reports import LogReports
 from nm.log_aggregation.settings import LogAggregationSettings
+from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
@@ -227,10 +228,16 @@ class NodeManager:
         self.registration.node_id = NodeId(settings.host, self._rpc.port)
         web_threads = ThreadPoolExecutor(_WEB_THREADS, thread_name_prefix="web")
         self._undo.callback(web_threads.shutdown, wait=False, cancel_futures=True)
-        web = NodeWeb(
-            runtime=self.runtime,
+        pages = LogPages(
             log_dirs=settings.log_dirs,
             threads=web_threads,
+            node_id=lambda: self.node_id,
+            is_running=self.runtime.is_running,
+            servers=LogServers.read(self._conf),
+        )
+        web = NodeWeb(
+            runtime=self.runtime,
+            logs=pages,
             facts=self._facts,
             health=self._health,
         )

@@ -1,26 +1,20 @@
 """The node's web server: Hadoop's REST answers for node, applications, containers, and the containers' logs."""
 
-import asyncio
-import html
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
 
 from nm.container import Container
-from nm.container_logs import LogFile, OpenLog, list_logs, open_log
 from nm.container_runtime import Application, ContainerRuntime
 from nm.container_states import Stage
 from nm.heartbeat import NM_VERSION, NodeHealth
+from nm.log_pages import LogPages
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId, Resource
 
-_CHUNK_BYTES = 256 << 10
 _STAGE_NAMES = {
     Stage.NEW: "NEW",
     Stage.LOCALIZING: "LOCALIZING",
@@ -50,14 +44,12 @@ class NodeWeb:
         self,
         *,
         runtime: ContainerRuntime,
-        log_dirs: tuple[Path, ...],
-        threads: ThreadExecutor,
+        logs: LogPages,
         facts: Callable[[], NodeFacts],
         health: Callable[[], NodeHealth],
     ) -> None:
         self._runtime = runtime
-        self._log_dirs = log_dirs
-        self._threads = threads
+        self._logs = logs
         self._facts = facts
         self._health = health
         self._runner: web.AppRunner | None = None
@@ -72,11 +64,7 @@ class NodeWeb:
         add("/ws/v1/node/apps/{app}", self._application)
         add("/ws/v1/node/containers", self._containers)
         add("/ws/v1/node/containers/{container}", self._container)
-        add("/ws/v1/node/containers/{container}/logs", self._logs)
-        add("/ws/v1/node/containers/{container}/logs/{file}", self._log)
-        add("/ws/v1/node/containerlogs/{container}/{file}", self._log)
-        add("/node/containerlogs/{container}/{user}", self._log_page)
-        add("/node/containerlogs/{container}/{user}/{file}", self._log)
+        self._logs.register_on(application.router)
         for path in ("/", "/node"):
             add(path, _to_info)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
@@ -148,7 +136,7 @@ class NodeWeb:
         return web.json_response({"container": await self._container_dict(container)})
 
     async def _container_dict(self, container: Container) -> dict[str, Any]:
-        files = await self._in_thread(partial(list_logs, self._log_dirs, container.id))
+        files = await self._logs.files(container.id)
         facts, grant = self._facts(), container.grant
         return {
             "id": str(container.id),
@@ -161,89 +149,11 @@ class NodeWeb:
             "executionType": grant.execution_type.name,
             "containerLogsLink": f"http://{_host(facts)}/node/containerlogs/{container.id}/{quote(grant.user)}",
             "nodeId": str(facts.node_id),
-            "containerLogFiles": [file.name for file in files or ()],
+            "containerLogFiles": [file.name for file in files],
             "pid": container.process.pid if container.process is not None else None,
             "warmStart": container.is_warm,
             "physicalMemoryBytes": container.physical_bytes,
         }
-
-    # Logs -------------------------------------------------------------------------------------------------------------
-
-    async def _logs(self, request: web.Request) -> web.Response:
-        container, files = await self._listing(request)
-        entries = [
-            {
-                "fileName": file.name,
-                "fileSize": str(file.size_bytes),
-                "lastModifiedTime": time.strftime("%a %b %d %H:%M:%S +0000 %Y", time.gmtime(file.modified)),
-            }
-            for file in files
-        ]
-        listing = {
-            "containerLogInfo": entries,
-            "logAggregationType": "LOCAL",
-            "containerId": str(container),
-            "nodeId": str(self._facts().node_id),
-        }
-        return web.json_response({"containerLogsInfo": [listing]})
-
-    async def _log_page(self, request: web.Request) -> web.Response:
-        container, files = await self._listing(request)
-        path = html.escape(f"/node/containerlogs/{container}/{quote(request.match_info['user'])}", quote=True)
-        rows = "".join(
-            f'<li><a href="{path}/{quote(file.name)}">{html.escape(file.name)}</a> {file.size_bytes} bytes</li>'
-            for file in files
-        )
-        page = f"<!doctype html><title>Logs of {container}</title><h1>{container}</h1><ul>{rows}</ul>"
-        return web.Response(text=page, content_type="text/html")
-
-    async def _listing(self, request: web.Request) -> tuple[ContainerId, list[LogFile]]:
-        container = _parse(ContainerId, request.match_info["container"])
-        files: list[LogFile] | None = await self._in_thread(partial(list_logs, self._log_dirs, container))
-        if files is None:
-            raise _not_found(f"no logs of {container} on this node: they are deleted after their retention")
-        return container, files
-
-    async def _log(self, request: web.Request) -> web.StreamResponse:
-        container = _parse(ContainerId, request.match_info["container"])
-        name = request.match_info["file"]
-        log: OpenLog | None = await self._in_thread(partial(open_log, self._log_dirs, container, name))
-        if log is None:
-            raise _not_found(f"no log file of this name for {container} on this node")
-        try:
-            start, end = _range(request, log.size_bytes)
-            response = web.StreamResponse(headers={"X-Content-Type-Options": "nosniff"})
-            response.content_type = "text/plain"
-            response.charset = "utf-8"
-            response.content_length = end - start
-            await response.prepare(request)
-            while start < end:
-                chunk = await self._in_thread(partial(log.read, min(_CHUNK_BYTES, end - start), start))
-                if not chunk:
-                    raise ConnectionResetError("the log became shorter")
-                await response.write(chunk)
-                start += len(chunk)
-            return response
-        finally:
-            log.close()
-
-    def _in_thread(self, work: Callable[[], Any]) -> Awaitable[Any]:
-        return asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-
-def _range(request: web.Request, size: int) -> tuple[int, int]:
-    """`start` and `end` in bytes as on Hadoop's log pages (negative: from the end), or `size` as in its REST."""
-    try:
-        start = int(request.query.get("start", "0"))
-        end = int(request.query.get("end", str(size)))
-        first = request.query.get("size")
-        if first is not None:
-            start, end = (0, int(first)) if int(first) >= 0 else (int(first), size)
-    except ValueError:
-        raise web.HTTPBadRequest(text="start, end and size are numbers of bytes\n") from None
-    start = max(0, size + start) if start < 0 else min(start, size)
-    end = max(0, size + end) if end < 0 else min(end, size)
-    return start, max(start, end)
 
 
 def _application_dict(application: Application) -> dict[str, Any]:

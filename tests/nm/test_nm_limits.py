@@ -153,7 +153,8 @@ async def test_web_shows_node_containers_and_logs(rm: FakeResourceManager, node:
     _, body = await fetch(node, f"/ws/v1/node/containers/{ONE}/logs")
     names = [entry["fileName"] for entry in json.loads(body)["containerLogsInfo"][0]["containerLogInfo"]]
     assert {"stdout", "big", "prelaunch.out", "launch_container.sh", "directory.info"} <= set(names)
-    assert await fetch(node, f"/ws/v1/node/containers/{ONE}/logs/stdout") == (200, b"hello\n")
+    _, body = await fetch(node, f"/ws/v1/node/containers/{ONE}/logs/stdout")
+    assert b"\nLogLength:6\nLogContents:\nhello\nEnd of LogType:stdout." in body
     assert await fetch(node, f"/node/containerlogs/{ONE}/alice/big") == (200, b"x" * 3_000_000)
     assert await fetch(node, f"/node/containerlogs/{ONE}/alice/big?start=-5") == (200, b"xxxxx")
     assert (await fetch(node, f"/node/containerlogs/{ONE}/alice"))[1].count(b"<a href") >= 4

@@ -143,26 +143,39 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
 @click.option("--container", "containers", multiple=True, help="Only this container; may be repeated.")
 @click.option("--file", "files", multiple=True, help="Only this file, for example stderr; may be repeated.")
 @click.option("--list", "only_list", is_flag=True, help="Name the containers and files instead of printing them.")
+@click.option("--follow", is_flag=True, help="Go on while it runs; with --json a line for each piece.")
+@click.option("--owner", help="Whose application it is, for one that the ResourceManager has forgotten.")
 @json_option
 @with_conf
+@click.pass_context
 def logs(
+    ctx: click.Context,
     conf: Configuration,
     application: str,
     containers: tuple[str, ...],
     files: tuple[str, ...],
     only_list: bool,
+    follow: bool,
+    owner: str | None,
     as_json: bool,
 ) -> None:
     """Print what an application's containers wrote to their log folders.
+
+    From their nodes while they have it, else from where nodes, ours or stock, have uploaded it.
 
     \b
     Example:
       yaq app logs application_1700000000000_0001 --file stderr
     """
-    from yaqd.cli.logs import print_logs
+    from yaqd.cli.logs import Choice, print_logs
 
     application_id = parse_application_id(application)
-    print_logs(conf, application_id, containers=containers, files=files, only_list=only_list, as_json=as_json)
+    choice = Choice(containers, files, owner=owner)
+    if follow and not only_list:
+        from yaqd.cli.follow_logs import follow_logs
+
+        ctx.exit(follow_logs(conf, application_id, choice, as_json=as_json))
+    ctx.exit(print_logs(conf, application_id, choice, only_list=only_list, as_json=as_json))
 
 
 def parse_application_id(text: str) -> "ApplicationId":

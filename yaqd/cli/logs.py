@@ -1,19 +1,19 @@
-"""Container logs, read from the NodeManagers' REST interface, stock or ours.
+"""`yaq app logs`: what containers wrote, from their nodes while they have it, else from where nodes have uploaded it.
 
 Which containers there were is known to the ResourceManager and, for a job of ours that has ended, to its history file;
-where a node's web server is, to the ResourceManager.
+where a node's web server is, to the ResourceManager. Logs move from the nodes to the file system while they are read:
+what a node no longer has is looked for there once more.
 """
 
-import http.client
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
-from yaqd.cli.exits import UNREACHABLE, CommandError
+from yaqd.cli.aggregated_logs import owner_of, read_uploaded
+from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 
@@ -21,98 +21,246 @@ if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport, RmClient
     from yaqd.model import ApplicationId
 
-_TIMEOUT_S = 10.0
-_LISTING_BYTES_MAX = 4 << 20
-_CHUNK_BYTES = 1 << 16
 #: What the node itself writes beside the container's own output; shown only when asked for by name.
-_LAUNCH_FILES = ("directory.info", "launch_container.sh", "prelaunch.out", "prelaunch.err")
+_LAUNCH_FILES: Final = ("directory.info", "launch_container.sh", "prelaunch.out", "prelaunch.err")
+#: LogAggregationStatus.LOG_SUCCEEDED: everything is uploaded, no node need be asked
+_ALL_UPLOADED: Final = 4
+#: LOG_DISABLED
+_NOT_UPLOADED: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedContainer:
-    """A container and the web address (host:port) of its node."""
+class Choice:
+    """What the user wants to see; empty choices mean all, the launch files excepted."""
 
-    id: str
-    node: str
-    web: str
-    is_master: bool
+    containers: Sequence[str] = ()
+    files: Sequence[str] = ()
+    only_tasks: bool = False
+    owner: str | None = None
+
+    def takes_file(self, name: str) -> bool:
+        return name in self.files if self.files else name not in _LAUNCH_FILES
+
+    def takes(self, container: str, *, is_master: bool) -> bool:
+        return (not self.containers or container in self.containers) and not (self.only_tasks and is_master)
 
 
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    name: str
-    bytes: int
+@dataclass(slots=True)
+class KnownApplication:
+    """What the ResourceManager knows of an application; `report` is None when it has forgotten it."""
+
+    id: "ApplicationId"
+    report: "ApplicationReport | None"
+    owner: str
+    containers: list[LoggedContainer]
+
+    @property
+    def is_final(self) -> bool:
+        return self.report is None or self.report.state.is_final
+
+    @property
+    def log_status(self) -> int | None:
+        return self.report.log_aggregation if self.report is not None else None
+
+    def is_master(self, container: str) -> bool:
+        known = {c.id: c.is_master for c in self.containers}
+        return known.get(container, container.endswith("_000001"))
+
+
+class Show(Protocol):
+    """What becomes of one file; `content` is None where only names are wanted."""
+
+    def __call__(self, container: str, node: str, name: str, length: int, content: Iterator[bytes]) -> None: ...
 
 
 def print_logs(
     conf: Configuration,
     application_id: "ApplicationId",
+    choice: Choice = Choice(),
     *,
-    containers: Sequence[str] = (),
-    files: Sequence[str] = (),
     only_list: bool = False,
-    only_tasks: bool = False,
     as_json: bool = False,
-) -> None:
-    """Prints the chosen files of the chosen containers; empty choices mean all, the launch files excepted."""
-    found = [
-        c
-        for c in find_containers(conf, application_id)
-        if (not containers or c.id in containers) and not (only_tasks and c.is_master)
-    ]
-    missing = [name for name in containers if name not in {c.id for c in found}]
-    if missing:
-        raise CommandError(f"{application_id} has no container {missing[0]}; `yaq app logs {application_id} --list`")
-    listed = [(container, _chosen(list_files(container), files)) for container in found]
+) -> int:
+    """Prints the chosen files of the chosen containers; the exit code."""
+    known = find_application(conf, application_id, choice)
+    reading = _Reading(conf, known, choice, with_content=not only_list)
     if as_json:
-        print_json([_as_dict(container, names, with_text=not only_list) for container, names in listed])
+        containers: dict[str, dict[str, object]] = {}
+        reading.each(_collector(containers, with_text=not only_list))
+        print_json(list(containers.values()))
     elif only_list:
-        rows = [(c.id, c.node, file.name, size(file.bytes)) for c, names in listed for file in names]
-        print_table(("container", "node", "file", "size"), rows, empty=f"{application_id} has no logs (any more)")
+        rows: list[tuple[object, ...]] = []
+        reading.each(lambda container, node, name, length, _: rows.append((container, node, name, size(length))))
+        print_table(("container", "node", "file", "size"), rows, empty=_nothing(known))
     else:
-        _print_texts(application_id, listed)
+        reading.each(_print_file)
+        if not reading.bytes:
+            click.echo(f"yaq: {_nothing(known)}", err=True)
+    return FAILED if reading.problems else 0
 
 
-def _print_texts(application_id: "ApplicationId", listed: list[tuple[LoggedContainer, list[LogFile]]]) -> None:
-    written = [(container, file) for container, names in listed for file in names if file.bytes]
-    if not written:
-        click.echo(f"yaq: {application_id} has no logs (any more), or they are empty", err=True)
-    for container, file in written:
-        click.echo(f"==> {container.id} on {container.node}: {file.name} <==")
-        ends_line = True
-        for chunk in read_file(container, file.name):
-            click.echo(chunk, nl=False)
-            ends_line = chunk.endswith(b"\n")
-        if not ends_line:
-            click.echo()
+def _nothing(known: KnownApplication) -> str:
+    if known.is_final and known.log_status not in (None, _NOT_UPLOADED, _ALL_UPLOADED):
+        return f"{known.id} has no logs yet: its nodes are still uploading them, or failed to"
+    return f"{known.id} has no logs (any more), or they are empty"
 
 
-def find_containers(conf: Configuration, application_id: "ApplicationId") -> list[LoggedContainer]:
-    """All known containers of the application in the order of their ids; CommandError if a node is unknown."""
+@dataclass(slots=True)
+class _Reading:
+    """One pass over all logs of an application, each file once."""
+
+    conf: Configuration
+    known: KnownApplication
+    choice: Choice
+    with_content: bool
+    problems: list[str] = field(default_factory=list)
+    #: container and file name of what was shown
+    shown: set[tuple[str, str]] = field(default_factory=set)
+    bytes: int = 0
+
+    def each(self, show: Show) -> None:
+        """Uploaded files come first. CommandError when a chosen container was never there."""
+        live = {} if self.known.log_status == _ALL_UPLOADED else self._live()
+        kept = {(container.id, file.name) for container, files in live.values() for file in files}
+        self._uploaded(show, but=kept)
+        moved = [container for container, files in live.values() if not self._read_live(show, container, files)]
+        if moved or (self.known.is_final and not self.shown):
+            self._uploaded(show, but=self.shown.copy())
+        self._check_chosen()
+
+    def _live(self) -> dict[str, tuple[LoggedContainer, list[LogFile]]]:
+        live = {}
+        for container in self.known.containers:
+            if self.choice.takes(container.id, is_master=container.is_master):
+                try:
+                    files = list_files(container)
+                except CommandError as error:
+                    self._complain(str(error))
+                    continue
+                live[container.id] = (container, [file for file in files if self.choice.takes_file(file.name)])
+        return live
+
+    def _read_live(self, show: Show, container: LoggedContainer, files: list[LogFile]) -> bool:
+        """Whether the node had all of it."""
+        for file in files:
+            if (container.id, file.name) in self.shown:
+                continue
+            try:
+                content = read_file(container, file) if self.with_content else iter(())
+            except LogsGone:
+                return False
+            except CommandError as error:
+                self._complain(str(error))
+                continue
+            self._note(container.id, file.name, file.bytes)
+            show(container.id, container.node, file.name, file.bytes, content)
+        return bool(files) or not container.is_over
+
+    def _uploaded(self, show: Show, *, but: set[tuple[str, str]]) -> None:
+        if self.known.log_status == _NOT_UPLOADED or not self.known.owner:
+            return
+        from yaqd.storage import StorageError
+
+        try:
+            self._each_uploaded(show, but)
+        except StorageError as error:
+            self._complain(str(error))
+
+    def _each_uploaded(self, show: Show, but: set[tuple[str, str]]) -> None:
+        for file, content in read_uploaded(self.conf, self.known.owner, self.known.id, self._complain):
+            is_master = self.known.is_master(file.container)
+            if (file.container, file.name) in but or not self.choice.takes_file(file.name):
+                continue
+            if self.choice.takes(file.container, is_master=is_master):
+                self._note(file.container, file.name, file.bytes)
+                show(file.container, file.node, file.name, file.bytes, content)
+
+    def _note(self, container: str, name: str, length: int) -> None:
+        self.shown.add((container, name))
+        self.bytes += length
+
+    def _check_chosen(self) -> None:
+        names = {container.id for container in self.known.containers} | {container for container, _ in self.shown}
+        missing = next((name for name in self.choice.containers if name not in names), None)
+        if missing is not None:
+            raise CommandError(f"{self.known.id} has no container {missing}; `yaq app logs {self.known.id} --list`")
+
+    def _complain(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+            click.echo(f"yaq: {problem}", err=True)
+
+
+def _print_file(container: str, node: str, name: str, length: int, content: Iterator[bytes]) -> None:
+    """An empty file is not mentioned."""
+    ends_line = True
+    is_first = True
+    for chunk in content:
+        if is_first:
+            click.echo(f"==> {container} on {node}: {name} <==")
+            is_first = False
+        click.echo(chunk, nl=False)
+        ends_line = chunk.endswith(b"\n")
+    if not ends_line:
+        click.echo()
+
+
+def _collector(containers: dict[str, dict[str, object]], *, with_text: bool) -> Show:
+    def collect(container: str, node: str, name: str, length: int, content: Iterator[bytes]) -> None:
+        entry: dict[str, object] = {"name": name, "bytes": length}
+        if with_text:
+            entry["text"] = b"".join(content).decode(errors="replace")
+        found = containers.setdefault(container, {"container": container, "node": node, "files": []})
+        files = found["files"]
+        assert isinstance(files, list)
+        files.append(entry)
+
+    return collect
+
+
+def find_application(conf: Configuration, application_id: "ApplicationId", choice: Choice) -> KnownApplication:
+    """CommandError where neither the ResourceManager nor the file system has heard of it."""
     from yaqd.cli.client import rm_client
+    from yaqd.ipc import RemoteException
+    from yaqd.storage import StorageError
 
     with rm_client(conf) as rm:
-        report = rm.report(application_id)
-        placed = _placed(conf, rm, report)
-        web = {str(node.id): node.http_address for node in rm.nodes()}
+        try:
+            report = rm.report(application_id)
+        except RemoteException as error:
+            try:
+                owner = choice.owner or owner_of(conf, application_id)
+            except StorageError:
+                owner = None
+            if owner is None:
+                raise CommandError(f"{error.message}; nor are there logs of it") from None
+            return KnownApplication(application_id, None, owner, [])
+        containers = _containers(conf, rm, report)
+    return KnownApplication(application_id, report, choice.owner or report.user, containers)
+
+
+def _containers(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> list[LoggedContainer]:
+    """All known containers of the application in the order of their ids."""
+    placed, over = _placed(rm, report)
+    placed |= _from_history(conf, report.id)
+    web = {str(node.id): node.http_address for node in rm.nodes()}
     first: dict[str, str] = {}
     for name in sorted(placed):
         first.setdefault(_attempt(name), name)  # an attempt's first container is its application master
+    is_final = report.state.is_final
     return [
-        LoggedContainer(name, node, web[node], first[_attempt(name)] == name)
+        LoggedContainer(name, node, web.get(node, ""), first[_attempt(name)] == name, is_final or name in over)
         for name, node in sorted(placed.items())
-        if node in web
     ]
 
 
-def _placed(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> dict[str, str]:
-    """Container ids with their nodes."""
-    from tez_adapter.history import NoHistory, read_history
+def _placed(rm: "RmClient", report: "ApplicationReport") -> tuple[dict[str, str], set[str]]:
+    """Container ids with their nodes, and those that have ended."""
     from yaqd.ipc import RemoteException
-    from yaqd.model import ApplicationAttemptId
-    from yaqd.storage import StorageError
+    from yaqd.model import ApplicationAttemptId, ContainerState
 
     placed: dict[str, str] = {}
+    over: set[str] = set()
     last = report.attempt.attempt if report.attempt is not None else 0
     for number in range(1, last + 1):
         try:
@@ -120,87 +268,21 @@ def _placed(conf: Configuration, rm: "RmClient", report: "ApplicationReport") ->
         except RemoteException:
             continue  # forgotten; the history may know
         placed |= {str(c.id): str(c.node) for c in reports if c.node is not None}
+        over |= {str(c.id) for c in reports if c.state == ContainerState.COMPLETE}
+    return placed, over
+
+
+def _from_history(conf: Configuration, application_id: "ApplicationId") -> dict[str, str]:
+    from tez_adapter.history import NoHistory, read_history
+    from yaqd.storage import StorageError
+
     try:
-        attempts = read_history(conf, report.id).attempts
+        attempts = read_history(conf, application_id).attempts
     except (NoHistory, StorageError):
-        attempts = []
-    return placed | {str(a["container"]): str(a["node"]) for a in attempts if a.get("container") and a.get("node")}
-
-
-def list_files(container: LoggedContainer) -> list[LogFile]:
-    """The container's log files; [] when its node has deleted them."""
-    status, chunks = _get(container.web, f"/ws/v1/node/containers/{container.id}/logs")
-    body = b"".join(chunks)
-    if status == 404:
-        return []
-    try:
-        return _log_files(json.loads(body))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CommandError(f"node {container.node} sent no list of logs: {error}", UNREACHABLE) from None
-
-
-def _log_files(listing: Any) -> list[LogFile]:
-    """Hadoop nests the list differently from release to release; sizes come as numbers or as text."""
-    found = []
-    stack = [listing]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, list):
-            stack.extend(part)
-        elif isinstance(part, dict):
-            if "fileName" in part:
-                found.append(LogFile(str(part["fileName"]), int(part.get("fileSize") or 0)))
-            else:
-                stack.extend(part.values())
-    return sorted(found, key=lambda file: file.name)
-
-
-def read_file(container: LoggedContainer, name: str) -> Iterator[bytes]:
-    status, chunks = _get(container.web, f"/ws/v1/node/containers/{container.id}/logs/{quote(name)}", bytes_max=None)
-    if status != 200:
-        raise CommandError(f"node {container.node} does not hand out {container.id}/{name}: HTTP {status}")
-    return chunks
-
-
-def _get(web: str, path: str, bytes_max: int | None = _LISTING_BYTES_MAX) -> tuple[int, Iterator[bytes]]:
-    connection = http.client.HTTPConnection(web, timeout=_TIMEOUT_S)
-    try:
-        connection.request("GET", path, headers={"Accept": "application/json, text/plain"})
-        response = connection.getresponse()
-    except (OSError, http.client.HTTPException) as error:
-        connection.close()
-        raise CommandError(f"the node's web server {web} does not answer: {error}", UNREACHABLE) from None
-    return response.status, _chunks(connection, response, bytes_max)
-
-
-def _chunks(
-    connection: http.client.HTTPConnection, response: http.client.HTTPResponse, bytes_max: int | None
-) -> Iterator[bytes]:
-    total = 0
-    try:
-        while chunk := response.read(_CHUNK_BYTES):
-            total += len(chunk)
-            if bytes_max is not None and total > bytes_max:
-                raise CommandError(f"an answer of more than {bytes_max} bytes", UNREACHABLE)
-            yield chunk
-    finally:
-        connection.close()
-
-
-def _chosen(files: list[LogFile], names: Sequence[str]) -> list[LogFile]:
-    return [file for file in files if (file.name in names if names else file.name not in _LAUNCH_FILES)]
+        return {}
+    return {str(a["container"]): str(a["node"]) for a in attempts if a.get("container") and a.get("node")}
 
 
 def _attempt(container: str) -> str:
     """The application attempt part of a container id."""
     return container.rpartition("_")[0]
-
-
-def _as_dict(container: LoggedContainer, files: list[LogFile], *, with_text: bool) -> dict[str, object]:
-    entries: list[dict[str, object]] = []
-    for file in files:
-        entry: dict[str, object] = {"name": file.name, "bytes": file.bytes}
-        if with_text:
-            entry["text"] = b"".join(read_file(container, file.name)).decode(errors="replace")
-        entries.append(entry)
-    return {"container": container.id, "node": container.node, "files": entries}

@@ -60,7 +60,7 @@ def run(
     )
     code = follow(job, wait=not no_wait, as_json=as_json)
     if show_logs and not no_wait and not as_json:
-        from yaqd.cli.logs import print_logs
+        from yaqd.cli.logs import Choice, print_logs
 
-        print_logs(conf, job.application_id, files=("stdout", "stderr"), only_tasks=True)
+        print_logs(conf, job.application_id, Choice(files=("stdout", "stderr"), only_tasks=True))
     ctx.exit(code)

@@ -59,15 +59,24 @@ class RemoteLogs:
         return [own[-1], join(own[0], self.older_suffix, str(application))] if self.include_older else [own[-1]]
 
     def find(self, filesystem: FileSystem, user: str, application: ApplicationId) -> list[FileStatus]:
-        """The complete files of all nodes, by name. [] where there are none. Raises StorageError."""
-        found: list[FileStatus] = []
-        for place in self.places(user, application):
-            try:
-                listed = filesystem.list(place)
-            except PathNotFound:
-                continue
-            found.extend(s for s in listed if not s.is_dir and not s.path.endswith(_UNFINISHED))
+        """The complete files of all nodes, by name. [] where there are none. Raises StorageError.
+
+        Where there is nothing under the configured names, all of the user's folders are tried: other nodes may have
+        been configured with another suffix.
+        """
+        found = _files(filesystem, self.places(user, application))
+        if not found:
+            found = _files(filesystem, self._other_places(filesystem, user, application))
         return sorted(found, key=lambda status: name_of(status.path))
+
+    def _other_places(self, filesystem: FileSystem, user: str, application: ApplicationId) -> list[str]:
+        tried = self.places(user, application)
+        places = []
+        for status in _listed(filesystem, join(self.root, user)):
+            if status.is_dir:
+                places.append(join(status.path, f"{application.id % _BUCKETS:04d}", str(application)))
+                places.append(join(status.path, str(application)))
+        return [place for place in places if place not in tried]
 
     def owners(self, filesystem: FileSystem, application: ApplicationId) -> Iterator[str]:
         """Users who have a folder of the application, for one that the ResourceManager has forgotten."""
@@ -78,6 +87,21 @@ class RemoteLogs:
                     yield user
             except StorageError:
                 continue  # somebody else's folder
+
+
+def _files(filesystem: FileSystem, places: list[str]) -> list[FileStatus]:
+    found: list[FileStatus] = []
+    for place in places:
+        listed = _listed(filesystem, place)
+        found.extend(status for status in listed if not status.is_dir and not status.path.endswith(_UNFINISHED))
+    return found
+
+
+def _listed(filesystem: FileSystem, place: str) -> list[FileStatus]:
+    try:
+        return filesystem.list(place)
+    except PathNotFound:
+        return []
 
 
 def node_file(node: NodeId) -> str:

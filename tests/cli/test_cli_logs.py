@@ -1,0 +1,323 @@
+"""Reading containers' logs: from a node that speaks as a stock one does, and from uploaded files."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yaqd.cli import follow_logs as following
+from yaqd.cli import logs as reading
+from yaqd.cli.aggregated_logs import owner_of, read_uploaded
+from yaqd.cli.exits import CommandError
+from yaqd.cli.logs import Choice, KnownApplication
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId, YarnApplicationState
+from yaqd.storage.tfile import AggregatedLogWriter, LogContent
+
+APP = ApplicationId(1700000000000, 7)
+ONE, TWO = (f"container_1700000000000_0007_01_{number:06d}" for number in (1, 2))
+_RUNNING, _SUCCEEDED, _DISABLED = 3, 4, 1
+
+
+class Node:
+    """A NodeManager's REST interface for logs, with the framing of Hadoop's."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, dict[str, bytes]] = {}
+        #: called before each answer
+        self.before: Callable[[str], None] = lambda path: None
+        #: in place of everything else
+        self.raw: tuple[int, bytes] | None = None
+        node = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, body = node.answer(self.path)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self.web = f"127.0.0.1:{self._server.server_address[1]}"
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def container(self, name: str = ONE, *, is_over: bool = False) -> LoggedContainer:
+        return LoggedContainer(name, "h:1", self.web, name.endswith("_000001"), is_over)
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        if self.raw is not None:
+            return self.raw
+        self.before(path)
+        parts = urlsplit(path)
+        container, _, name = parts.path.removeprefix("/ws/v1/node/containers/").partition("/logs")
+        files = self.files.get(container)
+        name = unquote(name.lstrip("/"))
+        if files is None or (name and name not in files):
+            return 404, b""
+        if not name:
+            entries = [{"fileName": n, "fileSize": str(len(data))} for n, data in files.items()]
+            local = {"containerLogInfo": entries, "logAggregationType": "LOCAL"}
+            gone = {"containerLogInfo": [{"fileName": "old", "fileSize": "5"}], "logAggregationType": "AGGREGATED"}
+            return 200, json.dumps({"containerLogsInfo": [local, gone]}).encode()
+        data = files[name]
+        size = int(parse_qs(parts.query).get("size", [str(len(data))])[0])
+        part = data[:size] if size >= 0 else data[max(0, len(data) + size) :]
+        head = f"Container: x on y\nLogType:{name}\nLogLength:{len(data)}\nLogContents:\n".encode() if part else b""
+        return 200, head + part + f"End of LogType:{name}.\n****\n\n".encode()
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    node = Node()
+    yield node
+    node.stop()
+
+
+# From a node ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_listing_leaves_out_what_is_uploaded(node: Node) -> None:
+    node.files = {ONE: {"stdout": b"abc", "a b/ü": b""}}
+    assert list_files(node.container()) == [LogFile("a b/ü", 0), LogFile("stdout", 3)]
+    assert list_files(node.container(TWO)) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.binary(max_size=300_000), st.integers(0, 300_000), st.binary(max_size=200_000))
+def test_from_an_offset_on_whatever_the_file_has_become(data: bytes, offset: int, more: bytes) -> None:
+    node = Node()
+    try:
+        offset = min(offset, len(data))
+        node.files = {ONE: {"x": data + more}}  # it has grown since it was listed
+        got = b"".join(read_file(node.container(), LogFile("x", len(data)), offset))
+        assert (data + more)[offset:] == got
+    finally:
+        node.stop()
+
+
+def test_a_log_that_looks_like_a_heading_is_not_taken_for_one(node: Node) -> None:
+    text = b"\nLogLength:3\nLogContents:\nEnd of LogType:x.\n"
+    node.files = {ONE: {"x": text}}
+    assert b"".join(read_file(node.container(), LogFile("x", len(text)))) == text
+
+
+def test_a_file_that_is_gone_or_empty(node: Node) -> None:
+    node.files = {ONE: {"x": b""}}
+    assert b"".join(read_file(node.container(), LogFile("x", 0))) == b""
+    with pytest.raises(LogsGone):
+        read_file(node.container(), LogFile("y", 0))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"nonsense", b"x" * 200_000, b"\nLogLength:\nLogContents:\n", b"\nLogLength:-1\nLogContents:\nabc"],
+)
+def test_what_no_node_says_is_one_clear_line(node: Node, raw: bytes) -> None:
+    node.raw = (200, raw)
+    with pytest.raises(CommandError, match="h:1"):
+        b"".join(read_file(node.container(), LogFile("x", 3)))
+    with pytest.raises(CommandError, match="no list of logs"):
+        list_files(node.container())
+
+
+def test_a_node_that_is_away_is_one_clear_line(node: Node) -> None:
+    node.stop()
+    with pytest.raises(CommandError, match="does not answer"):
+        list_files(node.container())
+
+
+# Uploaded -------------------------------------------------------------------------------------------------------------
+
+
+def _conf(tmp_path: Path) -> Configuration:
+    return Configuration.load(
+        environ={}, overrides={"fs.defaultFS": "file:///", "yarn.nodemanager.remote-app-log-dir": str(tmp_path)}
+    )
+
+
+def _upload(folder: Path, node: str, files: dict[str, dict[str, bytes]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / node).open("wb") as out:
+        writer = AggregatedLogWriter(lambda data: out.write(data) and None, owner="alice", acls={})
+        for container, contents in files.items():
+            logs = [LogContent(name, len(data), [data]) for name, data in contents.items()]
+            writer.add_container(container, logs)
+        writer.close()
+
+
+def _texts(conf: Configuration, complaints: list[str]) -> list[tuple[str, str, str, bytes]]:
+    uploaded = read_uploaded(conf, "alice", APP, complaints.append)
+    return [(file.container, file.node, file.name, b"".join(content)) for file, content in uploaded]
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["bucket-logs-tfile/0007", "logs", "bucket-other-tfile/0007", "elsewhere"],
+)
+def test_uploaded_files_are_found_in_every_layout(tmp_path: Path, folder: str) -> None:
+    place = tmp_path / "alice" / folder / str(APP)
+    _upload(place, "h_1", {ONE: {"stdout": b"hello"}})
+    _upload(place, "h_2_1700000000001", {TWO: {"stdout": b"world"}})
+    (place / "h_3.tmp").write_bytes(b"half")
+    complaints: list[str] = []
+    assert _texts(_conf(tmp_path), complaints) == [
+        (ONE, "h:1", "stdout", b"hello"),
+        (TWO, "h:2", "stdout", b"world"),
+    ]
+    assert not complaints
+    assert owner_of(_conf(tmp_path), APP) == "alice"
+
+
+def test_a_file_that_is_broken_costs_only_itself(tmp_path: Path) -> None:
+    place = tmp_path / "alice" / "logs" / str(APP)
+    _upload(place, "h_1", {ONE: {"stdout": b"hello"}})
+    (place / "a_1").write_bytes(b"no TFile at all, but long enough to have a trailer")
+    complaints: list[str] = []
+    assert [row[3] for row in _texts(_conf(tmp_path), complaints)] == [b"hello"]
+    assert len(complaints) == 1
+    assert "a_1" in complaints[0]
+    assert "another format" in complaints[0]
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(node: Node, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says what the ResourceManager knows; several states come one after the other."""
+
+    def tell(*rounds: tuple[bool, int, list[LoggedContainer]]) -> None:
+        told = iter(rounds)
+        last: list[KnownApplication] = []
+
+        def find(conf: Configuration, application: ApplicationId, choice: Choice) -> KnownApplication:
+            state = next(told, None)
+            if state is not None:
+                is_final, log_status, containers = state
+                state_name = YarnApplicationState.FINISHED if is_final else YarnApplicationState.RUNNING
+                report = SimpleNamespace(state=state_name, log_aggregation=log_status, user="alice")
+                last[:] = [KnownApplication(application, report, "alice", containers)]  # type: ignore[arg-type]
+            return last[0]
+
+        monkeypatch.setattr(reading, "find_application", find)
+        monkeypatch.setattr(following, "find_application", find)
+
+    return tell
+
+
+Printed = Callable[[], str]
+
+
+@pytest.fixture
+def printed(capfd: pytest.CaptureFixture[str]) -> Printed:
+    return lambda: capfd.readouterr().out
+
+
+def test_logs_move_while_they_are_read(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    """The node lists two files, hands out one, and has uploaded everything when the other one is asked for."""
+    node.files = {ONE: {"stderr": b"first\n", "stdout": b"second\n"}}
+
+    def move(path: str) -> None:
+        if path.endswith("stdout") and ONE in node.files:
+            _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: node.files.pop(ONE)})
+
+    node.before = move
+    known((True, _RUNNING, [node.container(is_over=True)]))
+    assert reading.print_logs(_conf(tmp_path), APP) == 0
+    assert printed() == f"==> {ONE} on h:1: stderr <==\nfirst\n==> {ONE} on h:1: stdout <==\nsecond\n"
+
+
+def test_uploaded_and_live_files_of_one_application(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1_1700000000001", {ONE: {"log.1": b"old\n", "log": b"ne"}})
+    node.files = {ONE: {"log": b"new", "prelaunch.out": b"noise"}}
+    known((False, _RUNNING, [node.container()]))
+    assert reading.print_logs(_conf(tmp_path), APP) == 0
+    assert printed() == f"==> {ONE} on h:1: log.1 <==\nold\n==> {ONE} on h:1: log <==\nnew\n"
+
+
+def test_choices_json_and_a_container_that_never_was(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {c: {"stdout": c.encode(), "x": b"x"} for c in (ONE, TWO)})
+    known((True, _SUCCEEDED, []))
+    choice = Choice(files=("stdout",), only_tasks=True)
+    reading.print_logs(_conf(tmp_path), APP, choice, as_json=True)
+    assert json.loads(printed()) == [
+        {"container": TWO, "node": "h:1", "files": [{"name": "stdout", "bytes": len(TWO), "text": TWO}]}
+    ]
+    with pytest.raises(CommandError, match="has no container container_x"):
+        reading.print_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)))
+
+
+def test_a_node_that_is_away_does_not_hide_the_others(
+    node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    away = LoggedContainer(TWO, "h:2", "127.0.0.1:1", is_master=False)
+    node.files = {ONE: {"stdout": b"hello\n"}}
+    known((False, _DISABLED, [node.container(), away]))
+    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    out, err = capfd.readouterr()
+    assert "hello\n" in out
+    assert err.count("\n") == 1
+    assert "127.0.0.1:1 does not answer" in err
+
+
+def test_follow_shows_each_byte_once_to_the_end(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    one, two = node.container(), node.container(TWO)
+    node.files = {ONE: {"stdout": b"a\n"}}
+
+    def grow() -> None:
+        node.files[ONE]["stdout"] += b"b"
+        node.files[TWO] = {"stderr": b"oops\n"}
+
+    def upload() -> None:
+        node.files[ONE]["stdout"] += b"c\n"
+        node.files[TWO]["stderr"] += b"late\n"
+        _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", node.files.copy())
+        node.files.clear()
+
+    known((False, _RUNNING, [one]), (False, _RUNNING, [one, two]), (True, _SUCCEEDED, [one, two]))
+    rounds = iter([grow, upload])
+    code = following.follow_logs(_conf(tmp_path), APP, Choice(), as_json=False, sleep=lambda _: next(rounds)())
+    assert code == 0
+    assert printed() == (
+        f"==> {ONE} on h:1: stdout <==\na\nb\n==> {TWO} on h:1: stderr <==\noops\n"
+        f"==> {ONE} on h:1: stdout <==\nc\n==> {TWO} on h:1: stderr <==\nlate\n"
+    )
+
+
+def test_follow_ends_without_uploads_when_nothing_grows_any_more(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    node.files = {ONE: {"stdout": b"a\n"}}
+    rounds = iter([b"b\n", b"", b"", b""])
+
+    def grow(_: float) -> None:
+        node.files[ONE]["stdout"] += next(rounds)
+
+    known((True, _DISABLED, [node.container()]))
+    assert following.follow_logs(_conf(tmp_path), APP, Choice(), as_json=True, sleep=grow) == 0
+    pieces = [json.loads(line) for line in printed().splitlines()]
+    assert [(piece["offset"], piece["text"]) for piece in pieces] == [(0, "a\n"), (2, "b\n")]
