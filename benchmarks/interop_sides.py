@@ -74,7 +74,7 @@ class OurSide:
         return found
 
     def nm_memory_mb(self) -> list[float]:
-        return self._daemons("nm-")
+        return self._daemons("nodemanager")
 
     def _daemons(self, prefix: str) -> list[float]:
         said = self._cluster.ours.yaq("cluster", "status", "--dir", str(self._cluster.ours.directory), "--json").stdout

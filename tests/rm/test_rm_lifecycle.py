@@ -44,6 +44,9 @@ async def test_application_runs_from_submission_to_clean_up() -> None:
         assert (ends[second].exit_status, ends[second].diagnostics) == (7, "boom")
         assert len(node.ended) == 2
         await node.beat()
+        assert len(node.ended) == 2, "the master may not have had that answer, and may still ask the node"
+        await master.allocate()
+        await node.beat()
         assert not node.ended, "the node forgets what the master knows"
 
         assert await master.finish()
