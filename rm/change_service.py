@@ -43,6 +43,7 @@ class ChangeService:
         server.register(Protocol.failApplicationAttempt, self.fail_application_attempt)
         server.register(Protocol.updateApplicationPriority, self.update_application_priority)
         server.register(Protocol.updateApplicationTimeouts, self.update_application_timeouts)
+        server.register(Protocol.moveApplicationAcrossQueues, self.move_application_across_queues)
         server.register(Protocol.signalToContainer, self.signal_to_container)
 
     def _modifiable(self, message: common.ApplicationId, caller: Caller) -> Application:
@@ -104,6 +105,15 @@ class ChangeService:
             )
         await self._await_store(app)
         return response
+
+    async def move_application_across_queues(
+        self, request: pb.MoveApplicationAcrossQueuesRequest, caller: Caller
+    ) -> pb.MoveApplicationAcrossQueuesResponse:
+        app = self._modifiable(request.application_id, caller)
+        self._access.check_target(caller, app, request.target_queue)
+        self._changes.move(app, request.target_queue)
+        await self._await_store(app)
+        return pb.MoveApplicationAcrossQueuesResponse()
 
     def signal_to_container(self, request: pb.SignalContainerRequest, caller: Caller) -> pb.SignalContainerResponse:
         container_id = convert.container_id(request.container_id)

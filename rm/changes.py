@@ -9,7 +9,8 @@ from rm.applications import Applications
 from rm.cluster import Cluster
 from rm.effects import StoreChange
 from rm.lifetimes import format_iso8601, longest_end, parse_iso8601
-from rm.scheduler.events import PriorityChanged
+from rm.scheduler.admission import refusal
+from rm.scheduler.events import ApplicationMoved, PriorityChanged
 from yaqd.ipc.errors import YarnError
 
 #: where an application is known to the scheduler
@@ -29,6 +30,25 @@ class Changes:
             raise YarnError(f"Application in {app.stage.name} state cannot update priority.")
         app.priority = min(priority, self._applications.priority_max)
         self._cluster.schedule(PriorityChanged(app.id, app.priority))
+        self._cluster.perform(StoreChange(app))
+
+    def move(self, app: Application, target: str) -> None:
+        """Go on in another leaf queue. Raises YarnError with the reason why not."""
+        if app.stage not in (AppStage.SUBMITTED, *ACTIVE):
+            raise YarnError(f"App in {app.stage.name} state cannot be moved.")
+        view = self._cluster.scheduler.view
+        queue = view.find_queue(target)
+        if queue is None:
+            raise YarnError(f"The specified queue: {target[:256]} doesn't exist")
+        if not queue.is_leaf:
+            raise YarnError(f"The specified Queue: {target[:256]} is not a Leaf Queue.")
+        if queue.path == app.queue:
+            return
+        reason = refusal(view, app.id, queue.path, app.user)
+        if reason is not None:
+            raise YarnError(f"org.apache.hadoop.security.AccessControlException: {reason}")
+        app.queue = queue.path
+        self._cluster.schedule(ApplicationMoved(app.id, queue.path))
         self._cluster.perform(StoreChange(app))
 
     def set_expire_time(self, app: Application, expire_time: str) -> str:

@@ -142,6 +142,14 @@ class PriorityChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplicationMoved:
+    """To another leaf queue, which takes it; one that is not there or no leaf changes nothing."""
+
+    application_id: ApplicationId
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueuesRefreshed:
     spec: SchedulerSpec
 
@@ -161,5 +169,6 @@ SchedulerEvent = (
     | NodeLoaded
     | ContainerEnded
     | PriorityChanged
+    | ApplicationMoved
     | QueuesRefreshed
 )

@@ -26,6 +26,7 @@ from rm.scheduler.decisions import (
 )
 from rm.scheduler.events import (
     ApplicationEnded,
+    ApplicationMoved,
     ApplicationSubmitted,
     Asked,
     AskRow,
@@ -44,6 +45,7 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.invariants import validate
+from rm.scheduler.moves import rehome
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.queues import SchedulerSpec
@@ -98,6 +100,7 @@ class Scheduler:
             NodeLoaded: self._node_loaded,
             ContainerEnded: self._container_ended,
             PriorityChanged: self._priority_changed,
+            ApplicationMoved: self._application_moved,
             QueuesRefreshed: self._queues_refreshed,
         }
 
@@ -279,6 +282,18 @@ class Scheduler:
         else:
             self.view.file(app.attempt)
         yield from ()
+
+    def _application_moved(self, event: ApplicationMoved, now: float) -> Iterator[Decision]:
+        app, target = self.view.applications.get(event.application_id), self.view.find_queue(event.queue)
+        if app is None or target is None or not target.is_leaf or target is app.leaf:
+            return
+        source = app.leaf
+        rehome(self.view, app, target)
+        attempt = app.attempt
+        if attempt is not None and attempt.master is not None:
+            yield from self._place(attempt, list(attempt.asks), {}, now)
+        yield from self._admit(source, now)
+        yield from self._admit(target, now)
 
     # ---- asks and containers
 

@@ -224,10 +224,7 @@ class ClusterView:
         self.nodes.set_free(node, node.free - amount)
         app.used = app.used + amount
         app.containers += 1
-        self._charge_user(app, amount, 1)
-        for queue in app.leaf.upwards():
-            queue.used = queue.used + amount
-            queue.containers += 1
+        self.book(app, amount, 1)
 
     def discharge(self, container_id: ContainerId) -> Held | None:
         """Take the charge back; None when there is none."""
@@ -240,11 +237,15 @@ class ClusterView:
             self.nodes.set_free(node, node.free + amount)
         app.used = app.used - amount
         app.containers -= 1
-        self._charge_user(app, amount, -1)
-        for queue in app.leaf.upwards():
-            queue.used = queue.used - amount
-            queue.containers -= 1
+        self.book(app, amount * -1, -1)
         return held
+
+    def book(self, app: AppView, change: Resource, containers: int) -> None:
+        """The application holds so much more, or less, of its queues."""
+        self._book_user(app, change, containers)
+        for queue in app.leaf.upwards():
+            queue.used = queue.used + change
+            queue.containers += containers
 
     def enter(self, app: AppView) -> None:
         """Take the application into the books and into its leaf queue."""
@@ -266,11 +267,10 @@ class ClusterView:
             held.masters += sign
             held.masters_used = held.masters_used + need * sign
 
-    def _charge_user(self, app: AppView, amount: Resource, sign: int) -> None:
+    def _book_user(self, app: AppView, change: Resource, containers: int) -> None:
         leaf, owner = app.leaf, app.owner
-        change = amount if sign > 0 else amount * -1
         owner.used = owner.used + change
-        owner.containers += sign
+        owner.containers += containers
         if owner.waiting:
             leaf.active_used = leaf.active_used + change
         if leaf.spec.minimum_user_limit < 1.0:

@@ -8,6 +8,7 @@ from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import AcceptApplication, Allocate, Decision
 from rm.scheduler.events import (
     ApplicationEnded,
+    ApplicationMoved,
     ApplicationSubmitted,
     Asked,
     AskRow,
@@ -269,6 +270,11 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(data=st.data(), priority=st.integers(0, 5))
     def priority_changes(self, data: st.DataObject, priority: int) -> None:
         self.tell(PriorityChanged(data.draw(st.sampled_from(self.apps)), priority))
+
+    @precondition(lambda self: self.apps)
+    @rule(data=st.data(), queue=st.sampled_from(["root.a.x", "root.a.y", "root.b", "root.a", "nowhere"]))
+    def move(self, data: st.DataObject, queue: str) -> None:
+        self.tell(ApplicationMoved(data.draw(st.sampled_from(self.apps)), queue))
 
     @rule(capacity_of_a=st.sampled_from([20, 50, 80]), factor=st.sampled_from([-1, 0.5, 1]))
     def queues_change(self, capacity_of_a: int, factor: float) -> None:
