@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
-from rm.access import Access
 from rm.admin_service import AdminService
 from rm.am_launcher import MasterLauncher
 from rm.application import Application
@@ -24,6 +23,7 @@ from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
 from rm.decommission import Decommission
+from rm.delegation_service import DelegationService
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -34,6 +34,7 @@ from rm.effects import (
     StoreSubmission,
 )
 from rm.hosts import read_host_lists
+from rm.identities import Identities
 from rm.live_settings import LiveSettings
 from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
@@ -49,10 +50,9 @@ from rm.web.server import RmWeb
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.ipc.loop import run
+from yaqd.ipc.wire import TokenSecrets
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
-from yaqd.security.groups import Groups
-from yaqd.security.impersonation import ProxyUsers
 
 log = logging.getLogger(__name__)
 
@@ -101,15 +101,8 @@ class ResourceManager:
         self.applications = Applications(self.cluster, limits)
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
         self.tokens = self._mint()
-        self.groups = Groups.read(conf)
-        self.proxies = ProxyUsers(conf, self.groups)
-        self.access = Access(
-            self.scheduler.view,
-            enabled=settings.acls,
-            administrators=settings.administrators,
-            daemon_user=settings.user,
-            groups_of=self.groups,
-        )
+        self.identities = Identities.read(conf, settings, self.store, self.scheduler.view, self._clock)
+        self.access = self.identities.access
         self._recovered = state.applications
         self._build_services()
 
@@ -131,16 +124,19 @@ class ResourceManager:
         settings, conf = self.settings, self._conf
         limits = server_limits(conf)
 
-        def server(name: str, address: tuple[str, int]) -> RpcServer:
+        def server(name: str, address: tuple[str, int], secrets: TokenSecrets | None = None) -> RpcServer:
             return RpcServer(
                 name=name,
                 host=settings.listen_host(address),
                 port=address[1],
+                token_secrets=secrets,
                 limits=limits,
-                service_acl=lambda caller, protocol: self.proxies.check(caller),
+                service_acl=lambda caller, protocol: self.identities.proxies.check(caller),
             )
 
-        self.client_server = server("ResourceManager client service", settings.client_address)
+        self.client_server = server(
+            "ResourceManager client service", settings.client_address, self.identities.delegations
+        )
         self.tracker_server = server("ResourceManager node tracker", settings.tracker_address)
         self.admin_server = server("ResourceManager administration", settings.admin_address)
         self.scheduler_server = RpcServer(
@@ -174,7 +170,7 @@ class ResourceManager:
             read_queues=lambda: read_queues(conf),
             read_hosts=lambda: read_host_lists(conf),
             access=self.access,
-            live=LiveSettings(conf, self.access, self.groups, self.proxies, self.applications),
+            live=LiveSettings(conf, self.identities, self.applications),
         )
         #: its web address is known when the web server listens
         self.reports = Reports(self.cluster, "", settings.cluster_id, logs)
@@ -196,6 +192,9 @@ class ResourceManager:
         client.register_on(self.client_server)
         changes = Changes(self.cluster, self.applications)
         ChangeService(self.cluster, self.applications, changes, self.access, self._submission_stored).register_on(
+            self.client_server
+        )
+        DelegationService(self.identities.delegations, self.identities.delegation_store, self.access).register_on(
             self.client_server
         )
         self.masters.register_on(self.scheduler_server)
@@ -227,6 +226,7 @@ class ResourceManager:
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
         host = settings.web.address_host
         self.reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
+        self.identities.roll(self._clock.now())
         self._recover()
         await self._listen("yarn.resourcemanager.address", self.client_server.start())
         await self._listen("yarn.resourcemanager.scheduler.address", self.scheduler_server.start())
@@ -293,6 +293,7 @@ class ResourceManager:
             self.applications.check_expiry,
             self.updates.check_expiry,
             self.tokens.roll,
+            self.identities.roll,
         )
         for check in checks:
             try:

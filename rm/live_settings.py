@@ -6,21 +6,15 @@ Each method reads the files off the event loop and raises ConfigError with nothi
 
 import asyncio
 
-from rm.access import Access
 from rm.applications import Applications
+from rm.identities import Identities
 from yaqd.config import Configuration
-from yaqd.security.groups import Groups
-from yaqd.security.impersonation import ProxyUsers
 
 
 class LiveSettings:
-    def __init__(
-        self, conf: Configuration, access: Access, groups: Groups, proxies: ProxyUsers, applications: Applications
-    ) -> None:
+    def __init__(self, conf: Configuration, identities: Identities, applications: Applications) -> None:
         self._conf = conf
-        self._access = access
-        self._groups = groups
-        self._proxies = proxies
+        self._identities = identities
         self._applications = applications
 
     async def _read(self) -> Configuration:
@@ -29,15 +23,15 @@ class LiveSettings:
     async def administrators(self) -> None:
         """`yarn.admin.acl`."""
         conf = await self._read()
-        self._access.set_administrators(conf.get("yarn.admin.acl", "*") or "")
+        self._identities.access.set_administrators(conf.get("yarn.admin.acl", "*") or "")
 
     async def proxy_users(self) -> None:
         """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""
-        self._proxies.refresh(await self._read())
+        self._identities.proxies.refresh(await self._read())
 
     async def groups(self) -> None:
         """The fixed mapping; what was looked up is forgotten."""
-        self._groups.refresh(await self._read())
+        self._identities.groups.refresh(await self._read())
 
     async def highest_priority(self) -> None:
         """`yarn.cluster.max-application-priority`; applications keep what they have."""

@@ -12,6 +12,7 @@ from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_c
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
+from yaqd.security.delegation import DelegationLimits
 from yaqd.web.server import HttpLimits
 
 _SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
@@ -57,6 +58,7 @@ class RmSettings:
     #: nodes upload logs
     log_aggregation: bool
     log_status_timeout_ms: int
+    delegation: DelegationLimits
     acls: bool
     #: who may administrate; `*` means everybody
     administrators: str
@@ -117,6 +119,11 @@ class RmSettings:
             decision_log_entries=conf.get_int("yaq.rm.scheduler.decision-log-entries", minimum=1),
             log_aggregation=conf.get_bool("yarn.log-aggregation-enable"),
             log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),
+            delegation=DelegationLimits(
+                conf.get_duration_ms("yarn.resourcemanager.delegation.key.update-interval", minimum=1),
+                conf.get_duration_ms("yarn.resourcemanager.delegation.token.renew-interval", minimum=1),
+                conf.get_duration_ms("yarn.resourcemanager.delegation.token.max-lifetime", minimum=1),
+            ),
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rm.application import Application, Conclusion
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
@@ -50,6 +50,12 @@ CREATE TABLE IF NOT EXISTS application_change (  -- what users changed after the
     expires_ms INTEGER,
     PRIMARY KEY (cluster_timestamp, id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS delegation_key (id INTEGER PRIMARY KEY, key BLOB NOT NULL, expires_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS delegation_token (
+    sequence INTEGER PRIMARY KEY,
+    identifier BLOB NOT NULL,
+    good_until_ms INTEGER NOT NULL
+);
 """
 
 
@@ -111,6 +117,7 @@ class StateStore:
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._path.touch(mode=0o600)  # keys and users' tokens are in it
             database = sqlite3.connect(
                 self._path or ":memory:", timeout=2.0, isolation_level=None, check_same_thread=False
             )
@@ -149,6 +156,13 @@ class StateStore:
             ) from error
         return StoredState(epoch, tuple(_stored(row) for row in rows))
 
+    def read(self, sql: str) -> list[Any]:
+        """Rows of a query. Blocking; before `start`. Raises StateStoreError."""
+        try:
+            return self._database.execute(sql).fetchall()
+        except sqlite3.Error as error:
+            raise StateStoreError(f"cannot read the state store {self._path}: {error}") from error
+
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._thread = threading.Thread(target=self._write_on, name="rm-state-store", daemon=True)
@@ -165,26 +179,26 @@ class StateStore:
     # ---- writes; each future is done when the disk has it, or fails with StateStoreError
 
     def put_submission(self, app: Application) -> "asyncio.Future[None]":
-        return self._put(
+        return self.write(
             "INSERT OR REPLACE INTO application (cluster_timestamp, id, user, context, submitted_ms)"
             " VALUES (?, ?, ?, ?, ?)",
             (app.id.cluster_timestamp, app.id.id, app.user, app.context.SerializeToString(), app.submitted_ms),
         )
 
     def put_change(self, app: Application) -> "asyncio.Future[None]":
-        return self._put(
+        return self.write(
             "INSERT OR REPLACE INTO application_change VALUES (?, ?, ?, ?, ?)",
             (app.id.cluster_timestamp, app.id.id, app.queue, app.priority, app.expires_ms),
         )
 
     def put_attempt(self, app: Application, number: int) -> "asyncio.Future[None]":
-        return self._put(
+        return self.write(
             "UPDATE application SET attempts = ? WHERE cluster_timestamp = ? AND id = ?",
             (number, app.id.cluster_timestamp, app.id.id),
         )
 
     def put_conclusion(self, app: Application, conclusion: Conclusion) -> "asyncio.Future[None]":
-        return self._put(
+        return self.write(
             "UPDATE application SET state = ?, final_status = ?, diagnostics = ?, tracking_url = ?, finished_ms = ?,"
             " launched_ms = ? WHERE cluster_timestamp = ? AND id = ?",
             (
@@ -201,10 +215,11 @@ class StateStore:
 
     def forget(self, app: Application) -> "asyncio.Future[None]":
         key = (app.id.cluster_timestamp, app.id.id)
-        self._put("DELETE FROM application_change WHERE cluster_timestamp = ? AND id = ?", key)
-        return self._put("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
+        self.write("DELETE FROM application_change WHERE cluster_timestamp = ? AND id = ?", key)
+        return self.write("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
 
-    def _put(self, sql: str, values: tuple[object, ...]) -> "asyncio.Future[None]":
+    def write(self, sql: str, values: tuple[object, ...]) -> "asyncio.Future[None]":
+        """One statement; the future is done when the disk has it."""
         assert self._loop is not None, "start() comes first"
         done: asyncio.Future[None] = self._loop.create_future()
         try:

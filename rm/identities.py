@@ -1,0 +1,50 @@
+"""Who may be whom and do what, put together from the configuration: groups, proxy users, access lists, delegation
+tokens.
+"""
+
+import os
+from dataclasses import dataclass
+
+from rm.access import Access
+from rm.clock import Clock
+from rm.delegation_store import DelegationStore
+from rm.scheduler.view import ClusterView
+from rm.settings import RmSettings
+from rm.state_store import StateStore
+from yaqd.config import Configuration
+from yaqd.security.delegation import DelegationTokens
+from yaqd.security.groups import Groups
+from yaqd.security.impersonation import ProxyUsers
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    groups: Groups
+    proxies: ProxyUsers
+    access: Access
+    delegations: DelegationTokens
+    delegation_store: DelegationStore
+
+    @classmethod
+    def read(
+        cls, conf: Configuration, settings: RmSettings, store: StateStore, view: ClusterView, clock: Clock
+    ) -> "Identities":
+        """Blocking. Raises ConfigError, StateStoreError."""
+        groups = Groups.read(conf)
+        access = Access(
+            view,
+            enabled=settings.acls,
+            administrators=settings.administrators,
+            daemon_user=settings.user,
+            groups_of=groups,
+        )
+        delegation_store = DelegationStore(store)
+        keys, tokens = delegation_store.load()
+        delegations = DelegationTokens(
+            settings.delegation, now_ms=clock.wall_ms, random=os.urandom, keys=keys, tokens=tokens
+        )
+        return cls(groups, ProxyUsers(conf, groups), access, delegations, delegation_store)
+
+    def roll(self, now: float) -> None:
+        """Keys and tokens whose time has come; when the store is started, then once a second."""
+        self.delegation_store.roll(self.delegations)
