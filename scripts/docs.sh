@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes the generated references, docs/configuration.md and docs/cli.md (needs the project installed).
+# Writes the generated references in docs/: configuration, command line, compatibility (needs the project installed).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-for name in configuration:yaqd.config cli:yaqd.cli; do
+for name in configuration:yaqd.config cli:yaqd.cli compatibility:yaqd.cli.compatibility; do
   "${PYTHON:-python3}" -m "${name#*:}.reference" > "docs/${name%:*}.md.new"
   mv "docs/${name%:*}.md.new" "docs/${name%:*}.md"
 done

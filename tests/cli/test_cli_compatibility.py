@@ -1,0 +1,67 @@
+"""The compatibility page: current, complete, and found by looking at the code."""
+
+from pathlib import Path
+
+from yaqd.cli.compatibility.differences import DIFFERENCES
+from yaqd.cli.compatibility.keys import key_uses
+from yaqd.cli.compatibility.methods import State, hadoop_protocols, own_protocols
+from yaqd.cli.compatibility.reference import reference_markdown
+from yaqd.proto import protocols as tables
+from yaqd.proto.hadoop_methods import HADOOP_METHODS
+
+ROOT = Path(__file__).parents[2]
+
+
+def _tables() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for table in vars(tables).values():
+        for method in vars(table).values() if isinstance(table, type) else ():
+            if isinstance(method, tables.Method):
+                found.setdefault(method.protocol, set()).add(method.name)
+    return found
+
+
+def test_page_is_current() -> None:
+    assert (ROOT / "docs/compatibility.md").read_text() == reference_markdown(), "run scripts/docs.sh"
+
+
+def test_our_tables_spell_methods_as_hadoop_does() -> None:
+    known = {name: set(methods) for name, methods in HADOOP_METHODS.items()}
+    for protocol, methods in _tables().items():
+        if protocol != tables.NamenodeProtocol.NAME:
+            assert methods <= known[protocol], protocol
+
+
+def test_every_method_has_one_state() -> None:
+    protocols = {protocol.name: protocol for protocol in hadoop_protocols()}
+    assert set(HADOOP_METHODS) <= set(protocols)
+    for name, names in HADOOP_METHODS.items():
+        assert [method.name for method in protocols[name].methods] == list(names)
+    for protocol in protocols.values():
+        for method in protocol.methods:
+            has_exception = method.state in (State.REFUSED, State.UNKNOWN)
+            assert bool(method.exception) == has_exception, (protocol.name, method.name)
+
+
+def test_masters_and_nodes_find_all_they_need() -> None:
+    """Protocols without which nothing runs are served whole."""
+    counts = {protocol.name: protocol.count(State.SERVED) for protocol in hadoop_protocols()}
+    assert counts[tables.ApplicationMasterProtocol.NAME] == counts[tables.ResourceTracker.NAME] == 3
+    assert counts[tables.ContainerManagementProtocol.NAME] >= 6
+    assert all(method.state is State.SERVED for protocol in own_protocols() for method in protocol.methods)
+
+
+def test_keys_are_found_where_they_are_read() -> None:
+    rooms = {use.name: use.rooms for use in key_uses()}
+    assert rooms["yarn.resourcemanager.nodes.exclude-path"] == ("rm",)
+    assert rooms["yarn.nodemanager.env-whitelist"] == ("nm",)
+    assert rooms["mapreduce.map.cpu.vcores"] == ("tez_adapter",)  # put together in an f-string
+    assert rooms["yarn.scheduler.capacity.*.capacity"] == rooms["yarn.scheduler.capacity.root.default.state"] == ("rm",)
+    assert rooms["yarn.scheduler.maximum-allocation-mb"][0] == "rm"
+
+
+def test_differences_say_all_they_should() -> None:
+    for difference in DIFFERENCES:
+        assert all((difference.area, difference.subject, difference.hadoop, difference.here, difference.why))
+    subjects = [(d.area, d.subject) for d in DIFFERENCES]
+    assert len(set(subjects)) == len(subjects)

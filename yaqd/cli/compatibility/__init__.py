@@ -1,0 +1,1 @@
+"""What unmodified Hadoop programs find here, told from the code: methods served and refused, keys, differences."""

@@ -1,0 +1,141 @@
+"""Where these daemons deliberately answer otherwise than Hadoop's, and which parts of Hadoop they do without.
+
+Whoever makes such a difference writes it down here; the compatibility page shows it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    #: who meets it
+    area: str
+    #: what it is about
+    subject: str
+    hadoop: str
+    here: str
+    why: str
+
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Difference(
+        "client service",
+        "getContainers of a finished attempt",
+        "none, unless the timeline service is on",
+        "its containers, the last 500 that ended",
+        "what ran where is asked most when it is over",
+    ),
+    Difference(
+        "client service",
+        "applications that ended under an earlier ResourceManager",
+        "their attempts are listed, where the state store kept them",
+        "the application is listed, its attempts are not",
+        "the state store holds what nothing else can tell: submissions and ends",
+    ),
+    Difference(
+        "client service",
+        "queue statistics",
+        "counters since the start",
+        "of ended applications, those still remembered (yarn.resourcemanager.max-completed-applications)",
+        "counted when asked, so that nothing must be kept in step",
+    ),
+    Difference(
+        "node",
+        "localization",
+        "a process for each user's files, over LocalizationProtocol",
+        "the NodeManager fetches itself, in threads; the protocol is not served",
+        "no JVM is started before the container's own",
+    ),
+    Difference(
+        "node",
+        "launch of our own job manager and Python tasks",
+        "not known",
+        "forked from a prepared process when the launch context asks for it; elsewhere the same command starts cold",
+        "milliseconds instead of the start of an interpreter",
+    ),
+    Difference(
+        "wire",
+        "fields that Hadoop does not have",
+        "-",
+        "extension fields from 10001 on, to nodes only that have said that they understand them",
+        "stock peers see canonical messages",
+    ),
+    Difference(
+        "state store",
+        "where applications outlive the ResourceManager",
+        "files, LevelDB or ZooKeeper; high availability",
+        "one SQLite file of one ResourceManager; no high availability, HAServiceProtocol is not served",
+        "nothing else has to be installed or kept running",
+    ),
+    Difference(
+        "scheduler",
+        "scheduler classes",
+        "capacity, fair, FIFO",
+        "capacity; another class is refused at the start",
+        "one scheduler, done whole",
+    ),
+    Difference(
+        "web",
+        "host in tracking addresses when the web address is a loopback one",
+        "the machine's canonical name",
+        "the configured host",
+        "the name may not resolve to where the server listens",
+    ),
+    Difference(
+        "web",
+        "content types of REST answers",
+        "JSON or XML, as asked",
+        "JSON",
+        "the programs that ask, ask for JSON",
+    ),
+    Difference(
+        "web",
+        "methods that a REST address does not have; OPTIONS",
+        "503 with an empty exception; a WADL document",
+        "405; 200 without a body",
+        "says what is wrong; nobody reads the document",
+    ),
+    Difference(
+        "web",
+        "an application that a caller may not view, over REST",
+        "its diagnostics are shown",
+        "its diagnostics are not shown",
+        "they hold paths and output of its containers",
+    ),
+    Difference(
+        "web",
+        "page of an unknown application",
+        "200 with a text",
+        "404 with a text",
+        "so that programs can tell",
+    ),
+    Difference(
+        "web proxy",
+        "redirects that an application's page answers with",
+        "followed by the proxy, wherever they lead",
+        "handed to the browser, those within the application under the proxy's path",
+        "the proxy connects to nothing but the registered address",
+    ),
+    Difference(
+        "web proxy",
+        "answer headers",
+        "all handed on",
+        "not those that bind the browser beyond the application: cookies, HSTS, Clear-Site-Data and their like",
+        "an application must not speak for the ResourceManager's address",
+    ),
+    Difference(
+        "web proxy",
+        "an id that is none; a master that cannot be reached; one that is too slow",
+        "500 with a stack trace",
+        "404; 502; 504, each with one line",
+        "says what is wrong",
+    ),
+    Difference(
+        "web proxy",
+        "a master that does not know the proxy's address",
+        "recognized by a request from this machine to /proxy/redirect",
+        "recognized by the redirect in the master's own answer",
+        "browsers on the same machine get through",
+    ),
+)

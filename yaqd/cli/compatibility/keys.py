@@ -1,0 +1,121 @@
+"""Which configuration keys the code reads, and where: the names that stand in the source itself.
+
+A key counts as read by a room when its name stands there, whole or put together from a prefix and a rest (in an
+f-string or with a constant).
+"""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from yaqd.config.catalogue import documented
+from yaqd.config.xmlfile import Property
+
+#: packages by the name a reader knows them under
+ROOMS: Final = {
+    "rm": "ResourceManager",
+    "nm": "NodeManager",
+    "tez_adapter": "job manager",
+    "riffle_merger": "merger",
+    "yaqd": "shared code",
+}
+#: Modules that name keys without reading them.
+_NOT_READERS: Final = ("config/foreign.py", "config/deprecated.py", "config/reference.py")
+#: handed whole to the HDFS library
+_PASSED_ON: Final = {"dfs.client.failover.max.attempts": ("yaqd",)}
+#: how a key begins; files without any are not looked at further
+_PREFIXES: Final = re.compile(r"[\"'](yarn|yaq|mapred|mapreduce|fs|dfs|hadoop|ipc|io|net)\.")
+_KEY_LIKE: Final = re.compile(r"[A-Za-z*][\w*-]*(\.[\w*-]+)+\.?|\.?[\w-]+(\.[\w*-]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    name: str
+    #: rooms whose source names it, in the order of ROOMS; empty: only other values refer to it
+    rooms: tuple[str, ...]
+    #: keys whose shipped values hold it
+    used_by: tuple[str, ...]
+
+
+def key_uses() -> list[KeyUse]:
+    """Every documented key, in the order of the configuration reference."""
+    modules = {room: tuple(_modules(room)) for room in ROOMS}
+    properties = documented()
+
+    def rooms(name: str) -> tuple[str, ...]:
+        own = tuple(room for room in ROOMS if any(module.names(name) for module in modules[room]))
+        family = next((f.name for f in properties if "*" in f.name and _is_member(name, f.name)), None)
+        return own or (rooms(family) if family is not None else ()) or _PASSED_ON.get(name, ())
+
+    return [KeyUse(found.name, rooms(found.name), _referring(found.name, properties)) for found in properties]
+
+
+def _is_member(name: str, family: str) -> bool:
+    return "*" not in name and re.fullmatch(re.escape(family).replace(r"\*", ".+"), name) is not None
+
+
+def _referring(name: str, properties: tuple[Property, ...]) -> tuple[str, ...]:
+    return tuple(other.name for other in properties if other.value and f"${{{name}}}" in other.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """What one source file says that may be keys or pieces of keys."""
+
+    texts: frozenset[str]
+    #: f-strings that end in words of their own, with anything in place of what is put in
+    patterns: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> "_Module":
+        texts: set[str] = set()
+        patterns: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                patterns.add(_pattern(node))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _KEY_LIKE.fullmatch(node.value):
+                texts.add(node.value)
+        return cls(frozenset(texts), tuple(re.compile(pattern) for pattern in sorted(patterns) if pattern))
+
+    def names(self, key: str) -> bool:
+        if key in self.texts:
+            return True
+        if "*" in key:
+            start, _, end = key.partition("*")
+            return self._has(start) and self._has(end)
+        return any(pattern.fullmatch(key) for pattern in self.patterns) or any(
+            key[:cut] in self.texts and key[cut:] in self.texts for cut in _cuts(key)
+        )
+
+    def _has(self, piece: str) -> bool:
+        return not piece or piece in self.texts or piece.strip(".") in self.texts
+
+
+def _cuts(key: str) -> Iterator[int]:
+    """Where a prefix may end: before a dot or after it."""
+    for match in re.finditer(r"\.", key):
+        yield match.start()
+        yield match.end()
+
+
+def _pattern(node: ast.JoinedStr) -> str:
+    """A regular expression for the keys an f-string can make, empty when it has too little of its own."""
+    parts = [part.value if isinstance(part, ast.Constant) else None for part in node.values]
+    said = "".join(str(part or "any") for part in parts)
+    if parts[-1] is None or len(said) < 15 or "." not in said or not _KEY_LIKE.fullmatch(said):
+        return ""
+    return "".join(r"[\w.-]+" if part is None else re.escape(str(part)) for part in parts)
+
+
+def _modules(package: str) -> Iterator[_Module]:
+    for folder in importlib.import_module(package).__path__:
+        for file in sorted(Path(folder).rglob("*.py")):
+            path = file.as_posix()
+            if not path.endswith((*_NOT_READERS, "_pb2.py")) and "/cli/compatibility/" not in path:
+                source = file.read_text(encoding="utf-8")
+                if _PREFIXES.search(source):
+                    yield _Module.of(ast.parse(source))
