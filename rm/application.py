@@ -134,9 +134,9 @@ class Application:
         self.log_nodes: dict[NodeId, common.LogAggregationStatus] = {}
         #: once every node has said how it went
         self.log_status: common.LogAggregationStatus | None = None
-        #: memory and cores held, times seconds, of ended containers
-        self.memory_mb_seconds = 0
-        self.vcore_seconds = 0
+        #: memory and cores held, times milliseconds: a container of half a second counts too
+        self.memory_mb_ms = 0
+        self.vcore_ms = 0
 
     def ran_on(self, node: NodeId) -> None:
         """The node has started something of it, so there will be logs."""
@@ -151,6 +151,14 @@ class Application:
     def state(self) -> YarnApplicationState:
         stage = self.machine.state
         return PUBLIC_STATE[self.stage_before_saving if stage is AppStage.FINAL_SAVING else stage]
+
+    @property
+    def memory_mb_seconds(self) -> int:
+        return self.memory_mb_ms // 1000
+
+    @property
+    def vcore_seconds(self) -> int:
+        return self.vcore_ms // 1000
 
     @property
     def is_over(self) -> bool:

@@ -121,12 +121,12 @@ class RmContainer:
         return self.machine.state is ContainerStage.RUNNING
 
     def book_usage(self, now_ms: int) -> None:
-        """Add what it has held since the last booking to its application's totals, in whole seconds."""
-        held_s = max(0, now_ms - self.booked_ms) // 1000
-        self.booked_ms += held_s * 1000
+        """Add what it has held since the last booking to its application's totals."""
+        held_ms = max(0, now_ms - self.booked_ms)
+        self.booked_ms += held_ms
         app = self.attempt.app
-        app.memory_mb_seconds += self.allocation.resource.memory_mb * held_s
-        app.vcore_seconds += self.allocation.resource.vcores * held_s
+        app.memory_mb_ms += self.allocation.resource.memory_mb * held_ms
+        app.vcore_ms += self.allocation.resource.vcores * held_ms
 
     @property
     def is_over(self) -> bool:

@@ -1,7 +1,7 @@
 """`yaq demo`: the whole thing on one screen: a cluster, a real job on real text, the proof that its answer is right.
 
 Everything lies under one temporary folder. Whatever happens, Ctrl-C included, the cluster is stopped and the folder
-removed.
+removed; where the demonstration fails the folder stays, because the reason is in its logs.
 """
 
 import shutil
@@ -55,7 +55,7 @@ def demo(
     Example:
       yaq demo --input /usr/share/common-licenses
     """
-    with _temporary_folder(keep) as folder, _ended_by_signals():
+    with demo_folder(keep) as folder, _ended_by_signals():
         run = DemoRun(folder, quiet=as_json)
         try:
             is_right = run.whole(source, input_mb * MB, nodes, top)
@@ -215,10 +215,15 @@ def _counts(output: Path) -> "Counter[str]":
 
 
 @contextmanager
-def _temporary_folder(keep: bool) -> Iterator[Path]:
+def demo_folder(keep: bool) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="yaq-demo-"))
     try:
         yield folder
+    except CommandError as error:
+        if error.exit_code != FAILED:
+            raise
+        keep = True
+        raise CommandError(f"{error}\n  kept, for what its logs tell: {folder}/cluster", FAILED) from None
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
