@@ -197,27 +197,20 @@ class ContainerService:
         if caller.token_identifier is None:
             raise InvalidToken("an NMToken is needed")
         identifier = parse_identifier(server.NMTokenIdentifier, caller.token_identifier)
-        problem = check_nm_token(identifier, user=caller.user, node_id=self._registration.node_id)
-        if problem is not None:
-            raise InvalidToken(problem)
+        check_nm_token(identifier, user=caller.user, node_id=self._registration.node_id)
         return identifier
 
     def _container_token(self, token: common.Token) -> server.ContainerTokenIdentifier:
-        problem = check_container_password(token, self._container_tokens)
-        if problem is not None:
-            raise InvalidToken(problem)
-        return parse_identifier(server.ContainerTokenIdentifier, token.identifier)
+        address = str(self._registration.node_id)
+        return check_container_password(token, self._container_tokens, node_address=address)
 
     def _grant(self, token: server.ContainerTokenIdentifier, identifier: server.NMTokenIdentifier) -> ContainerGrant:
-        problem = check_container_token(
+        check_container_token(
             token,
-            node_address=str(self._registration.node_id),
-            application_id=convert.application_id(identifier.appAttemptId.application_id),
+            caller=convert.attempt_id(identifier.appAttemptId),
             rm_identifier=self._registration.rm_identifier,
             now_ms=self._now_ms(),
         )
-        if problem is not None:
-            raise InvalidContainer(problem)
         try:
             checked_user(token.appSubmitter)
         except BadUser as error:
@@ -262,7 +255,9 @@ class ContainerService:
         """The container if the caller's application owns it; None for one that has ended and is forgotten."""
         container_id: ContainerId = convert.container_id(message)
         if container_id.application_id != convert.application_id(identifier.appAttemptId.application_id):
-            raise YarnError(f"Container {container_id} belongs to another application than the caller's")
+            attempt_id = convert.attempt_id(identifier.appAttemptId)
+            did = "stop" if was_stopped_ok else "get status for"
+            raise YarnError(f"{attempt_id} attempted to {did} non-application container : {container_id}")
         container = self._runtime.containers.get(container_id)
         if container is None and self._runtime.was_here(container_id):
             if was_stopped_ok:

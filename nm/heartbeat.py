@@ -23,7 +23,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ResourceTracker
-from yaqd.security import ContainerTokenSecrets, MasterKey, VerifierKeys, check_container_password, parse_identifier
+from yaqd.security import ContainerTokenSecrets, MasterKey, VerifierKeys, check_container_password
 
 log = logging.getLogger(__name__)
 
@@ -295,12 +295,9 @@ class Heartbeat:
 
     def _update(self, update: common.Container) -> None:
         """A change that the ResourceManager pushes; its token says what, as when an application master brings it."""
-        problem = check_container_password(update.container_token, self._container_tokens)
-        if problem is not None:
-            log.warning("update of %s ignored: %s", convert.container_id(update.id), problem)
-            return
+        address = str(self._registration.node_id)
         try:
-            token = parse_identifier(server.ContainerTokenIdentifier, update.container_token.identifier)
+            token = check_container_password(update.container_token, self._container_tokens, node_address=address)
         except InvalidToken as error:
             log.warning("update of %s ignored: %s", convert.container_id(update.id), error)
             return

@@ -33,7 +33,7 @@ _RESPONSE_ID_MASK: Final = 0x7FFFFFFF
 NODE_MB_MAX: Final = 1 << 36
 NODE_VCORES_MAX: Final = 1 << 16
 #: names and addresses; `*` stands for any host in an ask, and what begins with a slash is a rack
-_HOST: Final = re.compile(r"[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
+_HOST: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum

@@ -190,8 +190,7 @@ def calls_script(conversation: Conversation, random: Random) -> tuple[tuple[byte
     breaks = False
     if random.random() < 0.5:
         last = random.choice(_LAST_MUTATIONS)
-        damaged, breaks = last(chosen[-1], random)
-        chosen[-1] = damaged
+        chosen[-1], breaks = last(random.choice(calls), random)
         names.append(last.__name__)
     return tuple(chosen), breaks, "+".join(names) or "replay"
 

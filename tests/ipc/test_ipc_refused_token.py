@@ -115,3 +115,12 @@ async def test_a_server_that_hangs_up_before_the_token_was_shown_is_tried_again(
         await way(host, port, wrong(secrets))  # type: ignore[misc]
     assert server.connections > 3
     assert not issubclass(RpcAuthenticationError, RpcConnectionError)  # what is retried
+
+
+@pytest.mark.parametrize("address", [("a..b", 1), ("x" * 300, 1)])
+@pytest.mark.parametrize("way", [call, blocking_in_a_thread])
+async def test_what_is_no_address_is_an_error_of_the_connection(
+    address: tuple[str, int], way: Callable[..., object]
+) -> None:
+    with pytest.raises(RpcConnectionError, match="not an address"):
+        await way(*address, Token(b"", b"", "", ""))  # type: ignore[misc]

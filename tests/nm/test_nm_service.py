@@ -16,7 +16,7 @@ from nm_cluster import (
 
 from nm.daemon import NodeManager
 from yaqd.ipc import RemoteException, RpcClient, RpcError
-from yaqd.ipc.errors import InvalidToken, UnsupportedOperation
+from yaqd.ipc.errors import InvalidToken, UnsupportedOperation, YarnError
 from yaqd.model import ContainerSubState, ExitStatus, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -88,32 +88,54 @@ async def test_forged_container_token_fails_the_call(
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "name", "words"),
     [
-        ({"nmHostAddr": "127.0.0.1:1"}, "is for node"),
-        ({"expiryTimeStamp": int(time.time() * 1000) - 1000}, "expired"),
-        ({"rmIdentifier": CLUSTER_TIMESTAMP - 1}, "no longer there"),
-        ({"appSubmitter": "../../etc"}, "cannot be a folder's name"),
-        ({"appSubmitter": ""}, "cannot be a folder's name"),
+        ({"expiryTimeStamp": int(time.time() * 1000) - 1000}, "YarnException", "This token is expired. current time"),
+        (
+            {"rmIdentifier": CLUSTER_TIMESTAMP - 1},
+            "InvalidContainerException",
+            "rejected as it is allocated by a previous RM",
+        ),
+        ({"appSubmitter": "../../etc"}, "InvalidContainerException", "cannot be a folder's name"),
+        ({"appSubmitter": ""}, "InvalidContainerException", "cannot be a folder's name"),
     ],
 )
 async def test_genuine_tokens_for_something_else(
-    rm: FakeResourceManager, node: NodeManager, master: Master, fields: dict[str, Any], words: str
+    rm: FakeResourceManager, node: NodeManager, master: Master, fields: dict[str, Any], name: str, words: str
 ) -> None:
     failure = await refused(master, rm.container_token(ONE, node.node_id, **fields))
     assert words in failure.message
-    assert failure.class_name == "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
+    assert failure.class_name == f"org.apache.hadoop.yarn.exceptions.{name}"
+
+
+async def test_a_container_token_for_another_node_fails_the_call(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    with pytest.raises(InvalidToken, match="identifier is not valid for current Node manager"):
+        await start(master, rm.container_token(ONE, NodeId("127.0.0.1", 1)))
 
 
 async def test_another_applications_container(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     theirs = container_id(1, app=2)
     failure = await refused(master, rm.container_token(theirs, node.node_id))
-    assert "another application" in failure.message
+    assert "was used for starting container with container token issued for application attempt" in failure.message
     other = Master(rm, node, app=2)
     await other.run(theirs, launch_context("sleep 1000"))
     response = await master.stop(theirs)
-    assert "another application" in response.failed_requests[0].exception.message
-    assert (await master.statuses(theirs)).failed_requests
+    words = f"{attempt()} attempted to stop non-application container : {theirs}"
+    assert response.failed_requests[0].exception.message == words
+    words = f"{attempt()} attempted to get status for non-application container : {theirs}"
+    assert (await master.statuses(theirs)).failed_requests[0].exception.message == words
+    order = service.SignalContainerRequest(
+        container_id=convert.container_id_pb(theirs), command=common.FORCEFUL_SHUTDOWN
+    )
+    with pytest.raises(YarnError, match="non-application container"):
+        await master.client.call(ContainerManagementProtocol.signalToContainer, order)
+    update = service.ContainerUpdateRequest(
+        update_container_token=[rm.container_token(theirs, node.node_id, resource=Resource(256, 1), version=1)]
+    )
+    updated = await master.client.call(ContainerManagementProtocol.updateContainer, update)
+    assert not updated.succeeded_requests and len(updated.failed_requests) == 1
     assert not node.runtime.containers[theirs].is_done
     await other.client.close()
 

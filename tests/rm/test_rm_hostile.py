@@ -43,7 +43,7 @@ async def test_a_node_is_not_given_what_no_machine_has(memory_mb: int, vcores: i
         assert (await master.allocate()).limit.memory < 8192
 
 
-@pytest.mark.parametrize("host", ["", "*", "/default-rack", "a b", "a\0b", "a\nb", "../x", "x" * 256, "ä"])
+@pytest.mark.parametrize("host", ["", "*", "/default-rack", "a b", "a\0b", "a\nb", "../x", "a..b", "x" * 256, "ä"])
 async def test_a_node_has_a_name_that_can_be_one(host: str) -> None:
     async with cluster() as rm:
         request = server.RegisterNodeManagerRequest(http_port=8042, nm_version="3.4.1")
@@ -77,3 +77,12 @@ async def test_one_check_that_fails_does_not_keep_the_others_from_being_made(mon
         monkeypatch.setattr(rm.manager.nodes, "check_expiry", fail)
         monkeypatch.setattr(rm.manager.tokens, "roll", rolled.append)
         await rm.until(lambda: bool(rolled))
+
+
+async def test_a_user_that_cannot_be_one_has_no_groups() -> None:
+    async with cluster() as rm:
+        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        for user in ("a\0b", "x" * 70_000, "../../etc"):
+            answer = await client.call(Admin.getGroupsForUser, admin.GetGroupsForUserRequest(user=user))
+            assert not answer.groups
+        await client.close()

@@ -2,12 +2,13 @@
 
 import hashlib
 import hmac
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yaqd.ipc.errors import InvalidToken
+from yaqd.ipc.errors import InvalidContainer, InvalidToken, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as pb
@@ -178,10 +179,12 @@ def test_a_node_without_keys_verifies_nothing() -> None:
 def test_nm_tokens_are_for_one_attempt_and_one_node() -> None:
     token = NMTokenSecrets(keys()).mint(ATTEMPT, NODE, "alice")
     identifier = parse_identifier(pb.NMTokenIdentifier, token.identifier)
-    assert check_nm_token(identifier, user=str(ATTEMPT), node_id=NODE) is None
-    assert "the caller is" in (check_nm_token(identifier, user=str(OTHER), node_id=NODE) or "")
+    check_nm_token(identifier, user=str(ATTEMPT), node_id=NODE)
+    with pytest.raises(InvalidToken, match="is not the caller's"):
+        check_nm_token(identifier, user=str(OTHER), node_id=NODE)
     for node in (NodeId("127.0.0.1", 8042), NodeId("localhost", 8041)):
-        assert "this is" in (check_nm_token(identifier, user=str(ATTEMPT), node_id=node) or "")
+        with pytest.raises(InvalidToken, match="is not valid for current node manager"):
+            check_nm_token(identifier, user=str(ATTEMPT), node_id=node)
 
 
 def test_container_tokens_are_signed_as_they_stand() -> None:
@@ -190,18 +193,22 @@ def test_container_tokens_are_signed_as_they_stand() -> None:
     node = ContainerTokenSecrets(node_keys(ring))
     assert token.service == str(NODE)
     assert parse_identifier(pb.ContainerTokenIdentifier, token.identifier).masterKeyId == ring.current.key_id
-    assert check_container_password(token.to_pb(), node) is None
+    address = str(NODE)
+    assert check_container_password(token.to_pb(), node, node_address=address).appSubmitter == "alice"
+
+    def refused(token: Token, why: str, node_address: str = address) -> None:
+        with pytest.raises(InvalidToken, match=why):
+            check_container_password(token.to_pb(), node, node_address=node_address)
 
     changed = parse_identifier(pb.ContainerTokenIdentifier, token.identifier)
     changed.resource.memory = 1 << 40
     forged = Token(changed.SerializeToString(), token.password, token.kind, token.service)
-    assert "wrong password" in (check_container_password(forged.to_pb(), node) or "")
+    refused(forged, r"Given Container container_\S+ seems to have an illegally generated token\.")
     foreign = ContainerTokenSecrets(RollingKeys(now=0, random=lambda n: bytes(n))).mint(container_identifier())
-    assert "master key" in (check_container_password(foreign.to_pb(), node) or "")
-    junk = Token(b"\xff\xff", b"", "ContainerToken", "")
-    assert "not a ContainerTokenIdentifier" in (check_container_password(junk.to_pb(), node) or "")
-    wrong_kind = Token(token.identifier, token.password, "NMToken", "")
-    assert "kind" in (check_container_password(wrong_kind.to_pb(), node) or "")
+    refused(foreign, "master key")
+    refused(Token(b"\xff\xff", b"", "ContainerToken", ""), "not a ContainerTokenIdentifier")
+    refused(Token(token.identifier, token.password, "NMToken", ""), "kind")
+    refused(token, "identifier is not valid for current Node manager. Expected : localhost:8041", "localhost:8041")
 
 
 def test_fields_beyond_the_known_ones_stay_last_and_keep_the_password() -> None:
@@ -215,28 +222,26 @@ def test_fields_beyond_the_known_ones_stay_last_and_keep_the_password() -> None:
     assert again.SerializeToString() == token.identifier
 
 
-def check(identifier: pb.ContainerTokenIdentifier, **changes: object) -> str | None:
-    arguments = {
-        "node_address": "127.0.0.1:8041",
-        "application_id": APP,
-        "rm_identifier": 1_700_000_000_000,
-        "now_ms": 600_000,
-    }
-    return check_container_token(identifier, **{**arguments, **changes})  # type: ignore[arg-type]
+def check(identifier: pb.ContainerTokenIdentifier, **changes: object) -> None:
+    arguments = {"caller": ATTEMPT, "rm_identifier": 1_700_000_000_000, "now_ms": 600_000}
+    check_container_token(identifier, **{**arguments, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "error", "why"),
     [
-        ({"node_address": "localhost:8041"}, "for node 127.0.0.1:8041, this is localhost:8041"),
-        ({"application_id": OTHER.application_id}, "another application"),
-        ({"rm_identifier": 1}, "no longer there"),
-        ({"now_ms": 600_001}, "expired"),
+        ({"caller": OTHER}, YarnError, f"NMToken for application attempt : {OTHER} was used for starting container"),
+        ({"rm_identifier": 1}, InvalidContainer, "rejected as it is allocated by a previous RM"),
+        ({"now_ms": 600_001}, YarnError, "This token is expired. current time is 600001 found 600000"),
     ],
 )
-def test_what_a_node_refuses_in_a_genuine_container_token(changes: dict[str, object], why: str) -> None:
-    assert check(container_identifier()) is None
-    assert why in (check(container_identifier(), **changes) or "")
+def test_what_a_node_refuses_in_a_genuine_container_token(
+    changes: dict[str, object], error: type[YarnError], why: str
+) -> None:
+    check(container_identifier())
+    with pytest.raises(error, match=re.escape(why)) as refused:
+        check(container_identifier(), **changes)
+    assert type(refused.value) is error
 
 
 def test_job_tokens_are_one_per_job() -> None:

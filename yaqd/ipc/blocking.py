@@ -167,6 +167,8 @@ class BlockingRpcClient:
                 if was_refused:  # the first time it may have been a server that was just stopping
                     raise
                 was_refused = True
+            except (UnicodeError, OverflowError) as error:
+                raise RpcConnectionError(f"cannot connect to {self._peer}: not an address: {error}") from error
             except (RpcConnectionError, OSError) as error:
                 self._disconnect()
                 delay = next(delays, None)

@@ -127,6 +127,10 @@ class RpcClient:
                 if was_refused:  # the first time it may have been a server that was just stopping
                     raise
                 was_refused = True
+            except (UnicodeError, OverflowError) as error:
+                raise RpcConnectionError(
+                    f"cannot connect to {self.host}:{self.port}: not an address: {error}"
+                ) from error
             except (RpcConnectionError, OSError, TimeoutError) as error:
                 delay = next(delays, None)
                 if delay is None:

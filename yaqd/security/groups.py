@@ -74,7 +74,7 @@ def unix_groups(user: str) -> tuple[str, ...]:
     """Names of the groups that the machine's name service gives. Blocking."""
     try:
         ids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
-    except (KeyError, OSError):
+    except (KeyError, OSError, ValueError):  # the last: a NUL in the name
         return ()
     return tuple(_name(number) for number in ids)
 

@@ -50,7 +50,7 @@ def parse_identifier(kind: type[IdentifierT], identifier: bytes) -> IdentifierT:
 def _password(keys: Keys, key_id: int, identifier: bytes, what: str) -> bytes:
     key = keys.find(key_id)
     if key is None:
-        raise InvalidToken(f"{what}: made with master key {key_id}, which is unknown or no longer valid")
+        raise InvalidToken(f"{what} (its master key {key_id} is unknown or no longer valid)")
     return token_password(key.key, identifier)
 
 
@@ -102,7 +102,7 @@ class AMRMTokenSecrets:
         attempt_id = convert.attempt_id(parsed.appAttemptId)
         if attempt_id not in self._attempts:
             raise InvalidToken(f"{attempt_id} not found in AMRMTokenSecretManager.")
-        return _password(self.keys, parsed.keyId, identifier, str(attempt_id))
+        return _password(self.keys, parsed.keyId, identifier, f"Invalid AMRMToken from {attempt_id}")
 
     def attempt(self, identifier: bytes) -> ApplicationAttemptId:
         return convert.attempt_id(parse_identifier(pb.AMRMTokenIdentifier, identifier).appAttemptId)
@@ -151,7 +151,8 @@ class NMTokenSecrets:
         remembered = self._remembered.get(attempt_id)
         if remembered is not None and remembered.key_id == parsed.keyId:
             return token_password(remembered.key, identifier)
-        return _password(self.keys, parsed.keyId, identifier, f"NMToken of {attempt_id}")
+        what = f"Given NMToken for application : {attempt_id} seems to have been generated illegally."
+        return _password(self.keys, parsed.keyId, identifier, what)
 
     def user(self, identifier: bytes) -> str:
         return str(convert.attempt_id(parse_identifier(pb.NMTokenIdentifier, identifier).appAttemptId))
@@ -176,7 +177,7 @@ class ContainerTokenSecrets:
         """Raises InvalidToken."""
         _refuse_other_kind(kind, self.kind)
         parsed = parse_identifier(pb.ContainerTokenIdentifier, identifier)
-        what = f"token of {convert.container_id(parsed.containerId)}"
+        what = f"Given Container {convert.container_id(parsed.containerId)} seems to have an illegally generated token."
         return _password(self.keys, parsed.masterKeyId, identifier, what)
 
     def user(self, identifier: bytes) -> str:
