@@ -104,6 +104,10 @@ class _Properties:
     def text(self, name: str, default: str) -> str:
         return self._properties.get(PREFIX + name, default).strip() or default
 
+    def acl(self, name: str, default: str) -> str:
+        """As written: a blank in front means that no user is named, only groups."""
+        return self._properties.get(PREFIX + name) or default
+
     def integer(self, name: str, default: int) -> int:
         value = self.text(name, str(default))
         try:
@@ -227,8 +231,8 @@ def _parse_queue(
         maximum_user_applications=per_user,
         minimum_user_limit=user_limit,
         user_limit_factor=factor,
-        submit_acl=reader.text(f"{path}.acl_submit_applications", "*" if is_root else " "),
-        administer_acl=reader.text(f"{path}.acl_administer_queue", "*" if is_root else " "),
+        submit_acl=reader.acl(f"{path}.acl_submit_applications", "*" if is_root else " "),
+        administer_acl=reader.acl(f"{path}.acl_administer_queue", "*" if is_root else " "),
         default_priority=reader.integer(f"{path}.default-application-priority", 0),
         default_lifetime_s=default_lifetime_s,
         maximum_lifetime_s=maximum_lifetime_s,

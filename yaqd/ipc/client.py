@@ -35,6 +35,7 @@ class RpcClient:
         *,
         user: str,
         token: TokenCredential | None = None,
+        real_user: str | None = None,
         timeout_s: float = 120.0,
         connect_retries: RetryPolicy = RetryPolicy(),
         limits: ClientLimits = ClientLimits(),
@@ -42,7 +43,7 @@ class RpcClient:
         jitter: Callable[[], float] = random_module.random,
     ) -> None:
         self.host, self.port = host, port
-        self._user, self._token = user, token
+        self._user, self._token, self._real_user = user, token, real_user
         self._timeout_s = timeout_s
         self._retries = connect_retries
         self._limits = limits
@@ -146,6 +147,7 @@ class RpcClient:
             client_id=self._client_id,
             random=self._random,
             token=self._token,
+            real_user=self._real_user,
             frame_bytes_max=self._limits.response_bytes_max,
         )
         async with asyncio.timeout(self._limits.connect_timeout_s):

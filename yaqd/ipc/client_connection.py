@@ -63,9 +63,12 @@ class ClientConnection:
         client_id: bytes,
         random: RandomBytes,
         token: TokenCredential | None = None,
+        real_user: str | None = None,
         frame_bytes_max: int = FRAME_BYTES_MAX,
     ) -> None:
         self._user = user
+        #: who acts for `user`, where the server allows it
+        self._real_user = real_user
         self._protocol = protocol
         self._client_id = client_id
         self._token = token
@@ -106,6 +109,8 @@ class ClientConnection:
         context = rpc.IpcConnectionContext(userInfo=rpc.UserInformation(), protocol=self._protocol)
         if self._negotiation is None or not self._negotiation.used_token:
             context.userInfo.effectiveUser = self._user
+            if self._real_user is not None:
+                context.userInfo.realUser = self._real_user
         self.phase = ClientPhase.CALLS
         return self._special(CALL_CONTEXT, self._client_id, delimited(context.SerializeToString()))
 
