@@ -177,7 +177,7 @@ async def test_whom_only_the_applications_list_names_changes_it_but_takes_it_to_
 async def test_cluster_administrators_are_not_in_the_queues_lists() -> None:
     async with cluster(ACLS | {"yarn.admin.acl": "*"}) as rm, client_of(rm, "bob") as bob:
         context = await rm.submission()
-        with pytest.raises(YarnError, match="User bob does not have permission to submit application_.* to queue def"):
+        with pytest.raises(YarnError, match=r"User bob does not have permission to submit application_.* to queue def"):
             await bob.call(
                 Client.submitApplication, pb.SubmitApplicationRequest(application_submission_context=context)
             )
@@ -247,7 +247,7 @@ async def test_lists_are_read_again_when_somebody_says_so(tmp_path: Path) -> Non
             with pytest.raises(YarnError, match="User carol doesn't"):
                 await carol.call(Admin.refreshAdminAcls, admin.RefreshAdminAclsRequest())
             _write_site(tmp_path, "core", {"hadoop.user.group.static.mapping.overrides": "x=y=z"})
-            with pytest.raises(RemoteIOError, match="static.mapping.overrides"):
+            with pytest.raises(RemoteIOError, match=r"static\.mapping\.overrides"):
                 await dan.call(Admin.refreshUserToGroupsMappings, admin.RefreshUserToGroupsMappingsRequest())
             _write_site(tmp_path, "core", {"hadoop.user.group.static.mapping.overrides": "eve=staff,wheel"})
             await dan.call(Admin.refreshUserToGroupsMappings, admin.RefreshUserToGroupsMappingsRequest())
