@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nm.queue import OpportunisticPolicy
 from yaqd.config import Configuration
+from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
 
 _WILDCARDS = ("0.0.0.0", "::", "")
@@ -140,7 +141,7 @@ def _resource(conf: Configuration) -> Resource:
         memory = physical_mb * 8 // 10 if detect else _DEFAULT_MEMORY_MB
     if vcores < 0:
         vcores = len(os.sched_getaffinity(0)) if detect else _DEFAULT_VCORES
-    return Resource(memory, vcores)
+    return Resource(memory, vcores, node_resources(conf, resource_types(conf)))
 
 
 def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:

@@ -137,6 +137,8 @@ class Application:
         #: memory and cores held, times milliseconds: a container of half a second counts too
         self.memory_mb_ms = 0
         self.vcore_ms = 0
+        #: the same of further resource types
+        self.further_ms: dict[str, int] = {}
 
     def ran_on(self, node: NodeId) -> None:
         """The node has started something of it, so there will be logs."""
@@ -151,6 +153,10 @@ class Application:
     def state(self) -> YarnApplicationState:
         stage = self.machine.state
         return PUBLIC_STATE[self.stage_before_saving if stage is AppStage.FINAL_SAVING else stage]
+
+    def further_seconds(self) -> dict[str, int]:
+        """Amounts of further resource types held, times seconds."""
+        return {name: total // 1000 for name, total in self.further_ms.items()}
 
     @property
     def memory_mb_seconds(self) -> int:

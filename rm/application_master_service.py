@@ -117,7 +117,7 @@ class ApplicationMasterService:
         response.scheduler_resource_types.append(pb.MEMORY)
         if self._cluster.scheduler.view.calculator.counts_vcores:
             response.scheduler_resource_types.append(pb.CPU)
-        response.resource_types.extend(resource_types_pb())
+        response.resource_types.extend(resource_types_pb(self._cluster.resource_types))
         return response
 
     # ---- allocate
@@ -230,8 +230,7 @@ class ApplicationMasterService:
         view = cluster.scheduler.view
         scheduled = view.attempt(attempt.id)
         headroom = view.headroom(scheduled) if scheduled is not None else Resource()
-        limit = response.limit
-        limit.memory, limit.virtual_cores = headroom.memory_mb, headroom.vcores
+        response.limit.CopyFrom(convert.resource_pb(headroom))
         response.num_cluster_nodes = max(1, cluster.usable_nodes)
         response.application_priority.priority = app.priority
         newest = self._tokens.amrm_keys.newest.key_id

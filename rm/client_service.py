@@ -267,4 +267,4 @@ class ClientService:
     def get_resource_type_info(
         self, request: pb.GetAllResourceTypeInfoRequest, caller: Caller
     ) -> pb.GetAllResourceTypeInfoResponse:
-        return pb.GetAllResourceTypeInfoResponse(resource_type_info=resource_types_pb())
+        return pb.GetAllResourceTypeInfoResponse(resource_type_info=resource_types_pb(self._cluster.resource_types))

@@ -20,6 +20,7 @@ from rm.node import RmNode
 from rm.scheduler.decisions import Allocate, Decision, Update
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.scheduler import Scheduler
+from yaqd.config.resource_types import ResourceType
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 
 log = logging.getLogger(__name__)
@@ -36,8 +37,11 @@ class Cluster:
         perform: Callable[[Effect], None],
         *,
         allocation_expiry_s: float,
+        resource_types: tuple[ResourceType, ...] = (),
     ) -> None:
         self.scheduler = scheduler
+        #: countable resources beyond memory and cores
+        self.resource_types = resource_types
         self.clock = clock
         self.perform = perform
         self.applications: dict[ApplicationId, Application] = {}

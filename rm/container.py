@@ -127,6 +127,8 @@ class RmContainer:
         app = self.attempt.app
         app.memory_mb_ms += self.allocation.resource.memory_mb * held_ms
         app.vcore_ms += self.allocation.resource.vcores * held_ms
+        for name, amount in self.allocation.resource.extras.items():
+            app.further_ms[name] = app.further_ms.get(name, 0) + amount * held_ms
 
     @property
     def is_over(self) -> bool:

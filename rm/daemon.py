@@ -88,7 +88,11 @@ class ResourceManager:
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(
-            self.scheduler, self._clock, self._perform, allocation_expiry_s=settings.allocation_expiry_s
+            self.scheduler,
+            self._clock,
+            self._perform,
+            allocation_expiry_s=settings.allocation_expiry_s,
+            resource_types=settings.resource_types,
         )
         limits = ApplicationLimits(
             settings.attempts_max,

@@ -1,10 +1,12 @@
 """Records to messages, for the services that speak to masters and nodes."""
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
 from rm.container import Completion, ContainerStage, RmContainer
 from rm.node import RmNode
+from yaqd.config.resource_types import ResourceType
 from yaqd.model import ContainerState, NodeState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -91,8 +93,10 @@ def container_report_pb(container: RmContainer, user: str) -> common.ContainerRe
     return message
 
 
-def resource_types_pb() -> list[common.ResourceTypeInfo]:
+def resource_types_pb(further: Iterable[ResourceType]) -> list[common.ResourceTypeInfo]:
+    """All resource types, as masters and clients learn of them."""
     return [
         common.ResourceTypeInfo(name="memory-mb", units="Mi", type=common.COUNTABLE),
         common.ResourceTypeInfo(name="vcores", units="", type=common.COUNTABLE),
+        *(common.ResourceTypeInfo(name=kind.name, units=kind.unit, type=common.COUNTABLE) for kind in further),
     ]

@@ -69,7 +69,8 @@ class Nodes:
             self._rejoin(node, said)
         self._gone.pop(node.id, None)
         node.rack = self.topology.rack_of(said.node_id.host)
-        node.http_address, node.version, node.total = said.http_address, said.version, said.total
+        node.http_address, node.version = said.http_address, said.version
+        node.total = cluster.scheduler.limits.bounds.known(said.total)
         node.capabilities = said.capabilities
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
         node.reset_conversation()
@@ -152,10 +153,10 @@ class Nodes:
 
     def resize(self, node: RmNode, total: Resource) -> None:
         """An administrator gives the node another size."""
-        node.total = total
+        node.total = self.cluster.scheduler.limits.bounds.known(total)
         node.resized = True
         if node.state is not NodeState.DECOMMISSIONING:
-            self.cluster.schedule(NodeResized(node.id, total))
+            self.cluster.schedule(NodeResized(node.id, node.total))
 
     # ---- heartbeats
 

@@ -24,6 +24,7 @@ from yaqd.security import Token
 
 _NOT_KNOWN: Final = Resource(-1, -1)
 _INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
 #: node labels are off: an application asks for none, its master runs in the one partition
 _NO_LABEL: Final = "<Not set>"
 _NO_PARTITION: Final = "<DEFAULT_PARTITION>"
@@ -145,6 +146,9 @@ class Reports:
             preempted_memory_seconds=0,
             preempted_vcore_seconds=0,
         )
+        totals = {"memory-mb": app.memory_mb_seconds, "vcores": app.vcore_seconds, **app.further_seconds()}
+        for name, total in totals.items():
+            message.application_resource_usage_map.add(key=name, value=total)
         view = self.cluster.scheduler.view
         scheduled = view.applications.get(app.id)
         used = reserved = needed = _NOT_KNOWN
@@ -156,7 +160,8 @@ class Reports:
             if attempt is not None:
                 for ask in attempt.asks:
                     needed = needed + ask.capability * ask.pending
-                needed = Resource(min(needed.memory_mb, _INT32_MAX << 20), min(needed.vcores, _INT32_MAX))
+                most = Resource(_INT32_MAX << 20, _INT32_MAX, dict.fromkeys(needed.extras, _INT64_MAX))
+                needed = needed.smaller(most)
                 if attempt.reservation is not None:
                     reserved = attempt.reservation.ask.capability
                     message.num_reserved_containers = 1

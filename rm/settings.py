@@ -11,6 +11,7 @@ from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
+from yaqd.config.resource_types import ResourceType, require_dominant, resource_types
 from yaqd.model import Resource
 from yaqd.security.delegation import DelegationLimits
 from yaqd.web.server import HttpLimits
@@ -32,6 +33,8 @@ class RmSettings:
     #: the user this daemon runs as
     user: str
     bounds: AllocationBounds
+    #: countable resources beyond memory and cores
+    resource_types: tuple[ResourceType, ...]
     attempts_max: int
     completed_max: int
     #: highest priority that an application can have
@@ -91,7 +94,8 @@ class RmSettings:
             bind_host=(conf.get("yarn.resourcemanager.bind-host") or "").strip(),
             cluster_id=(conf.get("yarn.resourcemanager.cluster-id") or "").strip(),
             user=getpass.getuser(),
-            bounds=_bounds(conf),
+            bounds=_bounds(conf, types := resource_types(conf)),
+            resource_types=types,
             attempts_max=conf.get_int("yarn.resourcemanager.am.max-attempts", minimum=1),
             completed_max=conf.get_int("yarn.resourcemanager.max-completed-applications", minimum=0),
             priority_max=conf.get_int("yarn.cluster.max-application-priority"),
@@ -151,14 +155,16 @@ def _web(conf: Configuration) -> RmWebSettings:
     )
 
 
-def _bounds(conf: Configuration) -> AllocationBounds:
+def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationBounds:
     least = Resource(
         conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
         conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
+        {kind.name: kind.minimum for kind in types if kind.minimum},
     )
     most = Resource(
         conf.get_int("yarn.scheduler.maximum-allocation-mb", minimum=least.memory_mb),
         conf.get_int("yarn.scheduler.maximum-allocation-vcores", minimum=least.vcores),
+        {kind.name: kind.maximum for kind in types},
     )
     return AllocationBounds(least, most)
 
@@ -168,7 +174,10 @@ def read_queues(conf: Configuration) -> SchedulerSpec:
     queues = conf.capacity_scheduler()
     properties = {key: value for key, value in queues.items() if key.startswith(PREFIX)}
     try:
-        return parse_capacity_scheduler(properties)
+        spec = parse_capacity_scheduler(properties)
+        if not spec.calculator.counts_vcores:
+            require_dominant(resource_types(conf), properties.get(f"{PREFIX}resource-calculator", ""))
+        return spec
     except QueueConfigError as error:
         if error.key in queues:
             raise queues.error(error.key, "cannot be used", error.remedy) from None

@@ -5,6 +5,7 @@ container then reports one virtual core and cores never refuse anyone), or every
 deciding how large a share is (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,18 +21,39 @@ class AllocationBounds:
     """The smallest and the largest container (`yarn.scheduler.minimum-allocation-*`, `maximum-allocation-*`)."""
 
     minimum: Resource
+    #: its further types are the ones that there are
     maximum: Resource
 
     def check(self, asked: Resource, maximum: Resource) -> None:
-        """Raise `InvalidAsk` for a negative amount or one above `maximum`."""
-        if asked.memory_mb < 0 or asked.vcores < 0 or any(v < 0 for v in asked.extras.values()):
-            raise InvalidAsk(f"Invalid resource request, an amount is negative: {asked}")
-        if asked.memory_mb > maximum.memory_mb or asked.vcores > maximum.vcores:
-            raise InvalidAsk(
-                "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum "
-                f"allowed allocation. Requested resource={asked}, maximum allowed allocation={maximum}. Ask for less, "
-                "or raise yarn.scheduler.maximum-allocation-mb / -vcores and the nodes' own size."
-            )
+        """Raise `InvalidAsk`, in Hadoop's words, for a negative amount or one above `maximum`."""
+        for name, amount, most in self._amounts(asked, maximum):
+            if amount < 0:
+                raise InvalidAsk(
+                    "Invalid resource request! Cannot allocate containers as requested resource is less than 0! "
+                    f"Requested resource type=[{name}], Requested resource={asked}"
+                )
+            if amount > most:
+                raise InvalidAsk(
+                    "Invalid resource request! Cannot allocate containers as requested resource is greater than "
+                    f"maximum allowed allocation. Requested resource type=[{name}], Requested resource={asked}, "
+                    f"maximum allowed allocation={maximum}, please note that maximum allowed allocation is calculated "
+                    "by scheduler based on maximum resource of registered NodeManagers, which might be less than "
+                    f"configured maximum allocation={self.maximum}"
+                )
+
+    def known(self, amount: Resource) -> Resource:
+        """Without types that nobody defined, which Hadoop's readers leave out too."""
+        if amount.extras.keys() <= self.maximum.extras.keys():
+            return amount
+        extras = {n: v for n, v in amount.extras.items() if n in self.maximum.extras}
+        return Resource(amount.memory_mb, amount.vcores, extras)
+
+    def _amounts(self, asked: Resource, maximum: Resource) -> Iterator[tuple[str, int, int]]:
+        """Name, what is asked, and the most of it."""
+        yield "memory-mb", asked.memory_mb, maximum.memory_mb
+        yield "vcores", asked.vcores, maximum.vcores
+        for name in self.maximum.extras:
+            yield name, asked.extras.get(name, 0), maximum.extras.get(name, 0)
 
 
 def _round_up(amount: int, step: int) -> int:
@@ -95,7 +117,15 @@ class Dominant:
         vcores = _round_up(max(asked.vcores, least.vcores, 1), max(least.vcores, 1))
         memory = min(memory, max(most.memory_mb, asked.memory_mb))
         vcores = min(vcores, max(most.vcores, asked.vcores))
-        return Resource(memory, vcores, asked.extras) if asked.extras else Resource(memory, vcores)
+        if not most.extras:
+            return Resource(memory, vcores)
+        extras = {}
+        for name, largest in most.extras.items():
+            step = least.extras.get(name, 0)
+            amount = _round_up(max(asked.extras.get(name, 0), step), max(step, 1))
+            if amount:
+                extras[name] = min(amount, max(largest, asked.extras.get(name, 0)))
+        return Resource(memory, vcores, extras)
 
 
 CALCULATORS: Final[dict[str, type[MemoryOnly] | type[Dominant]]] = {

@@ -125,9 +125,8 @@ class Scheduler:
             return most
         least = self.limits.bounds.minimum
         vcores = min(most.vcores, largest.vcores) if self.view.calculator.counts_vcores else most.vcores
-        return Resource(
-            max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), largest.extras
-        )
+        extras = most.smaller(largest).extras
+        return Resource(max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), extras)
 
     @property
     def has_waiting(self) -> bool:

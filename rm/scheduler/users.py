@@ -71,7 +71,8 @@ def user_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
         capacity = consumed + least
     active = max(1, leaf.active_users)
     wanted = leaf.active_used + least
-    equal = Resource(-(-wanted.memory_mb // active), -(-wanted.vcores // active))
+    shared = {n: -(-v // active) for n, v in wanted.extras.items()}
+    equal = Resource(-(-wanted.memory_mb // active), -(-wanted.vcores // active), shared)
     percent = _part(capacity, spec.minimum_user_limit)
     limit = _up(view, _larger(view, equal, percent), 1.0)
     return min(limit, leaf.user_limit, key=lambda amount: view.calculator.share(amount, total))
@@ -97,8 +98,7 @@ def masters_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
     for queue in reversed(list(leaf.upwards())[:-1]):
         assert queue.parent is not None
         left = room - queue.parent.used + queue.used
-        most = queue.limit or total
-        room = Resource(min(left.memory_mb, most.memory_mb), min(left.vcores, most.vcores))
+        room = left.smaller(queue.limit or total)
     usable = room if view.calculator.fits(guarantee, room) else guarantee
     return _up(view, usable, leaf.spec.maximum_am_share)
 
@@ -121,7 +121,7 @@ def master_need(attempt: "AttemptView") -> Resource | None:
 
 
 def _part(amount: Resource, fraction: float) -> Resource:
-    extras = {n: int(v * fraction) for n, v in amount.extras.items()}
+    extras = {n: part for n, v in amount.extras.items() if (part := int(v * fraction))}
     return Resource(int(amount.memory_mb * fraction), int(amount.vcores * fraction), extras)
 
 

@@ -191,18 +191,14 @@ class ClusterView:
 
     def headroom(self, attempt: AttemptView) -> Resource:
         """What the attempt could still be given if it were alone."""
-        memory, vcores = self.nodes.total.memory_mb, self.nodes.total.vcores
-        memory -= self.root.used.memory_mb
-        vcores -= self.root.used.vcores
+        left = self.nodes.total - self.root.used
         for queue in attempt.app.leaf.upwards():
             if queue.limit is not None:
-                memory = min(memory, queue.limit.memory_mb - queue.used.memory_mb)
-                vcores = min(vcores, queue.limit.vcores - queue.used.vcores)
+                left = left.smaller(queue.limit - queue.used)
         leaf = attempt.app.leaf
         if leaf.limits_users:
-            left = user_limit(self, leaf) - attempt.app.owner.used
-            memory, vcores = min(memory, left.memory_mb), min(vcores, left.vcores)
-        return Resource(max(0, memory), max(0, vcores))
+            left = left.smaller(user_limit(self, leaf) - attempt.app.owner.used)
+        return left.floored()
 
     def order_key(self, app: AppView) -> OrderKey:
         if app.leaf.spec.ordering == "fair":
@@ -334,7 +330,7 @@ class ClusterView:
             if part >= 1.0:
                 queue.limit = None
             else:
-                extras = {n: int(v * part) for n, v in total.extras.items()}
+                extras = {n: most for n, v in total.extras.items() if (most := int(v * part))}
                 queue.limit = Resource(int(total.memory_mb * part), int(total.vcores * part), extras)
             if queue.is_leaf:
                 queue.limits_users = is_limited(queue)

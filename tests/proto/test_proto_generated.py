@@ -75,7 +75,7 @@ def test_container_ids_cross_the_border_unchanged(value: ContainerId) -> None:
     assert convert.container_id(message) == value
 
 
-@given(st.integers(0, 2**40), st.integers(0, 2**20), st.dictionaries(st.just("yarn.io/gpu"), st.integers(0, 64)))
+@given(st.integers(0, 2**40), st.integers(0, 2**20), st.dictionaries(st.just("yarn.io/gpu"), st.integers(1, 64)))
 def test_resources_cross_the_border_unchanged(memory: int, vcores: int, extras: dict[str, int]) -> None:
     value = Resource(memory, vcores, extras)
     assert convert.resource(pb.Resource.FromString(convert.resource_pb(value).SerializeToString())) == value

@@ -23,6 +23,7 @@ from yaqd.config.xmlfile import Property, read_properties
 OWN_PREFIXES = ("yarn.", "yaq.")
 #: Where a name one or two letters off a known one earns a note.
 HADOOP_PREFIXES = ("mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io.", "net.")
+_TYPE_FILES = ("resource-types.xml", "node-resources.xml")
 # Names are long, so two wrong letters still leave them very alike; unread families are compared more strictly.
 ALIKE = 0.88
 VERY_ALIKE = 0.95
@@ -54,7 +55,7 @@ def check_folder(conf_dir: Path) -> list[Finding]:
     if not conf_dir.is_dir():
         raise ConfigError(f"no configuration folder {conf_dir}", remedy="create it or name another")
     findings: list[Finding] = []
-    for name in (*(f"{resource}-site.xml" for resource in DEFAULT_RESOURCES), QUEUES_FILE):
+    for name in (*(f"{resource}-site.xml" for resource in DEFAULT_RESOURCES), QUEUES_FILE, *_TYPE_FILES):
         file = conf_dir / name
         if not file.exists():
             continue

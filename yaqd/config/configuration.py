@@ -104,6 +104,16 @@ class Configuration:
         kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
         return Configuration({**fresh._entries, **kept}, self.conf_dir, self._environ)
 
+    def with_file(self, name: str) -> "Configuration":
+        """This configuration with one more file of its folder on top, where the folder has it. Blocking."""
+        file = self.conf_dir / name if self.conf_dir is not None else None
+        if file is None or not file.exists():
+            return self
+        entries = dict(self._entries)
+        _add(entries, read_properties(file))
+        kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
+        return Configuration({**entries, **kept}, self.conf_dir, self._environ)
+
     def with_overrides(self, overrides: Mapping[str, str]) -> "Configuration":
         """A copy with these values on top, final ones included: the program's own settings, not a user's."""
         added = {current_name(key): _Entry(value, Origin(PROGRAM)) for key, value in overrides.items()}

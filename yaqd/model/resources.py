@@ -16,7 +16,7 @@ class Resource:
     memory_mb: int = 0
     #: virtual cores
     vcores: int = 0
-    #: further countable types by name (`yarn.io/gpu`); a missing name means 0
+    #: further countable types by name (`yarn.io/gpu`), in single units; a missing name means 0, and 0 is left out
     extras: Mapping[str, int] = field(default_factory=lambda: _NO_EXTRAS, hash=False)
 
     def _names(self, other: Self) -> Iterator[str]:
@@ -28,17 +28,17 @@ class Resource:
     def __add__(self, other: Self) -> "Resource":
         extras = self.extras
         if extras or other.extras:
-            extras = {n: self.extras.get(n, 0) + other.extras.get(n, 0) for n in self._names(other)}
+            extras = {n: v for n in self._names(other) if (v := self.extras.get(n, 0) + other.extras.get(n, 0))}
         return Resource(self.memory_mb + other.memory_mb, self.vcores + other.vcores, extras)
 
     def __sub__(self, other: Self) -> "Resource":
         extras = self.extras
         if extras or other.extras:
-            extras = {n: self.extras.get(n, 0) - other.extras.get(n, 0) for n in self._names(other)}
+            extras = {n: v for n in self._names(other) if (v := self.extras.get(n, 0) - other.extras.get(n, 0))}
         return Resource(self.memory_mb - other.memory_mb, self.vcores - other.vcores, extras)
 
     def __mul__(self, factor: int) -> "Resource":
-        extras = {n: v * factor for n, v in self.extras.items()} if self.extras else self.extras
+        extras = {n: v * factor for n, v in self.extras.items() if factor} if self.extras else self.extras
         return Resource(self.memory_mb * factor, self.vcores * factor, extras)
 
     def fits_in(self, room: "Resource") -> bool:
@@ -47,12 +47,19 @@ class Resource:
             return False
         return not self.extras or all(v <= room.extras.get(n, 0) for n, v in self.extras.items())
 
+    def smaller(self, other: Self) -> "Resource":
+        """The smaller amount of each component."""
+        extras = self.extras
+        if extras or other.extras:
+            extras = {n: v for n in self._names(other) if (v := min(self.extras.get(n, 0), other.extras.get(n, 0)))}
+        return Resource(min(self.memory_mb, other.memory_mb), min(self.vcores, other.vcores), extras)
+
     def is_zero(self) -> bool:
         return not self.memory_mb and not self.vcores and not any(self.extras.values())
 
     def floored(self) -> "Resource":
         """The same with every negative component at 0."""
-        extras = {n: max(0, v) for n, v in self.extras.items()} if self.extras else self.extras
+        extras = {n: v for n, v in self.extras.items() if v > 0} if self.extras else self.extras
         return Resource(max(0, self.memory_mb), max(0, self.vcores), extras)
 
     def __str__(self) -> str:

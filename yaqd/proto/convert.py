@@ -9,6 +9,11 @@ from yaqd.proto import yarn_common_pb2 as pb
 
 _MEMORY = "memory-mb"
 _VCORES = "vcores"
+#: Hadoop's units (UnitsConversionUtil): so many single ones, and so many to a single one
+_UNITS: dict[str, int] = {unit: 1000**power for power, unit in enumerate("kMGTP", start=1)} | {
+    f"{unit}i": 1024**power for power, unit in enumerate("KMGTP", start=1)
+}
+_PARTS: dict[str, int] = {unit: 1000**power for power, unit in enumerate("munp", start=1)}
 
 
 def application_id(message: pb.ApplicationId) -> ApplicationId:
@@ -53,13 +58,21 @@ def node_id_pb(value: NodeId) -> pb.NodeId:
 
 
 def resource(message: pb.Resource) -> Resource:
-    """`memory` and `virtual_cores` are authoritative; further types come from the map."""
+    """`memory` and `virtual_cores` are authoritative; further types come from the map, in single units."""
     if not message.resource_value_map:
         return Resource(message.memory, message.virtual_cores)
-    extras = {e.key: e.value for e in message.resource_value_map if e.key not in (_MEMORY, _VCORES)}
+    extras = {}
+    for entry in message.resource_value_map:
+        if entry.key not in (_MEMORY, _VCORES) and entry.value:
+            extras[entry.key] = _single_units(entry.value, entry.units)
     if not extras:
         return Resource(message.memory, message.virtual_cores)
     return Resource(message.memory, message.virtual_cores, extras)
+
+
+def _single_units(value: int, unit: str) -> int:
+    """Parts of one count as a whole; a unit that Hadoop does not have counts as none."""
+    return value * _UNITS.get(unit, 1) if unit not in _PARTS else -(-value // _PARTS[unit])
 
 
 def resource_pb(value: Resource) -> pb.Resource:
