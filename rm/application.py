@@ -139,6 +139,9 @@ class Application:
         self.vcore_ms = 0
         #: the same of further resource types
         self.further_ms: dict[str, int] = {}
+        #: the part of it that went into containers which were preempted
+        self.preempted_memory_mb_ms = 0
+        self.preempted_vcore_ms = 0
 
     def ran_on(self, node: NodeId) -> None:
         """The node has started something of it, so there will be logs."""

@@ -14,6 +14,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage
 from rm.messages import completion_pb, container_pb, node_report_pb, resource_types_pb
+from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.calculators import InvalidAsk
 from rm.scheduler.events import Asked, AskRow
@@ -227,6 +228,10 @@ class ApplicationMasterService:
             changed = cluster.node_changes_since(attempt.node_changes_seen)
             attempt.node_changes_seen = cluster.node_changes
             response.updated_nodes.extend(node_report_pb(node) for node in changed)
+        if attempt.notices:
+            notice = preemption_message(attempt, cluster.scheduler.limits.bounds.minimum)
+            if notice is not None:
+                response.preempt.CopyFrom(notice)
         view = cluster.scheduler.view
         scheduled = view.attempt(attempt.id)
         headroom = view.headroom(scheduled) if scheduled is not None else Resource()

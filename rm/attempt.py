@@ -12,6 +12,7 @@ from yaqd.model import (
     ContainerId,
     FinalApplicationStatus,
     NodeId,
+    Resource,
     YarnApplicationAttemptState,
 )
 from yaqd.proto import yarn_service_pb2 as service
@@ -95,6 +96,8 @@ class Attempt:
         self.told_completions: list[Completion] = []
         #: containers whose size or execution type has changed
         self.updated: dict[ContainerId, RmContainer] = {}
+        #: containers that may be preempted, and their sizes
+        self.notices: dict[ContainerId, Resource] = {}
         #: number of the last node change it was told
         self.node_changes_seen = 0
 

@@ -21,7 +21,7 @@ from rm.scheduler.decisions import Allocate, Decision, Update
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.scheduler import Scheduler
 from yaqd.config.resource_types import ResourceType
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExitStatus, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +150,10 @@ class Cluster:
     def _book_end(self, attempt: Attempt, container: RmContainer, completion: Completion, was_acquired: bool) -> None:
         container.book_usage(container.finished_ms)
         attempt.ended.append(container)
+        if completion.exit_status == ExitStatus.PREEMPTED:
+            held_ms = max(0, container.finished_ms - container.created_ms)
+            attempt.app.preempted_memory_mb_ms += completion.resource.memory_mb * held_ms
+            attempt.app.preempted_vcore_ms += completion.resource.vcores * held_ms
         if container.allocation.is_master:
             self.on_master_ended(attempt, completion)
             return

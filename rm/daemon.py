@@ -39,6 +39,7 @@ from rm.live_settings import LiveSettings
 from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
+from rm.preemption import PreemptionMonitor
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.settings import RmSettings, read_queues
@@ -85,6 +86,7 @@ class ResourceManager:
             reservation_s=settings.reservation_s,
             reserved_share=settings.reserved_share,
             opportunistic=settings.containers.opportunistic,
+            preemption=settings.preemption.spec,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(
@@ -160,6 +162,7 @@ class ResourceManager:
         self.decommission = Decommission(
             self.nodes, settings.hosts, timeout_s=settings.drain_timeout_s, untracked_s=settings.untracked_s
         )
+        self.preemption = PreemptionMonitor(self.cluster, settings.preemption)
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
@@ -177,7 +180,7 @@ class ResourceManager:
             live=LiveSettings(conf, self.identities, self.applications),
         )
         #: its web address is known when the web server listens
-        self.reports = Reports(self.cluster, "", settings.cluster_id, logs)
+        self.reports = Reports(self.cluster, "", settings.cluster_id, logs, settings.preemption.is_enabled)
         self._register_methods()
         self.launcher: MasterLauncher | None = None
         self.web: RmWeb | None = None
@@ -294,6 +297,7 @@ class ResourceManager:
         checks = (
             self.nodes.check_expiry,
             self.decommission.forget_untracked,
+            self.preemption.check,
             self.applications.check_expiry,
             self.updates.check_expiry,
             self.tokens.roll,

@@ -44,6 +44,8 @@ class Reports:
     web_address: str
     cluster_id: str
     logs: LogStatuses
+    #: whether containers are taken back for other queues at all
+    preempts: bool = False
 
     # ---- applications
 
@@ -143,8 +145,8 @@ class Reports:
             num_reserved_containers=-1,
             memory_seconds=app.memory_mb_seconds,
             vcore_seconds=app.vcore_seconds,
-            preempted_memory_seconds=0,
-            preempted_vcore_seconds=0,
+            preempted_memory_seconds=app.preempted_memory_mb_ms // 1000,
+            preempted_vcore_seconds=app.preempted_vcore_ms // 1000,
         )
         totals = {"memory-mb": app.memory_mb_seconds, "vcores": app.vcore_seconds, **app.further_seconds()}
         for name, total in totals.items():
@@ -216,7 +218,7 @@ class Reports:
             schedulerType="CapacityScheduler",
             weight=-1.0,
             maxParallelApps=_INT32_MAX,
-            preemptionDisabled=True,
+            preemptionDisabled=not self.preempts or spec.preemption_disabled,
             intraQueuePreemptionDisabled=True,
             defaultNodeLabelExpression="",
             accessibleNodeLabels=["*"],

@@ -7,6 +7,7 @@ from pathlib import Path
 from rm.application_tags import TagLimits
 from rm.container_settings import ContainerSettings
 from rm.hosts import HostLists, read_host_lists
+from rm.preemption import PreemptionSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
@@ -67,6 +68,7 @@ class RmSettings:
     administrators: str
     #: application lists leave out what the caller may not see
     only_viewable: bool
+    preemption: PreemptionSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
     #: how long a drained node may take to end what it runs, s; negative: for ever
@@ -131,6 +133,7 @@ class RmSettings:
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
+            preemption=PreemptionSettings.read(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),

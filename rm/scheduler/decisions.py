@@ -74,7 +74,23 @@ class Update:
     execution_type: ExecutionType
 
 
-Decision = Allocate | Update | Reserve | Unreserve | AcceptApplication | RefuseApplication
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Tell the container's master that it will be killed unless enough is given back before."""
+
+    container_id: ContainerId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Kill the container: its time is up."""
+
+    container_id: ContainerId
+    reason: str
+
+
+Decision = Warn | Preempt | Allocate | Update | Reserve | Unreserve | AcceptApplication | RefuseApplication
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,14 @@ class QueuesRefreshed:
     spec: SchedulerSpec
 
 
+@dataclass(frozen=True, slots=True)
+class PreemptionDue:
+    """Time to look whether containers should be taken back. Answered by `Warn` and `Preempt`."""
+
+
 SchedulerEvent = (
-    NodeJoined
+    PreemptionDue
+    | NodeJoined
     | NodeLeft
     | NodeResized
     | NodeDraining

@@ -64,6 +64,8 @@ class QueueSpec:
     minimum_user_limit: float
     #: how many times the leaf queue's capacity one user may hold; negative: no limit
     user_limit_factor: float
+    #: nothing is taken back from here for other queues
+    preemption_disabled: bool
     #: users who may submit here, and administrate; `*` means everybody, `user,user group,group` as Hadoop writes it
     submit_acl: str
     administer_acl: str
@@ -231,6 +233,7 @@ def _parse_queue(
         maximum_user_applications=per_user,
         minimum_user_limit=user_limit,
         user_limit_factor=factor,
+        preemption_disabled=_is_preemption_disabled(reader, path),
         submit_acl=reader.acl(f"{path}.acl_submit_applications", "*" if is_root else " "),
         administer_acl=reader.acl(f"{path}.acl_administer_queue", "*" if is_root else " "),
         default_priority=reader.integer(f"{path}.default-application-priority", 0),
@@ -238,6 +241,15 @@ def _parse_queue(
         maximum_lifetime_s=maximum_lifetime_s,
         children=children,
     )
+
+
+def _is_preemption_disabled(reader: _Properties, path: str) -> bool:
+    """As the queue says, else as its parent does."""
+    value = reader.text(f"{path}.disable_preemption", "").lower()
+    if value not in ("", "true", "false"):
+        raise QueueConfigError(f"{PREFIX}{path}.disable_preemption", value, "write true or false")
+    parent = path.rpartition(".")[0]
+    return value == "true" if value or not parent else _is_preemption_disabled(reader, parent)
 
 
 def _maximum_applications(reader: _Properties, path: str, absolute_capacity: float) -> int:

@@ -39,6 +39,7 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeLoaded,
     NodeResized,
+    PreemptionDue,
     PriorityChanged,
     QueuesRefreshed,
     SchedulerEvent,
@@ -48,6 +49,7 @@ from rm.scheduler.invariants import validate
 from rm.scheduler.moves import rehome
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
+from rm.scheduler.preemption import Preemption, PreemptionSpec
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation
@@ -72,6 +74,7 @@ class SchedulerLimits:
     reserved_share: float = 0.1
     #: None: asks for opportunistic containers get guaranteed ones
     opportunistic: OpportunisticLimits | None = None
+    preemption: PreemptionSpec = PreemptionSpec()
 
 
 class Scheduler:
@@ -84,6 +87,7 @@ class Scheduler:
             limits.opportunistic or OpportunisticLimits(), ask_rows_max=limits.ask_rows_max
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
+        self._preemption = Preemption(limits.preemption)
         self._submissions = 0
         self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
             NodeJoined: self._node_joined,
@@ -102,6 +106,7 @@ class Scheduler:
             PriorityChanged: self._priority_changed,
             ApplicationMoved: self._application_moved,
             QueuesRefreshed: self._queues_refreshed,
+            PreemptionDue: self._preemption_due,
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
@@ -420,7 +425,7 @@ class Scheduler:
             why,
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
-        self.view.charge(container_id, attempt.app, node, ask.capability, ask.is_master)
+        self.view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
         return decision
 
     # ---- reservations
@@ -450,6 +455,9 @@ class Scheduler:
             return
         yield self._unreserve(reservation, "the ask is gone")
         yield from self._fill(node, now)
+
+    def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Decision]:
+        yield from self._preemption.decide(self.view, now)
 
     # ---- configuration
 

@@ -25,6 +25,7 @@ class _Now:
     resource: Resource
     execution_type: ExecutionType
     is_master: bool
+    priority: int
 
 
 class Updates:
@@ -79,7 +80,7 @@ class Updates:
         if known is None or app is None or node is None:
             return None
         kind = ExecutionType.OPPORTUNISTIC if held is None else ExecutionType.GUARANTEED
-        return _Now(app, node, known.resource, kind, held is not None and held.is_master)
+        return _Now(app, node, known.resource, kind, held is not None and held.is_master, held.priority if held else 0)
 
     def _has_room(self, event: UpdateAsked, now: _Now) -> bool:
         if event.execution_type is ExecutionType.OPPORTUNISTIC:
@@ -100,7 +101,7 @@ class Updates:
         if event.execution_type is ExecutionType.OPPORTUNISTIC:
             self._opportunistic.adopt(container_id, now.node.id, event.resource)
         else:
-            self._view.charge(container_id, now.app, now.node, event.resource, now.is_master)
+            self._view.charge(container_id, now.app, now.node, event.resource, now.is_master, now.priority)
         attempt = now.app.attempt
         if attempt is not None and attempt.filed_at is not None:
             self._view.file(attempt)

@@ -31,6 +31,8 @@ class Held:
     resource: Resource
     application: "AppView"
     is_master: bool
+    #: the ask's; a lower number matters more
+    priority: int = 0
 
 
 @dataclass(slots=True)
@@ -214,8 +216,10 @@ class ClusterView:
         app.leaf.attempts[app.sequence] = attempt
         return attempt
 
-    def charge(self, container_id: ContainerId, app: AppView, node: NodeView, amount: Resource, master: bool) -> None:
-        self.containers[container_id] = Held(node.id, amount, app, master)
+    def charge(
+        self, container_id: ContainerId, app: AppView, node: NodeView, amount: Resource, master: bool, priority: int = 0
+    ) -> None:
+        self.containers[container_id] = Held(node.id, amount, app, master, priority)
         node.containers[container_id] = amount
         self.nodes.set_free(node, node.free - amount)
         app.used = app.used + amount

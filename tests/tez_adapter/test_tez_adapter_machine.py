@@ -98,7 +98,7 @@ def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
     assert drive.machine.asks() == []
 
 
-@pytest.mark.parametrize("status", [-100, -102, -108])
+@pytest.mark.parametrize("status", [-100, -102, -106, -108])
 def test_ends_that_are_not_the_tasks_fault_do_not_count(status: int) -> None:
     drive = Driver(mapreduce(1, 0))
     for number in range(10):

@@ -31,7 +31,14 @@ from tez_adapter.core.watch import Watch
 from yaqd.model import ExitStatus, Resource
 
 #: ends that were not the task's fault, as MapReduce reads them
-_NOT_AT_FAULT = frozenset({ExitStatus.ABORTED, ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER})
+_NOT_AT_FAULT = frozenset(
+    {
+        ExitStatus.ABORTED,
+        ExitStatus.PREEMPTED,
+        ExitStatus.KILLED_BY_RESOURCEMANAGER,
+        ExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
+    }
+)
 
 
 class JobMachine:

@@ -1,0 +1,268 @@
+"""Taking containers back for queues below their guarantee, as Hadoop's ProportionalCapacityPreemptionPolicy does.
+
+Every few seconds: what should each queue hold if the cluster were divided anew among those who want something, by
+their guarantees? Queues that hold more than their guarantee, and more than that, are to give up a part of the
+difference, the last containers of their last applications first and masters last. A container chosen for longer than
+the grace period is killed; until then its master knows and may hand it over, or others may end by themselves, so that
+it is no longer chosen. Nothing here changes the view, and the only memory is since when a container has been chosen.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from rm.scheduler.calculators import Calculator
+from rm.scheduler.decisions import Preempt, Warn
+from rm.scheduler.users import user_limit
+from rm.scheduler.view import AppView, ClusterView, Held, QueueView
+from yaqd.model import ContainerId, Resource
+
+#: rounds of one distribution; each hands out all there is but what is lost by rounding
+_ROUNDS_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSpec:
+    """`yarn.resourcemanager.monitor.capacity.preemption.*`"""
+
+    #: time between two looks, s
+    interval_s: float = 3.0
+    #: grace period from the notice to the kill, s
+    wait_s: float = 15.0
+    #: largest part of the cluster chosen at a time
+    per_round: float = 0.1
+    #: part of its guarantee by which a queue may be above it and is left alone
+    ignored_over_capacity: float = 0.1
+    #: part of what is to be given back that is chosen at a time; the rest may end by itself
+    natural_termination: float = 0.2
+    #: work everything out, touch nothing
+    observe_only: bool = False
+
+
+class _Share:
+    """One queue while a division is worked out."""
+
+    def __init__(self, view: ClusterView, queue: QueueView) -> None:
+        total, spec = view.nodes.total, queue.spec
+        self.queue = queue
+        self.children: list[_Share] = [_Share(view, child) for child in queue.children]
+        self.used = queue.used
+        self.guaranteed = _times(total, spec.absolute_capacity)
+        self.maximum = _times(total, spec.absolute_maximum)
+        self.pending: Resource = _pending(view, queue) if queue.is_leaf else _sum([c.pending for c in self.children])
+        #: what may, and what may not, be taken of what it holds above its guarantee
+        self.preemptable, self.untouchable = self._extras(view.calculator, total)
+        self.ideal = Resource()
+        self.to_give = Resource()
+
+    def _extras(self, calculator: Calculator, total: Resource) -> tuple[Resource, Resource]:
+        extra = self.used - self.guaranteed
+        if calculator.share(extra, total) <= 0:
+            extra = Resource()
+        if not self.children:
+            return (Resource(), extra) if self.queue.spec.preemption_disabled else (extra, Resource())
+        below = _sum([c.preemptable for c in self.children])
+        if calculator.share(below, total) >= calculator.share(extra, total):
+            return extra, Resource()
+        return below, extra - below
+
+    def accept(self, offered: Resource) -> Resource:
+        """Take as much of the offer as it can use; what it takes."""
+        room = _least(offered, self.maximum - self.ideal, self.used + self.pending - self.ideal)
+        if not self.children:
+            # Nobody is to lose anything for a queue that has its guarantee.
+            most = Resource(
+                max(self.guaranteed.memory_mb, self.used.memory_mb), max(self.guaranteed.vcores, self.used.vcores)
+            )
+            room = _least(room, most - self.ideal)
+        taken = room.floored()
+        self.ideal = self.ideal + taken
+        return taken
+
+
+class Preemption:
+    def __init__(self, spec: PreemptionSpec) -> None:
+        self.spec = spec
+        #: containers whose masters were told -> since when they have been chosen
+        self._noticed: dict[ContainerId, float] = {}
+
+    def decide(self, view: ClusterView, now: float) -> Iterator[Warn | Preempt]:
+        """Whose masters to tell, and whose time is up."""
+        for container_id in [c for c in self._noticed if c not in view.containers]:
+            del self._noticed[container_id]
+        if not view.root.waiting or self.spec.observe_only:
+            self._forget_old(now)
+            return
+        for container_id, queue in self._choose(view):
+            since = self._noticed.get(container_id)
+            if since is None:
+                self._noticed[container_id] = now
+                yield Warn(container_id, f"{queue} is above its guarantee and others are below theirs")
+            elif now - since >= self.spec.wait_s:
+                del self._noticed[container_id]
+                yield Preempt(container_id, f"{queue} did not give it back in {now - since:.1f} s")
+        self._forget_old(now)
+
+    def _forget_old(self, now: float) -> None:
+        """Those that have long not been chosen get a new notice when they are again."""
+        for container_id in [c for c, since in self._noticed.items() if since + 2 * self.spec.wait_s < now]:
+            del self._noticed[container_id]
+
+    def _choose(self, view: ClusterView) -> Iterator[tuple[ContainerId, str]]:
+        allowed = _times(view.nodes.total, self.spec.per_round)
+        givers = list(self._givers(view, allowed))
+        if not givers:
+            return
+        held: dict[int, list[tuple[ContainerId, Held]]] = {}
+        for container_id, charge in view.containers.items():
+            held.setdefault(charge.application.sequence, []).append((container_id, charge))
+        budget = [allowed]
+        for share, to_get in givers:
+            for container_id in _containers_of(view, share.queue, to_get, held, budget):
+                yield container_id, share.queue.path
+
+    def _givers(self, view: ClusterView, allowed: Resource) -> Iterator[tuple[_Share, Resource]]:
+        """Leaf queues, by path, and what to choose of each."""
+        root = _Share(view, view.root)
+        root.ideal = root.guaranteed
+        leaves: list[_Share] = []
+        _divide_below(view, root, allowed, leaves)
+        of = view.calculator.share
+        total = view.nodes.total
+        for share in sorted(leaves, key=lambda s: s.queue.path):
+            if share.queue.spec.preemption_disabled:
+                continue
+            most = of(share.guaranteed, total) * (1.0 + self.spec.ignored_over_capacity)
+            if of(share.used, total) > most and of(share.to_give, total) > 0:
+                factor = self.spec.natural_termination
+                give = share.to_give
+                yield share, Resource(ceil(give.memory_mb * factor), ceil(give.vcores * factor))
+
+
+def _divide_below(view: ClusterView, parent: _Share, allowed: Resource, leaves: list[_Share]) -> None:
+    """Give every queue below its ideal share of the parent's, and say what it has to give back."""
+    if not parent.children:
+        leaves.append(parent)
+        return
+    total, of = view.nodes.total, view.calculator.share
+    left = parent.ideal
+    with_guarantee = [c for c in parent.children if of(c.guaranteed, total) > 0]
+    left = _distribute(view, with_guarantee, left, by_guarantee=True)
+    without = [c for c in parent.children if of(c.guaranteed, total) <= 0]
+    _distribute(view, without, left, by_guarantee=False)
+    needed = _sum([(c.used - c.ideal).floored() for c in parent.children if of(c.used, total) > of(c.ideal, total)])
+    factor = 1.0
+    if of(needed, total) > of(allowed, total):
+        factor = of(allowed, total) / of(needed, total)
+    for child in parent.children:
+        keep = _least(child.used + child.pending, child.guaranteed)
+        if of(child.ideal, total) > of(keep, total):
+            keep = child.ideal
+        if of(child.used, total) > of(keep, total):
+            child.to_give = _times((child.used - keep).floored(), factor)
+        _divide_below(view, child, allowed, leaves)
+
+
+def _distribute(view: ClusterView, shares: list[_Share], left: Resource, *, by_guarantee: bool) -> Resource:
+    """Divide among those who want more than they have, the furthest below its guarantee first; what is left."""
+    total, of = view.nodes.total, view.calculator.share
+    needy = []
+    for share in shares:
+        is_above = of(share.used, total) > of(share.guaranteed, total)
+        share.ideal = share.guaranteed + share.untouchable if is_above else share.used
+        left = left - share.ideal
+        if of(share.ideal, total) < of(share.used + share.pending, total):
+            needy.append(share)
+
+    def met(share: _Share) -> float:
+        return of(share.ideal, total) / max(of(share.guaranteed, total), 1e-12)
+
+    for _ in range(_ROUNDS_MAX):
+        if not needy or of(left, total) <= 0:
+            break
+        weights = _sum([s.guaranteed for s in needy])
+        least = min(met(s) for s in needy)
+        taken = Resource()
+        for share in [s for s in needy if met(s) <= least]:
+            part = of(share.guaranteed, weights) if by_guarantee else 1.0 / len(needy)
+            room = left.floored()
+            offered = Resource(ceil(room.memory_mb * part), ceil(room.vcores * part))
+            got = share.accept(_least(offered, left - taken))
+            if of(got, total) <= 0:
+                needy.remove(share)
+            taken = taken + got
+        left = left - taken
+    return left
+
+
+def _containers_of(
+    view: ClusterView,
+    leaf: QueueView,
+    to_get: Resource,
+    held: dict[int, list[tuple[ContainerId, Held]]],
+    budget: list[Resource],
+) -> Iterator[ContainerId]:
+    """The leaf queue's last containers, until they make up `to_get` or the budget for this time is spent."""
+    masters: list[tuple[ContainerId, Held]] = []
+    kept_for_masters = Resource()
+    apps = sorted({a.sequence: a for a in _applications(leaf, held)}.values(), key=view.order_key, reverse=True)
+    for app in apps:
+        for container_id, charge in sorted(held.get(app.sequence, []), key=_last_first):
+            if charge.is_master:
+                masters.append((container_id, charge))
+                kept_for_masters = kept_for_masters + charge.resource
+            elif _is_wanted(view, to_get) and charge.resource.fits_in(budget[0]):
+                to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
+                yield container_id
+    most = _times(view.nodes.total, leaf.spec.absolute_capacity * leaf.spec.maximum_am_share)
+    of, total = view.calculator.share, view.nodes.total
+    for container_id, charge in masters:
+        if not _is_wanted(view, to_get) or of(kept_for_masters, total) <= of(most, total):
+            return
+        if charge.resource.fits_in(budget[0]):
+            to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
+            kept_for_masters = kept_for_masters - charge.resource
+            yield container_id
+
+
+def _applications(leaf: QueueView, held: dict[int, list[tuple[ContainerId, Held]]]) -> Iterator[AppView]:
+    for charges in held.values():
+        app = charges[0][1].application
+        if app.leaf is leaf and app.attempt is not None:
+            yield app
+
+
+def _last_first(item: tuple[ContainerId, Held]) -> tuple[int, int]:
+    container_id, charge = item
+    return -charge.priority, -container_id.id
+
+
+def _is_wanted(view: ClusterView, amount: Resource) -> bool:
+    """Is there anything left to get, of each resource that counts?"""
+    return amount.memory_mb > 0 and (amount.vcores > 0 or not view.calculator.counts_vcores)
+
+
+def _pending(view: ClusterView, leaf: QueueView) -> Resource:
+    """What admitted applications want, as far as their users' limits let them have it."""
+    by_user: dict[str, Resource] = {}
+    for attempt in leaf.attempts.values():
+        if attempt.master is not None and attempt.filed_shapes:
+            wanted = _sum([ask.capability * ask.pending for ask in attempt.asks])
+            by_user[attempt.app.user] = by_user.get(attempt.app.user, Resource()) + wanted
+    if not leaf.limits_users:
+        return _sum(list(by_user.values()))
+    limit = user_limit(view, leaf)
+    return _sum([_least(wanted, limit - leaf.users[user].used).floored() for user, wanted in by_user.items()])
+
+
+def _times(amount: Resource, fraction: float) -> Resource:
+    return Resource(int(amount.memory_mb * fraction), int(amount.vcores * fraction))
+
+
+def _least(*amounts: Resource) -> Resource:
+    return Resource(min(a.memory_mb for a in amounts), min(a.vcores for a in amounts))
+
+
+def _sum(amounts: list[Resource]) -> Resource:
+    return Resource(sum(a.memory_mb for a in amounts), sum(a.vcores for a in amounts))
