@@ -128,9 +128,7 @@ async def test_only_its_renewer_renews_it() -> None:
 async def test_owner_and_renewer_cancel_it(user: str) -> None:
     async with cluster() as rm:
         token = await made(rm)
-        with pytest.raises(
-            YarnError, match=r"mallory is not authorized to cancel the token \("
-        ):
+        with pytest.raises(YarnError, match=r"mallory is not authorized to cancel the token \("):
             await cancel(rm, token, "mallory")
         await cancel(rm, token, user)
         with pytest.raises(InvalidToken):
