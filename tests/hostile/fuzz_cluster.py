@@ -102,7 +102,8 @@ class FuzzCluster:
             ("in.txt", "the quick brown fox\n" * 2000),
         ):
             (self.folder / name).write_text(text)
-        environment = os.environ | {"PYTHONPATH": str(HERE / "recorder"), "YAQ_FUZZ_RECORD": str(self.recorded)}
+        path = os.pathsep.join(map(str, (HERE / "recorder", HERE.parents[1])))
+        environment = os.environ | {"PYTHONPATH": path, "YAQ_FUZZ_RECORD": str(self.recorded)}
         settings = [word for key, value in _SETTINGS.items() for word in ("-D", f"{key}={value}")]
         start = ("cluster", "start", "--dir", self._cluster.directory, "--nodes", _NODES, *settings)
         self._yaq(*start, environment=environment)
