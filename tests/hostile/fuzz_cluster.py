@@ -169,16 +169,12 @@ class FuzzCluster:
         return Corpus.read(self.recorded)
 
     def _administer(self) -> None:
-        host, _, port = self.ready("nodemanager-1")["node"].rpartition(":")
-        resource = admin.UpdateNodeResourceRequest()
-        node = resource.node_resource_map.add()
-        node.node_id.host, node.node_id.port = host, int(port)
-        node.resource_option.resource.memory, node.resource_option.resource.virtual_cores = 8192, 32
+        # not updateNodeResource: a node that is made too small for any container is sent away when it comes again
         with self._client("yarn.resourcemanager.admin.address") as client:
             client.call(Administration.refreshQueues, admin.RefreshQueuesRequest())
             client.call(Administration.refreshNodes, admin.RefreshNodesRequest())
             client.call(Administration.getGroupsForUser, admin.GetGroupsForUserRequest(user="root"))
-            client.call(Administration.updateNodeResource, resource)
+            client.call(Administration.checkForDecommissioningNodes, admin.CheckForDecommissioningNodesRequest())
 
     @staticmethod
     def _browse(address: tuple[str, int], paths: tuple[str, ...], base: str) -> None:
