@@ -54,8 +54,6 @@ class RollingKeys:
         self.current = MasterKey(first_id, random(_KEY_BYTES))
         #: made, shown to verifiers, not used yet
         self.next: MasterKey | None = None
-        #: no longer used; still verifies
-        self.previous: MasterKey | None = None
         self._rolled_at = now
 
     def roll(self, now: float) -> bool:
@@ -66,7 +64,7 @@ class RollingKeys:
             self._rolled_at = now
             changed = True
         if self.next is not None and now - self._rolled_at >= self._activation_s:
-            self.previous, self.current, self.next = self.current, self.next, None
+            self.current, self.next = self.next, None
             changed = True
         return changed
 
@@ -79,8 +77,8 @@ class RollingKeys:
         return self.next or self.current
 
     def find(self, key_id: int) -> MasterKey | None:
-        """Return the key a password may have been made with."""
-        for key in (self.current, self.next, self.previous):
+        """Return the key a password may have been made with; none once another is in use, as at a stock issuer."""
+        for key in (self.current, self.next):
             if key is not None and key.key_id == key_id:
                 return key
         return None
