@@ -30,11 +30,12 @@ from tez_adapter.output import JobOutput
 from tez_adapter.plan import plan
 from tez_adapter.record import CounterList, JobRecord
 from tez_adapter.rm_link import ResourceManagerLink, application_is_over
+from tez_adapter.sizes import too_large
 from tez_adapter.task_launch import TaskLaunch
 from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
 from yaqd.ipc import RpcServer, client_options
-from yaqd.ipc.errors import RemoteException, RpcAuthenticationError, RpcError
+from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
 from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
@@ -112,12 +113,16 @@ class ApplicationMaster:
     async def _converse(self) -> None:
         host, port = self._server.address
         setup = asyncio.create_task(asyncio.to_thread(self._output.setup))
-        await self._rm.register(host, port, "")
+        registered = await self._rm.register(host, port, "")
         log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
         heartbeats = asyncio.create_task(self._heartbeats())
         ticks = asyncio.create_task(self._ticks())
         try:
             await self._note_failure(setup, "cannot prepare the output")
+            largest = convert.resource(registered.maximumCapability)
+            problem = too_large(self.spec.kind, self.spec.reduces, self.conf, largest)
+            if problem is not None:
+                self._fail(problem)
             self.dispatch(ev.Tick())
             await self._finished
             await self._conclude()
@@ -134,6 +139,10 @@ class ApplicationMaster:
             began = loop.time()
             try:
                 await self._rm.run()
+            except InvalidResourceRequest as error:
+                # the largest node has gone: waiting might help, asking again does not
+                self._fail(f"the ResourceManager refuses what the job asks for: {error.message}")
+                return
             except (RemoteException, RpcAuthenticationError) as error:
                 self._dismiss(str(error))
                 return

@@ -4,8 +4,8 @@ from typing import Any
 
 from tez_adapter.core.dag import DagSpec, EdgeSpec, Limits, VertexSpec
 from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.sizes import command_size, task_size
 from yaqd.config import Configuration
-from yaqd.model import Resource
 
 #: of the asks; smaller is served first, so that sources never wait for their targets
 _FIRST_PRIORITY = 10
@@ -19,7 +19,7 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
     maps = VertexSpec(
         "map",
         len(splits),
-        _resource(conf, "map"),
+        task_size("map", conf).resource,
         _FIRST_PRIORITY,
         max_attempts=conf.get_int("mapreduce.map.maxattempts", 4, minimum=1),
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
@@ -30,7 +30,7 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
     reduces = VertexSpec(
         "reduce",
         spec.reduces,
-        _resource(conf, "reduce"),
+        task_size("reduce", conf).resource,
         _NEXT_PRIORITY,
         max_attempts=conf.get_int("mapreduce.reduce.maxattempts", 4, minimum=1),
         timeout_s=maps.timeout_s,
@@ -40,18 +40,9 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
 
 
 def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:
-    resource = Resource(
-        conf.get_int("yaq.job.command.memory-mb", 256, minimum=1), conf.get_int("yaq.job.command.vcores", 1, minimum=1)
-    )
+    resource = command_size(conf).resource
     # a command's exit status is the user's answer: it is not asked twice, and nothing reports its progress
     return VertexSpec("command", spec.tasks, resource, _FIRST_PRIORITY, max_attempts=1, timeout_s=0.0, reusable=False)
-
-
-def _resource(conf: Configuration, kind: str) -> Resource:
-    return Resource(
-        conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1),
-        conf.get_int(f"mapreduce.{kind}.cpu.vcores", 1, minimum=1),
-    )
 
 
 def _limits(conf: Configuration) -> Limits:

@@ -23,6 +23,7 @@ from tez_adapter.jobspec import (
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.rm_client import RmClient
+from tez_adapter.sizes import too_large
 from tez_adapter.staging import Staging, SubmitError, alias_of
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, LocalResourceType, Resource
@@ -187,6 +188,9 @@ def _submit(
     rm = RmClient(conf)
     try:
         application_id, largest = rm.new_application()
+        problem = too_large(kind, int(fields.get("reduces", 0)), conf, largest)
+        if problem is not None:
+            raise SubmitError(problem)
         job_id = job_id_of(application_id)
         staging = Staging(conf, rm.user, job_id)
         staging.create()

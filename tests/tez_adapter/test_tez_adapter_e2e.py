@@ -282,6 +282,31 @@ def test_submissions_that_cannot_work_are_refused_in_one_line(
     assert staging_is_empty(cluster)
 
 
+HUGE = {"mapreduce.reduce.memory.mb": "500000"}
+
+
+def test_tasks_larger_than_any_container_are_refused_at_the_submission(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    script, source = write("wc.py", WORDCOUNT), write("in.txt", "a\n")
+    with pytest.raises(SubmitError, match=r"500000 MB of each reduce task \(mapreduce.reduce.memory.mb\)"):
+        submit_mapreduce(cluster.with_overrides(HUGE), script, inputs=[source], output=str(tmp_path / "out"), reduces=1)
+    with pytest.raises(SubmitError, match=r"yaq.job.command.memory-mb"):
+        submit_command(cluster, ["true"], memory_mb=500_000)
+    assert staging_is_empty(cluster)
+
+
+def test_tasks_too_large_by_the_time_they_are_asked_for_fail_the_job_in_one_line(
+    cluster: Configuration, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as if the nodes that had room went between the submission and the registration
+    monkeypatch.setattr("tez_adapter.submit.too_large", lambda *_: None)
+    script, source = write("wc.py", WORDCOUNT), write("in.txt", "a\n")
+    result = run(cluster.with_overrides(HUGE), script, source, tmp_path / "out", reduces=1)
+    assert result.state == "FAILED"
+    assert "mapreduce.reduce.memory.mb" in result.diagnostics and "\n" not in result.diagnostics.strip()
+
+
 def test_files_modules_and_archives_reach_the_tasks(cluster: Configuration, write: Write, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "lib.zip", "w") as archive:
         archive.writestr("shouting.py", "def shout(text): return text.upper()\n")
