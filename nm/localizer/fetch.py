@@ -1,8 +1,10 @@
 """Bringing one resource to the node: checks at the source, copy, unpacking, modes. Blocking; runs in a fetch thread."""
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from nm.launch.context import LocalResource
@@ -59,12 +61,12 @@ def _fetch_into(
     status = system.status(resource.url)
     if status.mtime_ms != resource.timestamp_ms:
         raise FetchFailed(
-            f"Resource {resource.url} changed on src filesystem - expected: {resource.timestamp_ms}, "
-            f"was: {status.mtime_ms}"
+            f'Resource {resource.url} changed on src filesystem - expected: "{_iso8601(resource.timestamp_ms)}", '
+            f'was: "{_iso8601(status.mtime_ms)}", current time: "{_iso8601(int(time.time() * 1000))}"'
         )
     is_public = resource.visibility is LocalResourceVisibility.PUBLIC
     if is_public:
-        _check_public(system, resource.url, status)
+        _check_public(system, resource.url, status, limits)
     target = folder / name
     if status.is_dir or resource.type is LocalResourceType.FILE:
         _copy(system, resource.url, status, target, _Budget(limits))
@@ -115,14 +117,37 @@ def _copy(system: FileSystem, url: str, status: FileStatus, target: Path, budget
         raise FetchFailed(f"Resource {url} has {status.length} bytes, {copied} came")
 
 
-def _check_public(system: FileSystem, url: str, status: FileStatus) -> None:
-    """Everybody may read it at its source, or it must not be shared between users here."""
-    if not status.mode & _WORLD_READ:
-        raise FetchFailed(f"Resource {url} is not publicly accessible: give others read permission or make it PRIVATE")
+def _check_public(system: FileSystem, url: str, status: FileStatus, limits: ArchiveLimits) -> None:
+    """Everybody may read it at its source, with all that is below it, or it must not be shared between users here."""
+    closed = _closed_below(system, url, status, _Budget(limits))
     parent = url.rpartition("/")[0]
-    while parent and not parent.endswith("/"):
+    while closed is None and parent and not parent.endswith("/"):
         if not system.status(parent).mode & _WORLD_EXECUTE:
-            raise FetchFailed(
-                f"Resource {url} is not publicly accessible: {parent} does not let others in, make it PRIVATE"
-            )
+            closed = parent
         parent = parent.rpartition("/")[0]
+    if closed is not None:
+        raise FetchFailed(
+            f"Resource {url} is not publicly accessible and as such cannot be part of the public cache. Let others "
+            f"into {closed}, or make it PRIVATE."
+        )
+
+
+def _closed_below(system: FileSystem, url: str, status: FileStatus, budget: _Budget) -> str | None:
+    """What others cannot read: the file, the folder, or the first such thing in it."""
+    budget.entry()
+    needed = _WORLD_READ | _WORLD_EXECUTE if status.is_dir else _WORLD_READ
+    if status.mode & needed != needed:
+        return url
+    if not status.is_dir:
+        return None
+    below = (_closed_below(system, child.path, child, budget) for child in system.list(url))
+    return next((closed for closed in below if closed is not None), None)
+
+
+def _iso8601(epoch_ms: int) -> str:
+    """In this machine's time zone, as Hadoop's `Times.formatISO8601`; a time that no calendar has stays a number."""
+    try:
+        moment = datetime.fromtimestamp(epoch_ms // 1000).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return str(epoch_ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}{moment:%z}"

@@ -100,6 +100,15 @@ def test_distributed_shell_in_opportunistic_containers_that_queue(small: Interop
     assert _at_once(notes) == 2, "the others waited on the node"
 
 
+def test_distributed_shell_promotes_its_opportunistic_containers(small: InteropCluster) -> None:
+    run = small.clients.distributed_shell(
+        *("-shell_command", "sleep 4", "-num_containers", "2", "-container_type", "OPPORTUNISTIC"),
+        *("-promote_opportunistic_after_start", "-master_memory", "256", "-container_memory", "512"),
+    ).checked()
+    _, *others = _containers(small, _application(run))
+    assert [(c.executionType, c.container_exit_status) for c in others] == [(common.GUARANTEED, 0)] * 2
+
+
 def test_pi_with_opportunistic_maps(small: InteropCluster) -> None:
     run = small.clients.example("pi", "-D", "mapreduce.job.num-opportunistic-maps-percent=100", "4", "1000").checked()
     assert "Estimated value of Pi is 3.14" in run.stdout

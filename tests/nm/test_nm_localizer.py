@@ -5,8 +5,9 @@ import io
 import os
 import stat
 import tarfile
+import tempfile
 import zipfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -105,8 +106,58 @@ async def test_public_needs_world_readable_sources(make: Callable[[int], Resourc
         await localizer.localize(USER, application(), [resource(path, visibility=common.PUBLIC)])
     path.chmod(0o644)
     path.parent.chmod(0o700)
-    with pytest.raises(LocalizationFailed, match="does not let others in"):
+    with pytest.raises(LocalizationFailed, match=r"Let others into .*/source, or"):
         await localizer.localize(USER, application(), [resource(path, visibility=common.PUBLIC)])
+    path.parent.chmod(0o755)
+    path.chmod(0o640)
+    with pytest.raises(LocalizationFailed, match=r"Let others into .*/source/a, or"):
+        await localizer.localize(USER, application(), [resource(path.parent, visibility=common.PUBLIC)])
+
+
+@pytest.mark.parametrize("visibility", [common.PUBLIC, common.PRIVATE, common.APPLICATION])
+@pytest.mark.parametrize(
+    ("pattern", "unpacked"),
+    [("", {"lib/a.jar", "lib/b.txt", "top"}), (r"lib/.*\.jar", {"lib/a.jar"}), ("lib/", set()), ("lib", set())],
+)
+async def test_pattern_keeps_the_jar_beside_the_entries_it_names_whole(
+    make: Callable[[int], ResourceLocalizer],
+    open_folder: Path,
+    visibility: "common.LocalResourceVisibility",
+    pattern: str,
+    unpacked: set[str],
+) -> None:
+    jar = source(open_folder, "Job.JAR")
+    with zipfile.ZipFile(jar, "w") as zipped:
+        for name in ("lib/", "lib/a.jar", "lib/b.txt", "top"):
+            zipped.writestr(name, "" if name.endswith("/") else name)
+    wanted = resource(jar, type=common.PATTERN, pattern=pattern, visibility=visibility)
+    found = (await make(MB).localize(USER, application(), [wanted])).links["Job.JAR"]
+    files = {str(path.relative_to(found)) for path in found.rglob("*") if path.is_file()}
+    assert files == unpacked | {"Job.JAR"}
+    assert (found / "Job.JAR").read_bytes() == jar.read_bytes()
+    mode = 0o555 if visibility == common.PUBLIC else 0o500
+    assert {stat.S_IMODE((found / name).stat().st_mode) for name in files} == {mode}
+
+
+@pytest.mark.parametrize(("name", "is_folder"), [("a.zip", True), ("a.txt", False)])
+async def test_pattern_on_what_is_no_jar_is_an_archive_or_a_plain_file(
+    make: Callable[[int], ResourceLocalizer], tmp_path: Path, name: str, is_folder: bool
+) -> None:
+    path = source(tmp_path, name)
+    path.write_bytes(zip_with("x", "y"))
+    wanted = resource(path, type=common.PATTERN, pattern="x")
+    found = (await make(MB).localize(USER, application(), [wanted])).links[name]
+    assert found.is_dir() is is_folder
+    if is_folder:
+        assert sorted(p.name for p in found.iterdir()) == ["x", "y"], "the pattern counts for jars alone"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that others can reach, as PUBLIC needs and pytest's own are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 async def test_unused_resources_go_when_room_is_needed(
@@ -131,7 +182,9 @@ async def test_changed_and_missing_sources_fail_with_hadoops_words(
     path = source(tmp_path, "a")
     wanted = resource(path)
     os.utime(path, (1, 1))
-    with pytest.raises(LocalizationFailed, match=r"changed on src filesystem - expected: \d+, was: 1000"):
+    with pytest.raises(
+        LocalizationFailed, match=r'filesystem - expected: "\d{4}.*", was: "19\d\d-.*:01.000.*", current'
+    ):
         await localizer.localize(USER, application(), [wanted])
     path.unlink()
     with pytest.raises(LocalizationFailed, match="does not exist"):
