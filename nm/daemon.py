@@ -41,6 +41,7 @@ from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
+from nm.web_settings import NodeWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcConnectionError, RpcServer, server_limits
 from yaqd.ipc.loop import SlowProtobuf, run
@@ -240,6 +241,7 @@ class NodeManager:
             logs=pages,
             facts=self._facts,
             health=self._health,
+            settings=NodeWebSettings.read(self._conf),
         )
         self._undo.push_async_callback(web.stop)
         with _listening("web server", settings.bind_host, settings.web_port):

@@ -5,7 +5,6 @@ bytes alone. What this node does not have (any more), the server for aggregated 
 """
 
 import asyncio
-import html
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor as ThreadExecutor
@@ -20,6 +19,8 @@ from aiohttp import web
 from nm.container_logs import LogFile, OpenLog, list_logs, open_log
 from yaqd.config import Configuration
 from yaqd.model import BadIdentifier, ContainerId, NodeId
+from yaqd.web.page import link, page, table, text
+from yaqd.web.times import shown
 
 _CHUNK_BYTES: Final = 256 << 10
 _CONTENT_TYPES: Final = {"text": "text/plain", "octet-stream": "application/octet-stream"}
@@ -66,6 +67,14 @@ class LogPages:
     async def files(self, container: ContainerId) -> list[LogFile]:
         """[] for a container without a folder here."""
         return await self._in_thread(partial(list_logs, self._log_dirs, container)) or []
+
+    def send_on(self, request: web.Request, container: ContainerId) -> NoReturn:
+        """To where aggregated logs are shown, by what kind of address was asked for; 404 without such a place."""
+        if not request.path.startswith("/ws/"):
+            self._to_log_server(request, container)
+        file = request.match_info.get("file", "")
+        place = f"/containers/{container}/logs" + (f"/{quote(file, safe='')}" if file else "")
+        self._elsewhere(request, place, f"no logs of {container} on this node")
 
     # REST -------------------------------------------------------------------------------------------------------------
 
@@ -132,13 +141,16 @@ class LogPages:
         files: list[LogFile] | None = await self._in_thread(partial(list_logs, self._log_dirs, container))
         if files is None:
             self._to_log_server(request, container)
-        path = html.escape(f"/node/containerlogs/{container}/{quote(request.match_info['user'])}", quote=True)
-        rows = "".join(
-            f'<li><a href="{path}/{quote(file.name)}">{html.escape(file.name)}</a> {file.size_bytes} bytes</li>'
+        path = f"/node/containerlogs/{container}/{quote(request.match_info['user'], safe='')}"
+        rows = [
+            (
+                link(f"{path}/{quote(file.name, safe='')}", file.name),
+                text(file.size_bytes),
+                text(shown(int(file.modified * 1000))),
+            )
             for file in files
-        )
-        page = f"<!doctype html><title>Logs of {container}</title><h1>{container}</h1><ul>{rows}</ul>"
-        return web.Response(text=page, content_type="text/html")
+        ]
+        return page(f"Logs of {container}", table(("file", "bytes", "last written"), rows))
 
     async def _bytes(self, request: web.Request) -> web.StreamResponse:
         container = _container(request)

@@ -1,7 +1,8 @@
 """The node's web server: Hadoop's REST answers for node, applications, containers, and the containers' logs."""
 
+import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,8 +13,13 @@ from nm.container import Container
 from nm.container_runtime import Application, ContainerRuntime
 from nm.container_states import Stage
 from nm.heartbeat import NM_VERSION, NodeHealth
+from nm.log_access import LogAccess
 from nm.log_pages import LogPages
+from nm.pages import node_page
+from nm.web_settings import NodeWebSettings
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId, Resource
+from yaqd.web.identity import SimpleIdentity, answer_options
+from yaqd.web.server import HttpServer
 
 _STAGE_NAMES = {
     Stage.NEW: "NEW",
@@ -47,38 +53,45 @@ class NodeWeb:
         logs: LogPages,
         facts: Callable[[], NodeFacts],
         health: Callable[[], NodeHealth],
+        settings: NodeWebSettings,
     ) -> None:
         self._runtime = runtime
         self._logs = logs
         self._facts = facts
         self._health = health
-        self._runner: web.AppRunner | None = None
+        identity = SimpleIdentity(
+            static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=lambda: int(time.time() * 1000)
+        )
+        access = LogAccess(runtime, logs, identity, settings)
+        self._http = HttpServer(
+            self._add_routes, settings.limits, middlewares=[identity.remember, answer_options, access.check]
+        )
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """The bound address. Raises OSError."""
-        application = web.Application(client_max_size=1 << 16, middlewares=[_plain_headers])
-        add = application.router.add_get
+        return await self._http.start(host, port)
+
+    async def stop(self) -> None:
+        await self._http.stop()
+
+    def _add_routes(self, router: web.UrlDispatcher) -> None:
+        add = router.add_get
         for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info"):
             add(path, self._info)
         add("/ws/v1/node/apps", self._applications)
         add("/ws/v1/node/apps/{app}", self._application)
         add("/ws/v1/node/containers", self._containers)
         add("/ws/v1/node/containers/{container}", self._container)
-        self._logs.register_on(application.router)
-        for path in ("/", "/node"):
-            add(path, _to_info)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
-        await site.start()
-        bound: tuple[str, int] = self._runner.addresses[0][:2]
-        return bound
-
-    async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        self._logs.register_on(router)
+        for path in ("/", "/node", "/node/node", "/node/allContainers"):
+            add(path, self._node_page)
 
     # Node, applications, containers -----------------------------------------------------------------------------------
+
+    async def _node_page(self, request: web.Request) -> web.Response:
+        facts = self._facts()
+        containers = [(c, _STAGE_NAMES[c.stage]) for c in self._runtime.containers.values()]
+        return node_page(facts.node_id, facts.resource, facts.started_ms, self._health(), containers)
 
     async def _info(self, request: web.Request) -> web.Response:
         facts, health = self._facts(), self._health()
@@ -178,22 +191,3 @@ def _parse(kind: Any, text: str) -> Any:
 
 def _not_found(text: str) -> web.HTTPNotFound:
     return web.HTTPNotFound(text=f"{text}\n")
-
-
-async def _to_info(request: web.Request) -> web.Response:
-    raise web.HTTPFound("/ws/v1/node/info")
-
-
-@web.middleware
-async def _plain_headers(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Log contents are anybody's: browsers must not take them for something to run."""
-    try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        error.headers["X-Content-Type-Options"] = "nosniff"
-        raise
-    if not response.prepared:
-        response.headers["X-Content-Type-Options"] = "nosniff"
-    return response

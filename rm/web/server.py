@@ -13,7 +13,8 @@ from rm.web.proxy import WebProxy
 from rm.web.proxying import PREFIX
 from rm.web.rest import Rest
 from rm.web.settings import RmWebSettings
-from yaqd.web.server import Handler, HttpServer
+from yaqd.web.identity import SimpleIdentity, answer_options
+from yaqd.web.server import HttpServer
 
 
 class RmWeb:
@@ -27,16 +28,14 @@ class RmWeb:
         started_ms: int,
     ) -> None:
         self._settings = settings
-        self._callers = WebCallers(
-            cluster,
-            access=access,
-            static_user=settings.static_user,
-            secret=secrets.token_bytes(32),
+        identity = SimpleIdentity(
+            static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=cluster.clock.wall_ms
         )
+        self._callers = WebCallers(identity, access)
         self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
         self._pages = Pages(cluster, reports, self._callers)
         self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)
-        self._http = HttpServer(self._add_routes, settings.limits, middlewares=[self._remember_caller])
+        self._http = HttpServer(self._add_routes, settings.limits, middlewares=[identity.remember, answer_options])
         #: the bound port; only after start
         self.port = 0
 
@@ -53,16 +52,3 @@ class RmWeb:
         router.add_route("*", f"{PREFIX}/{{path:.*}}", self._proxy.answer)
         self._rest.add_routes(router)
         self._pages.add_routes(router)
-        router.add_route("OPTIONS", "/{path:.*}", _options)
-
-    @web.middleware
-    async def _remember_caller(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
-        if not response.prepared:
-            self._callers.remember(request, response)
-        return response
-
-
-async def _options(request: web.Request) -> web.Response:
-    """Hadoop's AuthenticatedURL asks this before each first request, to be told who it is."""
-    return web.Response(headers={"Allow": "OPTIONS, GET, HEAD"})

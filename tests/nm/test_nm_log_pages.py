@@ -116,7 +116,7 @@ async def test_what_is_no_number_or_format_is_refused(site: Site) -> None:
 async def test_pages_have_the_bytes_alone(site: Site) -> None:
     site.write("a<b", b"0123456789")
     _, _, page = await site.get(f"/node/containerlogs/{ONE}/alice")
-    assert b'/alice/a%3Cb">a&lt;b</a> 10 bytes' in page
+    assert b'/alice/a%3Cb" rel="noreferrer">a&lt;b</a></td><td>10</td>' in page
     assert (await site.get(f"/node/containerlogs/{ONE}/alice/a%3Cb?start=-4&end=-1"))[2] == b"678"
 
 

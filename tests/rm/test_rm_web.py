@@ -177,6 +177,12 @@ async def test_pages_lead_from_one_to_the_next_and_escape_what_others_named() ->
             assert answer.status == status and "<script" not in text
 
 
+async def test_unknown_places_and_methods() -> None:
+    async with web() as (_, browse):
+        assert [(await browse(path))[0].status for path in ("/nosuch", f"{API}/nosuch", "/cluster/x/y")] == [404] * 3
+        assert [(await browse(f"{API}/info", method))[0].status for method in ("POST", "PUT", "DELETE")] == [405] * 3
+
+
 async def test_host_header_is_never_believed() -> None:
     async with web() as (rm, browse):
         app_id = await rm.submit()

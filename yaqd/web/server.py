@@ -7,12 +7,12 @@ number is bounded, and one sweep ends those that make no progress.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +21,6 @@ _LINGER_S: Final = 2.0
 
 #: What browsers are told about every answer: contents are what they say they are, and stay out of others' frames.
 _HEADERS: Final = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN"}
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)

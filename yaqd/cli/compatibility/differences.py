@@ -111,6 +111,20 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "so that programs can tell",
     ),
     Difference(
+        "web",
+        "logs at a node that no longer knows the application, where access lists are on",
+        "not found, or sent on to the log server",
+        "the same; administrators of the cluster read what is still there",
+        "they look for what went wrong",
+    ),
+    Difference(
+        "web",
+        "names in user.name",
+        "any text",
+        "up to 128 characters without blanks, quotes and separators; else 400",
+        "the name goes into a cookie, a header and logs",
+    ),
+    Difference(
         "web proxy",
         "redirects that an application's page answers with",
         "followed by the proxy, wherever they lead",

@@ -1,0 +1,43 @@
+"""The node's plain page for people: what it is, what runs on it, and where the logs are."""
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from aiohttp import web
+
+from nm.container import Container
+from nm.heartbeat import NM_VERSION, NodeHealth
+from yaqd.model import NodeId, Resource
+from yaqd.web.page import facts, link, page, section, table, text
+from yaqd.web.times import shown
+
+
+def node_page(
+    node: NodeId,
+    resource: Resource,
+    started_ms: int,
+    health: NodeHealth,
+    containers: Iterable[tuple[Container, str]],
+) -> web.Response:
+    """`containers` with the names of their states."""
+    pairs = [
+        ("resources", text(resource)),
+        ("health", text("healthy" if health.is_healthy else "unhealthy")),
+        ("report", text(health.report)),
+        ("started", text(shown(started_ms))),
+        ("version", text(NM_VERSION)),
+        ("more", link("/ws/v1/node/info", "REST")),
+    ]
+    rows = [
+        (
+            text(container.id),
+            text(container.grant.user),
+            text(state),
+            text(container.grant.execution_type.name),
+            text(container.grant.resource),
+            link(f"/node/containerlogs/{container.id}/{quote(container.grant.user, safe='')}", "logs"),
+        )
+        for container, state in containers
+    ]
+    heads = ("container", "user", "state", "type", "resources", "logs")
+    return page(f"Node {node}", facts(pairs), section("Containers", table(heads, rows)))
