@@ -7,7 +7,7 @@ follows as events.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -66,6 +66,8 @@ class Localizer(Protocol):
 class Application:
     id: ApplicationId
     user: str
+    #: who may see and change it, by kind; what its first container says holds for all, as in Hadoop
+    acls: Mapping[str, str]
     containers: set[ContainerId] = field(default_factory=set)
     #: the ResourceManager has said that it is over: nothing starts any more
     is_ending: bool = False
@@ -129,7 +131,7 @@ class ContainerRuntime:
         """Takes a container on and returns at once. The caller has checked that the id is new."""
         application = self.applications.get(grant.container_id.application_id)
         if application is None:
-            application = Application(grant.container_id.application_id, grant.user)
+            application = Application(grant.container_id.application_id, grant.user, launch.acls)
             self.applications[application.id] = application
         container = Container(grant, launch, accepted_at=self._loop.time())
         application.containers.add(container.id)

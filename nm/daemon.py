@@ -357,7 +357,7 @@ class NodeManager:
 
     def _container_changed(self, container: Container) -> None:
         if self.logs is not None:
-            self.logs.container_changed(container)
+            self.logs.container_changed(container, self.runtime.applications[container.id.application_id].acls)
         self.heartbeat.notify()
 
     def _application_ended(self, application: ApplicationId) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -121,11 +121,11 @@ class LogAggregation:
 
     # What happens on the node -----------------------------------------------------------------------------------------
 
-    def container_changed(self, container: Container) -> None:
-        """A container runs, or is done."""
+    def container_changed(self, container: Container, acls: Mapping[str, str]) -> None:
+        """A container runs, or is done. `acls` are its application's."""
         app = self._applications.get(container.id.application_id)
         if app is None:
-            app = self._begin(container)
+            app = self._begin(container, acls)
         grant = container.grant
         app.containers[container.id] = (
             ContainerEnd(container.id, grant.container_type, container.exit_status) if container.is_done else None
@@ -141,13 +141,13 @@ class LogAggregation:
         self._spawn(self._finish(app))
         return True
 
-    def _begin(self, container: Container) -> _Application:
+    def _begin(self, container: Container, acls: Mapping[str, str]) -> _Application:
         grant = container.grant
         record = LogRecord(
             application=container.id.application_id,
             user=grant.user,
             node=str(self._node_id()),
-            acls=dict(container.launch.acls),
+            acls=dict(acls),
             context=grant.log_aggregation,
         )
         app = self._application(record)
