@@ -46,6 +46,8 @@ _TEXTS = (
     "container_1_0001_01_000001",
 )
 _DEPTH_MAX = 8
+#: larger elements of lists are not made two hundred, or many inside many would never end
+_MULTIPLIED_BYTES_MAX = 500
 _INTEGER_BITS = {
     Field.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
     Field.CPPTYPE_UINT32: (0, 2**32 - 1),
@@ -81,7 +83,8 @@ def _damage_list(items: Any, field: Field, random: Random, depth: int) -> None:
         damage(items[random.randrange(len(items))], random, depth + 1)
     else:
         template = items[0] if len(items) else None
-        for number in range(random.choice((1, 1, 3, 200))):
+        is_small = template is None or len(template.SerializePartialToString()) < _MULTIPLIED_BYTES_MAX
+        for number in range(random.choice((1, 1, 3, 200 if is_small else 2))):
             added = items.add()
             if template is not None:
                 added.CopyFrom(template)

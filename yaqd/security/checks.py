@@ -40,7 +40,7 @@ def check_container_password(
     identifier = parse_identifier(pb.ContainerTokenIdentifier, token.identifier)
     container_id = convert.container_id(identifier.containerId)
     if not hmac.compare_digest(expected, token.password):
-        raise InvalidToken(f"Given Container {container_id} seems to have an illegally generated token.")
+        raise InvalidToken(f"Invalid container token used for starting container on : {node_address}")
     if identifier.nmHostAddr != node_address:
         raise InvalidToken(
             f"Given Container {container_id} identifier is not valid for current Node manager. "
