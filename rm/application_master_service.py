@@ -14,6 +14,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage
 from rm.messages import completion_pb, container_pb, node_report_pb, resource_types_pb
+from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.calculators import InvalidAsk
@@ -27,7 +28,6 @@ from yaqd.ipc.errors import (
     InvalidApplicationMasterRequest,
     InvalidResourceRequest,
     InvalidToken,
-    YarnError,
 )
 from yaqd.model import (
     ANY_HOST,
@@ -59,12 +59,14 @@ class ApplicationMasterService:
         tokens: TokenMint,
         conclusion_stored: Callable[[Attempt], Awaitable[None]],
         updates: ContainerUpdates,
+        placement: PlacementRequests,
     ) -> None:
         self._cluster = cluster
         self._applications = applications
         self._tokens = tokens
         self._conclusion_stored = conclusion_stored
         self._updates = updates
+        self._placement = placement
         #: identifier bytes -> attempt, so that a heartbeat parses no token
         self._attempts: dict[bytes, Attempt] = {}
 
@@ -104,6 +106,7 @@ class ApplicationMasterService:
             raise InvalidApplicationMasterRequest(f"Application Master is already registered : {attempt.app.id}")
         if attempt.state.name not in ("ALLOCATED", "LAUNCHED"):
             raise InvalidApplicationMasterRequest(f"{attempt.id} is {attempt.state.name}, nobody launched it yet")
+        self._placement.register(attempt, request)
         attempt.host = request.host[:_TEXT_MAX] if request.HasField("host") else "N/A"
         attempt.rpc_port = request.rpc_port if request.HasField("rpc_port") else -1
         attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
@@ -139,11 +142,14 @@ class ApplicationMasterService:
             )
         if not attempt.takes_containers:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+        placed = self._placement.read(attempt, request)
         self._take_in(attempt, request)
+        self._placement.take_in(attempt, request, placed)
         response = pb.AllocateResponse()
         self._updates.take_in(attempt, request, response)
         self._hand_out(attempt, response)
         self._updates.hand_out(attempt, response)
+        self._placement.hand_out(attempt, response)
         return self._answer(attempt, response)
 
     @staticmethod
@@ -154,8 +160,6 @@ class ApplicationMasterService:
         return response
 
     def _take_in(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
-        if request.scheduling_requests:
-            raise YarnError("SchedulingRequests (placement constraints) are not supported: ask with ResourceRequests")
         rows = self._rows(request) if request.ask else ()
         progress = request.progress
         attempt.progress = 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))

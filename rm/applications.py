@@ -168,7 +168,9 @@ class Applications:
         self._enter_scheduler(app)
 
     def _enter_scheduler(self, app: Application) -> None:
-        for decision in self.cluster.schedule(ApplicationSubmitted(app.id, app.queue, app.user, app.priority)):
+        for decision in self.cluster.schedule(
+            ApplicationSubmitted(app.id, app.queue, app.user, app.priority, frozenset(app.tags))
+        ):
             if isinstance(decision, RefuseApplication):
                 self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
                 return

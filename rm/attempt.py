@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rm.container import Completion, RmContainer
+from rm.scheduler.placement import Constraint
 from rm.transitions import Machine
 from yaqd.model import (
     ApplicationAttemptId,
@@ -15,6 +16,7 @@ from yaqd.model import (
     Resource,
     YarnApplicationAttemptState,
 )
+from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as service
 
 if TYPE_CHECKING:
@@ -67,6 +69,16 @@ ATTEMPT_TRANSITIONS: Final[Mapping[tuple[YarnApplicationAttemptState, AttemptEve
 _OVER: Final = (_S.FINISHED, _S.FAILED, _S.KILLED)
 
 
+class TriedRequest:
+    """A scheduling request, and with how many heartbeats it has found no place for all of its containers."""
+
+    __slots__ = ("request", "times")
+
+    def __init__(self, request: common.SchedulingRequest) -> None:
+        self.request = request
+        self.times = 0
+
+
 class Attempt:
     def __init__(self, attempt_id: ApplicationAttemptId, app: "Application", started_ms: int) -> None:
         self.id = attempt_id
@@ -98,6 +110,10 @@ class Attempt:
         self.updated: dict[ContainerId, RmContainer] = {}
         #: containers that may be preempted, and their sizes
         self.notices: dict[ContainerId, Resource] = {}
+        #: constraints it registered, by tag; keys of its scheduling requests; those that may still be given up
+        self.constraints: dict[str, Constraint] = {}
+        self.placed_keys: set[tuple[int, int]] = set()
+        self.tried: dict[tuple[int, int], TriedRequest] = {}
         #: number of the last node change it was told
         self.node_changes_seen = 0
 

@@ -39,6 +39,7 @@ from rm.live_settings import LiveSettings
 from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
+from rm.placement import PlacementRequests
 from rm.preemption import PreemptionMonitor
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -166,8 +167,9 @@ class ResourceManager:
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
+        placement = PlacementRequests(self.cluster, settings.placement)
         self.masters = ApplicationMasterService(
-            self.cluster, self.applications, self.tokens, self._conclusion_stored, self.updates
+            self.cluster, self.applications, self.tokens, self._conclusion_stored, self.updates, placement
         )
         self.applications.on_attempt_over = self.masters.forget
         self.admin = AdminService(

@@ -25,6 +25,7 @@ def container_pb(container: RmContainer, token: Token) -> common.Container:
         node_http_address=container.http_address,
         execution_type=wire(allocation.execution_type),
         allocation_request_id=allocation.allocation_request_id,
+        allocation_tags=allocation.tags,
         version=container.version,
     )
     message.id.CopyFrom(convert.container_id_pb(container.id))

@@ -7,6 +7,7 @@ from pathlib import Path
 from rm.application_tags import TagLimits
 from rm.container_settings import ContainerSettings
 from rm.hosts import HostLists, read_host_lists
+from rm.placement import PlacementSettings
 from rm.preemption import PreemptionSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
@@ -69,6 +70,7 @@ class RmSettings:
     #: application lists leave out what the caller may not see
     only_viewable: bool
     preemption: PreemptionSettings
+    placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
     #: how long a drained node may take to end what it runs, s; negative: for ever
@@ -133,6 +135,7 @@ class RmSettings:
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl", "*") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
+            placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),

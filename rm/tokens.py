@@ -64,6 +64,7 @@ class TokenMint:
             nodeLabelExpression="",
             version=container.version,
             allocation_request_id=allocation.allocation_request_id,
+            allocation_tags=allocation.tags,
         )
         identifier.containerId.CopyFrom(convert.container_id_pb(container.id))
         identifier.resource.CopyFrom(convert.resource_pb(allocation.resource))

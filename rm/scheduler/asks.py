@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import AskRow
+from rm.scheduler.placement import Placement
 from yaqd.model import ANY_HOST, ExecutionType, Resource
 
 #: priority, allocation request id
@@ -23,7 +24,17 @@ class TooManyAsks(ValueError):
 class Ask:
     """All rows of one priority and request id."""
 
-    __slots__ = ("capability", "counts", "execution_type", "is_master", "key", "missed", "strict", "waiting_since")
+    __slots__ = (
+        "capability",
+        "counts",
+        "execution_type",
+        "is_master",
+        "key",
+        "missed",
+        "placement",
+        "strict",
+        "waiting_since",
+    )
 
     def __init__(self, key: AskKey, capability: Resource, now: float, *, is_master: bool) -> None:
         self.key = key
@@ -35,6 +46,7 @@ class Ask:
         self.strict: set[str] = set()
         self.execution_type = ExecutionType.GUARANTEED
         self.is_master = is_master
+        self.placement: Placement | None = None
         #: offers passed over while waiting for a better place
         self.missed = 0
         #: since when nothing was given, scheduler's seconds
@@ -121,6 +133,7 @@ class AskTable:
         if row.count > 0:
             ask.capability = capability
             ask.execution_type = row.execution_type
+            ask.placement = row.placement
             ask.counts[row.resource_name] = row.count
             self._rows += not had
         elif had:

@@ -17,17 +17,21 @@ time and not at the first miss, so that a passing shortage idles no node.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.placement import Placement, satisfies
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 
 #: applications of one line that may refuse a node before the line is given up for this time
 _REFUSALS_MAX = 32
+#: asks of one attempt that are looked at for a node, those included that are like one it has refused
+_ASKS_LOOKED_AT = 2000
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
 
@@ -85,10 +89,13 @@ class CapacityPolicy:
         self, view: ClusterView, attempt: AttemptView, ask: Ask, place: str, locality: Locality
     ) -> Iterator[Pick]:
         leaf = attempt.app.leaf
+        accepts = attempt.accepts
+        if ask.placement is not None:
+            accepts = partial(_accepts, view, attempt, ask)
         while ask.pending and place in ask.counts and view.has_room(leaf, ask.capability):
             if leaf.limits_users and not may_take(view, attempt.app):
                 return
-            node = view.nodes.emptiest(ask.capability, attempt.accepts, place)
+            node = view.nodes.emptiest(ask.capability, accepts, place)
             if node is None:
                 return
             yield Pick(attempt, ask, node, locality)
@@ -160,12 +167,21 @@ class CapacityPolicy:
         """The attempt's first ask of this shape that takes the node, after those that pass."""
         if not attempt.accepts(node):
             return
-        for ask in islice(attempt.asks.of_shape(shape), _REFUSALS_MAX):
+        refused: set[Placement] = set()
+        refusals = 0
+        for ask in islice(attempt.asks.of_shape(shape), _ASKS_LOOKED_AT):
+            if ask.placement is not None and ask.placement in refused:
+                continue
             locality = self._locality(view, attempt, ask, node)
             if locality is not None:
                 yield Pick(attempt, ask, node, locality)
                 return
             yield Pass(ask)
+            refusals += 1
+            if refusals >= _REFUSALS_MAX:
+                return
+            if ask.placement is not None:
+                refused.add(ask.placement)
 
     def _starving(
         self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
@@ -178,12 +194,16 @@ class CapacityPolicy:
         if attempt.reservation is not None or not attempt.accepts(node) or not view.has_room(leaf, shape):
             return None
         ask = next(attempt.asks.of_shape(shape))
+        if ask.placement is not None:
+            return None  # what it may stand beside changes meanwhile
         if now - ask.waiting_since < self._reserve_after_s or self._locality(view, attempt, ask, node) is None:
             return None
         return Keep(attempt, ask, node)
 
     def _locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
         """How near the node is to what the ask wants, None when it should not be taken (yet)."""
+        if ask.placement is not None and not _accepts(view, attempt, ask, node):
+            return None
         if not ask.prefers_places:
             return Locality.NONE if ask.allows(ANY_HOST) else None
         if node.id.host in ask.counts:
@@ -204,6 +224,11 @@ class CapacityPolicy:
             return True
         preferred = (n for n in ask.counts if n != ANY_HOST and (level is Locality.OFF_SWITCH or n[0] != "/"))
         return not any(view.nodes.has_place(n) for n in islice(preferred, _PLACES_LOOKED_AT))
+
+
+def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+    constraint = ask.placement.constraint if ask.placement is not None else None
+    return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)
 
 
 def leaves_by_need(view: ClusterView, queue: QueueView) -> Iterator[QueueView]:

@@ -32,6 +32,8 @@ class Allocate:
     #: the attempt's own master, which the ResourceManager starts itself
     is_master: bool
     reason: str
+    #: allocation tags
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rm.scheduler.placement import Placement
 from rm.scheduler.queues import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 
@@ -23,6 +24,8 @@ class AskRow:
     count: int
     relax_locality: bool = True
     execution_type: ExecutionType = ExecutionType.GUARANTEED
+    #: tags, and beside which others; None for an ordinary request
+    placement: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class ApplicationSubmitted:
     user: str
     #: a higher number is served first
     priority: int
+    #: given at submission; placement constraints may name them
+    tags: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

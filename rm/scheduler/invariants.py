@@ -14,6 +14,7 @@ def validate(view: ClusterView) -> None:
         for container_id in node.containers:
             assert view.containers[container_id].node_id == node.id
     _validate_charges(view)
+    view.tags.validate()
     for queue in view.queues.values():
         _validate_queue(view, queue)
     for node_id, reservation in view.reservations.items():

@@ -217,7 +217,7 @@ class Scheduler:
             yield RefuseApplication(app_id, reason or "")
             return
         self._submissions += 1
-        app = AppView(app_id, leaf, event.user, event.priority, self._submissions)
+        app = AppView(app_id, leaf, event.user, event.priority, self._submissions, event.tags)
         self.view.enter(app)
         yield AcceptApplication(app_id, leaf.path)
 
@@ -366,6 +366,7 @@ class Scheduler:
         self.view.file(attempt)
 
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
+        self.view.tags.remove(event.container_id)
         held = self.view.discharge(event.container_id)
         if held is None:
             placed = self.opportunistic.release(event.container_id)
@@ -423,9 +424,12 @@ class Scheduler:
             pick.locality,
             ask.is_master,
             why,
+            ask.placement.tags if ask.placement is not None else (),
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self.view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
+        if decision.tags:
+            self.view.tags.add(container_id, node, attempt.app.asking, decision.tags)
         return decision
 
     # ---- reservations

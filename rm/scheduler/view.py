@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.nodes import NodeTable, NodeView
+from rm.scheduler.placement import Application, TagStore
 from rm.scheduler.queues import QueueSpec, SchedulerSpec
 from rm.scheduler.users import UserView, fixed_limit, is_limited, needs_shares, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
@@ -103,10 +104,20 @@ class QueueView:
 class AppView:
     """An unfinished application."""
 
-    __slots__ = ("attempt", "containers", "id", "leaf", "owner", "priority", "sequence", "used", "user")
+    __slots__ = ("asking", "attempt", "containers", "id", "leaf", "owner", "priority", "sequence", "used", "user")
 
-    def __init__(self, app_id: ApplicationId, leaf: QueueView, user: str, priority: int, sequence: int) -> None:
+    def __init__(
+        self,
+        app_id: ApplicationId,
+        leaf: QueueView,
+        user: str,
+        priority: int,
+        sequence: int,
+        tags: frozenset[str] = frozenset(),
+    ) -> None:
         self.id = app_id
+        #: how placement constraints know it
+        self.asking = Application(app_id, tags)
         self.leaf = leaf
         self.user = user
         #: its user in this leaf queue
@@ -168,6 +179,7 @@ class ClusterView:
         self.queues = {q.path: q for q in self.root.walk()}
         self.applications: dict[ApplicationId, AppView] = {}
         self.containers: dict[ContainerId, Held] = {}
+        self.tags = TagStore()
         self.reservations: dict[NodeId, Reservation] = {}
         self._ask_rows_max = ask_rows_max
         self.set_limits()
