@@ -7,6 +7,7 @@ from nm.container_states import ON_THE_WIRE, Stage
 from nm.directories import ContainerFolders
 from nm.launch.context import LaunchContext
 from nm.processes import ContainerProcess
+from nm.retries import Retries
 from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -65,6 +66,7 @@ class Container:
 
     grant: ContainerGrant
     launch: LaunchContext
+    retries: Retries
     stage: Stage = Stage.NEW
     #: INVALID until the container is done
     exit_status: int = ExitStatus.INVALID
@@ -74,6 +76,8 @@ class Container:
     #: set once the container has folders
     folders: ContainerFolders | None = None
     process: ContainerProcess | None = None
+    #: until it runs again after its process failed; None: it does not
+    retry_delay_s: float | None = None
     #: monotonic seconds; 0 until then
     accepted_at: float = 0.0
     running_at: float = 0.0

@@ -36,6 +36,7 @@ from nm.queue import (
     Updated,
 )
 from nm.queue import Event as QueueEvent
+from nm.retries import Retries
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ class RuntimeLimits:
     stderr_tail_bytes: int
     #: containers accepted and not running
     waiting_max: int
+    #: a failed container is not run again sooner
+    retry_interval_min_s: float
 
 
 class ContainerRuntime:
@@ -121,6 +124,7 @@ class ContainerRuntime:
             Action.LAUNCH: lambda container: self._spawn(container, self._launch(container)),
             Action.TELL_RUNNING: self._tell_running,
             Action.KILL_PROCESS: lambda container: self._spawn(container, self._kill_process(container)),
+            Action.RELAUNCH_LATER: self._relaunch_later,
             Action.COMPLETE: lambda container: self._spawn(container, self._complete(container)),
             Action.REPORT: self._report,
         }
@@ -133,7 +137,8 @@ class ContainerRuntime:
         if application is None:
             application = Application(grant.container_id.application_id, grant.user, launch.acls)
             self.applications[application.id] = application
-        container = Container(grant, launch, accepted_at=self._loop.time())
+        retries = Retries(launch.retry_policy, interval_min_s=self._limits.retry_interval_min_s)
+        container = Container(grant, launch, retries, accepted_at=self._loop.time())
         application.containers.add(container.id)
         self.containers[container.id] = container
         self._handle(container, Event.START)
@@ -345,7 +350,21 @@ class ContainerRuntime:
     def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
         container.exit_status = exited.result()
         log.info("%s exited with code %d", container.id, container.exit_status)
-        self._handle(container, Event.EXITED)
+        container.retry_delay_s = None
+        if container.stage is Stage.RUNNING:
+            container.retry_delay_s = container.retries.delay_after(container.exit_status, self._loop.time())
+        self._handle(container, Event.EXITED if container.retry_delay_s is None else Event.FAILED)
+
+    def _relaunch_later(self, container: Container) -> None:
+        """The same folders, the same place in the node's resources: only the process is new."""
+        assert container.retry_delay_s is not None
+        container.process = None
+        log.info("%s runs again in %.1f s", container.id, container.retry_delay_s)
+        self._loop.call_later(container.retry_delay_s, self._relaunch, container)
+
+    def _relaunch(self, container: Container) -> None:
+        if container.stage is Stage.RELAUNCHING:  # else it was killed meanwhile
+            self._handle(container, Event.RELAUNCH)
 
     def _tell_running(self, container: Container) -> None:
         assert container.process is not None

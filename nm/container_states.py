@@ -3,9 +3,9 @@
     NEW -> LOCALIZING -> SCHEDULED -> LAUNCHING -> RUNNING -> COMPLETING -> DONE
 
 LOCALIZING fetches files; SCHEDULED waits in the node queue; LAUNCHING has asked the executor; COMPLETING gathers
-diagnostics. A kill goes to COMPLETING from wherever nothing runs yet, through KILLING where a process must end
-first, and through ABORTING where a process may be about to exist. A pair that is not in the table is not legal: it
-is logged with both names, and ignored.
+diagnostics. RELAUNCHING waits to run a failed process again, where the launch context asks for that. A kill goes to
+COMPLETING from wherever nothing runs, through KILLING where a process must end first, and through ABORTING where a
+process may be about to exist. A pair that is not in the table is not legal: it is logged with both names, and ignored.
 """
 
 from enum import Enum, auto
@@ -22,6 +22,7 @@ class Stage(Enum):
     ABORTING = auto()
     RUNNING = auto()
     KILLING = auto()
+    RELAUNCHING = auto()
     COMPLETING = auto()
     DONE = auto()
 
@@ -36,6 +37,9 @@ class Event(Enum):
     LAUNCH_FAILED = auto()
     KILL = auto()
     EXITED = auto()
+    #: exited, and is granted another try
+    FAILED = auto()
+    RELAUNCH = auto()
     COMPLETED = auto()
 
 
@@ -48,6 +52,7 @@ class Action(Enum):
     LAUNCH = auto()
     TELL_RUNNING = auto()
     KILL_PROCESS = auto()
+    RELAUNCH_LATER = auto()
     COMPLETE = auto()
     REPORT = auto()
 
@@ -68,6 +73,9 @@ TRANSITIONS: dict[tuple[Stage, Event], tuple[Stage, Action]] = {
     (Stage.ABORTING, Event.KILL): (Stage.ABORTING, Action.NOTHING),
     (Stage.RUNNING, Event.EXITED): (Stage.COMPLETING, Action.COMPLETE),
     (Stage.RUNNING, Event.KILL): (Stage.KILLING, Action.KILL_PROCESS),
+    (Stage.RUNNING, Event.FAILED): (Stage.RELAUNCHING, Action.RELAUNCH_LATER),
+    (Stage.RELAUNCHING, Event.RELAUNCH): (Stage.LAUNCHING, Action.LAUNCH),
+    (Stage.RELAUNCHING, Event.KILL): (Stage.COMPLETING, Action.COMPLETE),
     (Stage.KILLING, Event.EXITED): (Stage.COMPLETING, Action.COMPLETE),
     (Stage.KILLING, Event.KILL): (Stage.KILLING, Action.NOTHING),
     (Stage.COMPLETING, Event.COMPLETED): (Stage.DONE, Action.REPORT),
@@ -88,6 +96,7 @@ ON_THE_WIRE: dict[Stage, tuple[ContainerState, ContainerSubState]] = {
     Stage.LAUNCHING: (ContainerState.RUNNING, ContainerSubState.SCHEDULED),
     Stage.ABORTING: (ContainerState.RUNNING, ContainerSubState.SCHEDULED),
     Stage.RUNNING: (ContainerState.RUNNING, ContainerSubState.RUNNING),
+    Stage.RELAUNCHING: (ContainerState.RUNNING, ContainerSubState.SCHEDULED),
     Stage.KILLING: (ContainerState.RUNNING, ContainerSubState.RUNNING),
     Stage.COMPLETING: (ContainerState.RUNNING, ContainerSubState.COMPLETING),
     Stage.DONE: (ContainerState.COMPLETE, ContainerSubState.DONE),

@@ -196,7 +196,12 @@ class NodeManager:
             deletion=self.deletion,
             identity=self._identity,
             io=self._io,
-            limits=RuntimeLimits(settings.kill_delay_s, settings.stderr_tail_bytes, settings.queue_max_length),
+            limits=RuntimeLimits(
+                settings.kill_delay_s,
+                settings.stderr_tail_bytes,
+                settings.queue_max_length,
+                settings.retry_interval_min_s,
+            ),
             on_change=self._container_changed,
             on_application_ended=self._application_ended,
         )

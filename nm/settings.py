@@ -48,6 +48,8 @@ class NodeSettings:
     opportunistic_max: int
     opportunistic_policy: OpportunisticPolicy
     kill_delay_s: float
+    #: a failed container is not run again sooner
+    retry_interval_min_s: float
     monitor_interval_s: float
     check_physical: bool
     check_virtual: bool
@@ -96,6 +98,8 @@ class NodeSettings:
             queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
             opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
             opportunistic_policy=_opportunistic_policy(conf),
+            retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
+            / 1000,
             kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,
             monitor_interval_s=conf.get_duration_ms("yarn.nodemanager.resource-monitor.interval-ms", minimum=50) / 1000,
             check_physical=conf.get_bool("yarn.nodemanager.pmem-check-enabled"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from nm.retries import RetryPolicy
 from yaqd.model import LocalResourceType, LocalResourceVisibility
 from yaqd.proto import yarn_common_pb2 as pb
 
@@ -51,6 +52,8 @@ class LaunchContext:
     commands: tuple[str, ...] = ()
     #: who may see and change the application, by VIEW_APP and MODIFY_APP; one text each, as Hadoop writes it
     acls: Mapping[str, str] = field(default_factory=dict)
+    #: whether it is run again where it fails
+    retry_policy: RetryPolicy = RetryPolicy()
 
     @classmethod
     def from_pb(cls, message: pb.ContainerLaunchContext) -> "LaunchContext":
@@ -72,6 +75,7 @@ class LaunchContext:
             environment=environment,
             commands=tuple(message.command),
             acls={_ACL_NAMES[entry.accessType]: entry.acl for entry in message.application_ACLs},
+            retry_policy=RetryPolicy.from_pb(message.container_retry_context),
         )
 
 

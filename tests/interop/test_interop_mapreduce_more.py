@@ -3,7 +3,6 @@
 import re
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from interop_master import await_value
@@ -95,16 +94,3 @@ def test_killed_attempt_is_retried_and_killed_job_says_so(sleeping: SleepingJob)
 
     assert "failed with state KILLED" in sleeping.ended().stderr
     assert "Final-State : KILLED" in clients.yarn("application", "-status", sleeping.application).checked().stdout
-
-
-def test_distributed_shell_ships_a_script(interop: InteropCluster, tmp_path: Path) -> None:
-    script = tmp_path / "hello.sh"
-    script.write_text(f"#!/bin/bash\necho $1 > {tmp_path}/$CONTAINER_ID\n")
-    run = ("-shell_script", str(script), "-shell_args", "shipped", "-num_containers", "2")
-    interop.clients.distributed_shell(*run).checked()
-    assert [said.read_text() for said in tmp_path.glob("container_*")] == ["shipped\n"] * 2
-
-
-def test_distributed_shell_with_opportunistic_containers(interop: InteropCluster) -> None:
-    run = ("-shell_command", "true", "-num_containers", "4", "-container_type", "OPPORTUNISTIC")
-    interop.clients.distributed_shell(*run).checked()

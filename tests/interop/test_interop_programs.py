@@ -1,14 +1,17 @@
 """Unmodified Hadoop programs on our ResourceManager and NodeManagers, their results checked."""
 
 import re
+import urllib.error
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from interop_checks import application_of, final_state, history, output_lines
+from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.jobs import __file__ as jobs_file
-from benchmarks.stock.clients import ClientRun
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 CLIENT = "MapReduce"
@@ -36,16 +39,6 @@ def _counted_words() -> list[str]:
     return sorted(f"{word}\t{count}" for word, count in counts.items())
 
 
-def _lines(interop: InteropCluster, folder: str) -> list[str]:
-    return interop.clients.fs("-cat", f"{folder}/part-*").checked().stdout.splitlines()
-
-
-def _application(run: ClientRun) -> str:
-    found = re.search(r"application_\d+_\d+", run.stdout + run.stderr)
-    assert found is not None, run.stderr
-    return found[0]
-
-
 def test_pi(interop: InteropCluster) -> None:
     run = interop.clients.example("pi", "4", "1000").checked()
     assert "Estimated value of Pi is 3.14" in run.stdout
@@ -53,7 +46,7 @@ def test_pi(interop: InteropCluster) -> None:
 
 def test_word_count_with_several_maps_reduces_and_a_combiner(interop: InteropCluster, texts: str) -> None:
     run = interop.clients.example("wordcount", "-D", "mapreduce.job.reduces=2", texts, "/out/wordcount").checked()
-    assert sorted(_lines(interop, "/out/wordcount")) == _counted_words()
+    assert sorted(output_lines(interop, "/out/wordcount")) == _counted_words()
     assert "Launched map tasks=3" in run.stderr
     assert "Combine output records" in run.stderr
 
@@ -62,7 +55,7 @@ def test_terasort_is_in_total_order(interop: InteropCluster) -> None:
     interop.clients.example("teragen", "20000", "/out/teragen").checked()
     interop.clients.example("terasort", "-D", "mapreduce.job.reduces=2", "/out/teragen", "/out/terasort").checked()
     interop.clients.example("teravalidate", "/out/terasort", "/out/teravalidate").checked()
-    (verdict,) = _lines(interop, "/out/teravalidate")
+    (verdict,) = output_lines(interop, "/out/teravalidate")
     assert verdict.startswith("checksum")  # one line more for each misplaced key
 
 
@@ -72,8 +65,8 @@ def test_streaming_gives_what_ours_gives(interop: InteropCluster, texts: str) ->
     interop.clients.streaming("-files", files, "-input", texts, "-output", "/out/streaming", *scripts).checked()
     interop.ours.yaq("mr", "streaming", "-files", files, "-input", texts, "-output", "/out/ours", *scripts)
 
-    assert _lines(interop, "/out/streaming") == _counted_words()
-    assert _lines(interop, "/out/ours") == _counted_words()
+    assert output_lines(interop, "/out/streaming") == _counted_words()
+    assert output_lines(interop, "/out/ours") == _counted_words()
 
 
 def test_job_that_fails_says_why(interop: InteropCluster, texts: str) -> None:
@@ -83,42 +76,72 @@ def test_job_that_fails_says_why(interop: InteropCluster, texts: str) -> None:
     )
     assert run.exit_code != 0
     assert "failed with state FAILED" in run.stderr
-    status = interop.clients.yarn("application", "-status", _application(run)).checked().stdout
-    assert re.search(r"Final-State : FAILED", status)
-
-
-def test_distributed_shell_runs_its_command_in_every_container(interop: InteropCluster) -> None:
-    run = interop.clients.distributed_shell(
-        *("-shell_command", "touch /tmp/$CONTAINER_ID", "-num_containers", "3"),
-        *("-container_memory", "128", "-master_memory", "256"),
-    ).checked()
-    number = _application(run).removeprefix("application_")
-    made = sorted(Path("/tmp").glob(f"container_*{number}_01_*"))
-    for path in made:
-        path.unlink()
-    assert len(made) == 3
-
-
-def test_distributed_shell_reports_a_failing_command(interop: InteropCluster) -> None:
-    run = interop.clients.distributed_shell("-shell_command", "exit 3", "-num_containers", "1")
-    assert run.exit_code != 0
-    report = interop.clients.yarn("application", "-status", _application(run)).checked().stdout
-    assert "Final-State : FAILED" in report
+    assert final_state(interop, application_of(run)) == "FAILED"
 
 
 def test_our_word_count_on_hdfs_beside_theirs(interop: InteropCluster, texts: str) -> None:
     interop.ours.yaq(
         "mr", "submit", str(JOBS / "wordcount.py"), "--input", texts, "--output", "/out/our-job", "--reduces", "2"
     )
-    assert sorted(_lines(interop, "/out/our-job")) == _counted_words()
+    assert sorted(output_lines(interop, "/out/our-job")) == _counted_words()
     listing = interop.clients.fs("-ls", "/out/our-job").checked().stdout
     assert re.findall(r"our-job/(\S+)", listing) == ["_SUCCESS", "part-r-00000", "part-r-00001"]
 
 
 def test_history_server_shows_counters_of_a_finished_job(interop: InteropCluster, texts: str) -> None:
     run = interop.clients.example("wordcount", texts, "/out/counted").checked()
-    job = _application(run).replace("application", "job")
+    job = application_of(run).replace("application", "job")
+    lines = sum(text.count("\n") for text in TEXTS.values())
+    shown = await_value("the job's history", lambda: _shown(interop, job))
+    assert (shown["state"], shown["mapsCompleted"], shown["reducesCompleted"]) == ("SUCCEEDED", 3, 1)
+    groups = history(interop, f"jobs/{job}/counters")["jobCounters"]["counterGroup"]
+    counters = {row["name"]: row["totalCounterValue"] for group in groups for row in group["counter"]}
+    assert (counters["MAP_INPUT_RECORDS"], counters["REDUCE_OUTPUT_RECORDS"]) == (lines, len(_counted_words()))
+    tasks = history(interop, f"jobs/{job}/tasks")["tasks"]["task"]
+    assert sorted((task["type"], task["state"]) for task in tasks) == [("MAP", "SUCCEEDED")] * 3 + [
+        ("REDUCE", "SUCCEEDED")
+    ]
     counter = "org.apache.hadoop.mapreduce.TaskCounter"
-    shown = interop.clients.mapred_job("-counter", job, counter, "MAP_INPUT_RECORDS").checked().stdout
-    assert int(shown.split()[-1]) == sum(text.count("\n") for text in TEXTS.values())
-    assert "SUCCEEDED" in interop.clients.mapred_job("-status", job).checked().stdout
+    printed = interop.clients.mapred_job("-counter", job, counter, "MAP_INPUT_RECORDS").checked().stdout
+    assert int(printed.split()[-1]) == lines
+
+
+def _shown(interop: InteropCluster, job: str) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = history(interop, f"jobs/{job}")["job"]
+    except urllib.error.HTTPError:
+        return None  # its files are on their way from the staging folder
+    return found
+
+
+def test_many_small_files(interop: InteropCluster, tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    for number in range(200):
+        (tmp_path / "small" / f"{number}.txt").write_text(f"all word{number}\n")
+    interop.clients.fs("-put", str(tmp_path / "small"), "/small").checked()
+    combined = ("-inputformat", "org.apache.hadoop.mapred.lib.CombineTextInputFormat")
+    split = ("-D", "mapreduce.input.fileinputformat.split.maxsize=1000")
+    counting = ("-mapper", "python3 wc_map.py", "-reducer", "python3 wc_sum.py", "-files")
+    files = f"{JOBS / 'wc_map.py'},{JOBS / 'wc_sum.py'}"
+    run = interop.clients.streaming(
+        *(*split, *counting[-1:], files, *combined, *counting[:-1]), "-input", "/small", "-output", "/out/small"
+    ).checked()
+    assert "Total input files to process : 200" in run.stderr
+    expected = [*(f"word{number}\t1" for number in range(200)), "all\t200"]
+    assert sorted(output_lines(interop, "/out/small")) == sorted(expected)
+
+
+def test_slow_map_is_run_a_second_time_and_the_first_to_end_wins(interop: InteropCluster, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.txt").write_text(f"text {number}\n")
+    slow = tmp_path / "slow.sh"
+    slow.write_text("case $mapreduce_task_attempt_id in *_m_000001_0) sleep 300;; esac\ncat\n")
+    interop.clients.fs("-put", str(tmp_path / "in"), "/speculated").checked()
+    options = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.map.speculative=true", "-files", str(slow))
+    run = interop.clients.streaming(
+        *options, "-input", "/speculated", "-output", "/out/speculated", "-mapper", "bash slow.sh"
+    ).checked()
+    assert sorted(line.rstrip() for line in output_lines(interop, "/out/speculated")) == ["text 0", "text 1", "text 2"]
+    assert "Killed map tasks=1" in run.stderr
+    assert "Launched map tasks=4" in run.stderr
