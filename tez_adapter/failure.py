@@ -1,5 +1,6 @@
 """What a user reads when a task failed: the error, where in their own code, on which input."""
 
+import re
 from dataclasses import dataclass
 
 from tez_adapter.attempt import Attempt
@@ -10,6 +11,7 @@ from yaqd.mapreduce.loading import user_traceback
 from yaqd.storage import StorageError
 
 _TEXT_CHARS_MAX = 12_000
+_NOT_ITERABLE = re.compile(r"'(\w+)' object is not iterable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,10 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     fatal = isinstance(error, JobError) and not isinstance(error, CorruptDataError)
     if isinstance(error, JobError):
         detail = error.detail
-    elif isinstance(error, ScriptFailed | StorageError | OSError | FetchFailed):
+    elif isinstance(error, ScriptFailed | StorageError | FetchFailed):
         detail = ""  # their message is the story
+    elif isinstance(error, OSError) and not _is_of_the_job(error):
+        detail = ""
     else:
         detail = user_traceback(error)
     # a traceback ends with what the first line says already
@@ -45,9 +49,24 @@ def _headline(error: BaseException) -> str:
         return "out of memory: give the task more (mapreduce.map.memory.mb, mapreduce.reduce.memory.mb) or hold less"
     if isinstance(error, ScriptFailed | StorageError | FetchFailed):
         return str(error)
-    if isinstance(error, TypeError) and str(error) == "'NoneType' object is not iterable":
-        return "map() or reduce() returned None: it must yield pairs, or return a list of them (an empty one for none)"
+    if isinstance(error, TypeError) and (what := _not_pairs(error)):
+        return (
+            f"map() or reduce() returned {what}: it must yield pairs, or return a list of them (an empty one for none)"
+        )
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_of_the_job(error: BaseException) -> bool:
+    """Whether lines of the job's own code led to it."""
+    return "Traceback (most recent call last)" in user_traceback(error)
+
+
+def _not_pairs(error: TypeError) -> str:
+    """What the job's function returned instead of pairs; "" where the error came out of its own lines."""
+    kind = _NOT_ITERABLE.fullmatch(str(error))
+    if kind is None or _is_of_the_job(error):
+        return ""
+    return "None" if kind[1] == "NoneType" else f"a value of type {kind[1]}"
 
 
 def _input_of(attempt: Attempt) -> str:

@@ -13,7 +13,7 @@ from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import AttemptState, JobState, TaskState
-from yaqd.model import Resource
+from yaqd.model import ExitStatus, Resource
 
 SMALL = Resource(1024, 1)
 
@@ -118,6 +118,16 @@ def test_a_container_that_ends_without_done_is_a_failure(status: int) -> None:
     task = drive.machine.vertices[0].tasks[0]
     assert (task.failures, task.state) == (1, TaskState.PENDING)
     assert "tail of stderr" in task.attempts[0].error
+
+
+def test_a_task_over_its_memory_is_told_where_to_get_more() -> None:
+    drive = Driver(mapreduce(1, 0, max_attempts=1))
+    drive.allocate("c1")
+    out = drive(ev.ContainerCompleted("c1", ExitStatus.KILLED_EXCEEDED_PMEM, "Container is running beyond limits"))
+    finish = out[-1]
+    assert isinstance(finish, ev.Finish)
+    assert "over its memory (give it more: mapreduce.map.memory.mb" in finish.diagnostics
+    assert "Container is running beyond limits" in finish.diagnostics
 
 
 def test_commands_end_with_their_containers_and_are_not_tried_again() -> None:

@@ -127,5 +127,35 @@ def test_what_a_user_reads_of_a_failure() -> None:
     )
     failure = describe_failure(attempt, TypeError("'NoneType' object is not iterable"))
     assert "must yield pairs" in failure.text and not failure.fatal
+    failure = describe_failure(attempt, TypeError("'int' object is not iterable"))
+    assert failure.text.startswith("map() or reduce() returned a value of type int: it must yield pairs")
     assert "mapreduce.reduce.memory.mb" in describe_failure(attempt, MemoryError()).text
     assert "called exit(3)" in describe_failure(attempt, SystemExit(3)).text
+
+
+def raised_by(expression: str) -> BaseException:
+    """What a line of a job's own file raises."""
+    try:
+        eval(compile(expression, "/job/script.py", "eval"))
+    except Exception as error:
+        return error
+    raise AssertionError(f"{expression} did not fail")
+
+
+@pytest.mark.parametrize(
+    ("expression", "headline"),
+    [
+        ("open('/no/such/file')", "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'"),
+        # not what map() returned
+        ("list(None)", "TypeError: 'NoneType' object is not iterable"),
+    ],
+)
+def test_an_error_of_the_jobs_own_lines_names_the_line(expression: str, headline: str) -> None:
+    text = describe_failure(make_attempt(), raised_by(expression)).text
+    assert text.startswith(headline + "\n")
+    assert 'File "/job/script.py", line 1' in text
+
+
+def test_an_error_of_the_system_is_one_line() -> None:
+    text = describe_failure(make_attempt(), OSError(28, "No space left on device")).text
+    assert text == "OSError: [Errno 28] No space left on device\n  in attempt_1_0001_r_000003_0, partition 3"

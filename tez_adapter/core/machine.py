@@ -39,6 +39,8 @@ _NOT_AT_FAULT = frozenset(
         ExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
     }
 )
+_OUT_OF_MEMORY = frozenset({ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM})
+_MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run --memory"
 
 
 class JobMachine:
@@ -450,5 +452,7 @@ class JobMachine:
 
 def _exit_text(container: Container, event: ev.ContainerCompleted) -> str:
     how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
+    if event.exit_status in _OUT_OF_MEMORY:
+        how += f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)"
     more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
     return f"container {container.id} ended {how}{more}"
