@@ -52,6 +52,14 @@ def test_help_imports_no_library_and_no_daemon() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("words", [[], ["mr"], ["app"]])
+def test_a_group_alone_prints_its_help(words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == BAD_INPUT
+    assert result.output.startswith("Usage: yaq")
+    assert "(see" not in result.output
+
+
 @pytest.mark.parametrize(
     ("words", "code", "line"),
     [
@@ -62,6 +70,12 @@ def test_help_imports_no_library_and_no_daemon() -> None:
         (["conf", "show", "--conf", "/no/where"], BAD_INPUT, "yaq: no configuration folder /no/where"),
         (["conf", "show", "-D", "novalue"], BAD_INPUT, "yaq: -D novalue: write it as -D key=value"),
         (["cluster", "start"], BAD_INPUT, "Missing option '--dir'"),
+        (["cluster", "start", "--dir", "/no/where", "--nodes", "0"], BAD_INPUT, "yaq: --nodes 0: give a number from 1"),
+        (
+            ["cluster", "start", "--dir", "/no/where", "--hdfs", "nonsense"],
+            BAD_INPUT,
+            "yaq: --hdfs nonsense: not the ad",
+        ),
         (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster; start one"),
         (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),
         (["mr", "streaming", "-inptu", "x"], BAD_INPUT, 'unknown option "-inptu"; did you mean -input?'),

@@ -192,6 +192,13 @@ def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, nodes: int) ->
         LocalCluster(tmp_path).start(nodes)
 
 
+def test_a_refused_start_leaves_a_folder_that_the_next_one_takes(tmp_path: Path) -> None:
+    for nodes, hdfs in ((0, None), (1, "nonsense")):
+        with pytest.raises(CommandError):
+            LocalCluster(tmp_path / "c").start(nodes, hdfs)
+    assert not (tmp_path / "c").exists()
+
+
 def test_a_running_daemon_is_not_started_again_and_a_lock_is_respected(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text("{}")
     (tmp_path / "run").mkdir()

@@ -73,6 +73,9 @@ class RootGroup(LazyGroup):
         except (click.exceptions.Abort, KeyboardInterrupt):
             _say("interrupted")
             sys.exit(INTERRUPTED)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            sys.exit(error.exit_code)
         except click.ClickException as error:
             context = getattr(error, "ctx", None)
             hint = f" (see `{context.command_path} --help`)" if context is not None else ""

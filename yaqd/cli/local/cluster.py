@@ -9,6 +9,7 @@ time.
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -39,6 +40,7 @@ _POLL_S = 0.05
 #: Less free space than this is none: configuration and first log lines need about as much.
 _PROBE_BYTES = 256 << 10
 _RM = "resourcemanager"
+_HDFS = re.compile(r"hdfs://(\[[0-9A-Fa-f:]+\]|[\w.-]+)(:[0-9]{1,5})?/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class LocalCluster:
 
         What is not given stays as the folder's last start had it.
         """
+        shape = self._shape(nodes, hdfs, defines or {})
         self._prepare()
         with self._locked():
             running = [name for name, process in self._recorded() if process.is_alive()]
@@ -99,7 +102,7 @@ class LocalCluster:
             if stale:
                 note(f"the last run did not end cleanly; cleaning up after {', '.join(stale)}")
                 self._clean_up()
-            shape, ports = self._shape(nodes, hdfs, defines or {})
+            ports = site.free_ports(self._last().get("ports") or [0] * site.rm_port_count())
             site.write_conf(self.directory, shape, ports)
             self._remember(shape, ports)
             try:
@@ -152,13 +155,14 @@ class LocalCluster:
                 f"{self.directory}: cannot hold a cluster: {error.strerror}; name a folder that can be written"
             ) from error
 
-    def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> tuple[ClusterShape, list[int]]:
+    def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> ClusterShape:
         last = self._last()
         count = nodes if nodes is not None else int(last.get("nodes", 1))
         if not 1 <= count <= NODES_MAX:
             raise CommandError(f"--nodes {count}: give a number from 1 to {NODES_MAX}")
-        shape = ClusterShape(count, hdfs or last.get("hdfs"), {**last.get("defines", {}), **defines})
-        return shape, site.free_ports(last.get("ports") or [0] * site.rm_port_count())
+        if hdfs and not _HDFS.fullmatch(hdfs):
+            raise CommandError(f"--hdfs {hdfs}: not the address of an HDFS; write hdfs://host:port")
+        return ClusterShape(count, hdfs or last.get("hdfs"), {**last.get("defines", {}), **defines})
 
     def _last(self) -> dict[str, Any]:
         try:
