@@ -29,15 +29,21 @@ class InteropCluster:
         self._stack = ExitStack()
         folder = self._directory / "cluster"
         mapred = conf.mapred_site(jars, folder / "conf", (self._history[0], self._history[1], self._history[2]))
+        logs = {"yarn.log.server.url": f"http://127.0.0.1:{self._history[1]}/jobhistory/logs"}
         classes = {"yarn.application.classpath": f"{folder / 'conf'},{LOGGING},{jars.directory}/*"}
         # The NodeManagers hand their JAVA_HOME on to the containers.
         environment = {"JAVA_HOME": str(jars.java_home)}
         # Queues as the stock cluster has them: memory alone counts.
         calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
         queues = {**conf.capacity_site(), "yarn.scheduler.capacity.resource-calculator": calculator}
-        settings = {**mapred, **classes, **queues, **site}
+        settings = {**mapred, **logs, **classes, **queues, **site}
         self.ours = OurCluster(folder, hdfs=hdfs.uri, nodes=nodes, site=settings, environment=environment)
         self.clients = StockClients(jars, self.ours.conf_dir)
+
+    @property
+    def history_web(self) -> str:
+        """Base URL of the JobHistoryServer's pages."""
+        return f"http://127.0.0.1:{self._history[1]}"
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -9,6 +9,7 @@ from yaqd.config import Configuration
 
 from .interop_cluster import InteropCluster
 from .memory import pss_mb
+from .ours import AS_STOCK
 from .stock.artifacts import HadoopJars
 from .stock.clients import StockClients
 from .stock.daemons import StockHdfs, StockYarn
@@ -65,7 +66,7 @@ class OurSide:
     """Our ResourceManager and NodeManagers with the stock JobHistoryServer."""
 
     def __init__(self, jars: HadoopJars, directory: Path, hdfs: StockHdfs) -> None:
-        self._cluster = InteropCluster(jars, directory, hdfs)
+        self._cluster = InteropCluster(jars, directory, hdfs, site=AS_STOCK)
         self.directory = directory
         self.clients = StockClients(jars, self._cluster.ours.conf_dir, timeout_s=_CLIENT_TIMEOUT_S)
 

@@ -22,7 +22,7 @@ from .inputs import Digest, check_total_order, check_word_counts, record_file, t
 from .interop_cluster import make_hdfs_folders
 from .memory import MemorySampler
 from .options import Options, parse_options, progress, show, stock_jars
-from .ours import OurCluster
+from .ours import AS_STOCK, OurCluster
 from .report import make_row
 from .stock.artifacts import HadoopJars
 from .stock.clients import StockClients
@@ -144,7 +144,9 @@ class Bench:
                     for work in works:
                         self._run_stock(work, yarn, files, runs[work.id])
             if self._options.ours:
-                with OurCluster(self._folder / f"ours-{name}", hdfs=hdfs.uri if hdfs else None) as cluster:
+                with OurCluster(
+                    self._folder / f"ours-{name}", hdfs=hdfs.uri if hdfs else None, site=AS_STOCK
+                ) as cluster:
                     for work in works:
                         self._run_ours(work, cluster, files, runs[work.id])
 

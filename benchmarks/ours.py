@@ -15,6 +15,8 @@ from typing import Self
 from .stock.conf import NodeShape
 
 _COMMAND_TIMEOUT_S = 600.0
+#: what a cluster of ours on HDFS does beyond the defaults of a stock one, whose nodes keep their logs
+AS_STOCK = {"yarn.log-aggregation-enable": "false"}
 
 
 class OursFailed(Exception):

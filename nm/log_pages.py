@@ -61,8 +61,9 @@ class LogPages:
         router.add_get("/ws/v1/node/containers/{container}/logs", self._list)
         router.add_get("/ws/v1/node/containers/{container}/logs/{file}", self._framed)
         router.add_get("/ws/v1/node/containerlogs/{container}/{file}", self._framed)
-        router.add_get("/node/containerlogs/{container}/{user}", self._page)
-        router.add_get("/node/containerlogs/{container}/{user}/{file}", self._bytes)
+        for end in ("", "/"):  # Hadoop's pages link to both forms
+            router.add_get(f"/node/containerlogs/{{container}}/{{user}}{end}", self._page)
+            router.add_get(f"/node/containerlogs/{{container}}/{{user}}/{{file}}{end}", self._bytes)
 
     async def files(self, container: ContainerId) -> list[LogFile]:
         """[] for a container without a folder here."""

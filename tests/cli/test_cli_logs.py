@@ -175,6 +175,7 @@ def test_uploaded_files_are_found_in_every_layout(tmp_path: Path, folder: str) -
     _upload(place, "h_1", {ONE: {"stdout": b"hello"}})
     _upload(place, "h_2_1700000000001", {TWO: {"stdout": b"world"}})
     (place / "h_3.tmp").write_bytes(b"half")
+    (place / ".h_1.crc").write_bytes(b"checksums")
     complaints: list[str] = []
     assert _texts(_conf(tmp_path), complaints) == [
         (ONE, "h:1", "stdout", b"hello"),

@@ -49,8 +49,17 @@ def hdfs(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="session")
 def stock_yarn(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockYarn]:
-    """A stock ResourceManager and two NodeManagers on the local file system; `.rm_address`, `.conf_dir`."""
-    with StockYarn(hadoop, tmp_path_factory.mktemp("yarn"), history=False) as running:
+    """A stock ResourceManager and two NodeManagers on the local file system; `.rm_address`, `.conf_dir`.
+
+    Its nodes upload logs, compressed, to `app-logs` in its directory.
+    """
+    directory = tmp_path_factory.mktemp("yarn")
+    logs = {
+        "yarn.log-aggregation-enable": "true",
+        "yarn.nodemanager.remote-app-log-dir": directory / "app-logs",
+        "yarn.nodemanager.log-aggregation.compression-type": "gz",
+    }
+    with StockYarn(hadoop, directory, history=False, site=logs) as running:
         yield running
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +142,10 @@ async def test_web_shows_node_containers_and_logs(rm: FakeResourceManager, node:
     await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
     status, body = await fetch(node, "/ws/v1/node/info")
     assert status == 200 and json.loads(body)["nodeInfo"]["id"] == str(node.node_id)
+    async with aiohttp.ClientSession() as session:
+        address = "http://{}:{}/ws/v1/node/containers?user.name=alice".format(*node.web_address)
+        async with session.options(address) as answer:
+            assert (answer.status, await answer.read()) == (200, b"")
     _, body = await fetch(node, "/ws/v1/node/containers")
     (container,) = json.loads(body)["containers"]["container"]
     assert (container["id"], container["state"], container["user"]) == (str(ONE), "RUNNING", "alice")

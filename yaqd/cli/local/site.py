@@ -135,6 +135,8 @@ def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, s
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
+        # Where all programs look for them, and where they outlive the nodes; on the same disk nobody would gain by it.
+        "yarn.log-aggregation-enable": "true" if shape.hdfs else "false",
         "yarn.log.dir": str(directory / "logs"),
         "yaq.log.dir": str(directory / "logs"),
         "yaq.rm.state-store.path": str(directory / "rm" / "state.sqlite"),

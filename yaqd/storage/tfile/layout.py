@@ -93,8 +93,13 @@ def _files(filesystem: FileSystem, places: list[str]) -> list[FileStatus]:
     found: list[FileStatus] = []
     for place in places:
         listed = _listed(filesystem, place)
-        found.extend(status for status in listed if not status.is_dir and not status.path.endswith(_UNFINISHED))
+        found.extend(status for status in listed if not status.is_dir and _is_complete(name_of(status.path)))
     return found
+
+
+def _is_complete(name: str) -> bool:
+    """No file that is being written; nor one that Hadoop's local file system keeps checksums in, `.NAME.crc`."""
+    return not name.endswith(_UNFINISHED) and not name.startswith(".")
 
 
 def _listed(filesystem: FileSystem, place: str) -> list[FileStatus]:
