@@ -65,6 +65,9 @@ class ApplicationReport:
     memory_seconds: int
     vcore_seconds: int
     tags: tuple[str, ...]
+    priority: int
+    #: seconds left of its lifetime; None: no end
+    remaining_s: int | None
     log_aggregation: int
 
 
@@ -182,6 +185,17 @@ class RmClient:
             request.diagnostics = diagnostics
         return self._call(Protocol.forceKillApplication, request).is_kill_completed
 
+    def move(self, application_id: ApplicationId, queue: str) -> None:
+        request = pb.MoveApplicationAcrossQueuesRequest(target_queue=queue)
+        request.application_id.CopyFrom(convert.application_id_pb(application_id))
+        self._call(Protocol.moveApplicationAcrossQueues, request)
+
+    def set_priority(self, application_id: ApplicationId, priority: int) -> int:
+        """The priority that it has then: no higher than the cluster's highest, as before once it has ended."""
+        request = pb.UpdateApplicationPriorityRequest(applicationId=convert.application_id_pb(application_id))
+        request.applicationPriority.priority = priority
+        return self._call(Protocol.updateApplicationPriority, request).applicationPriority.priority
+
     def containers(self, attempt_id: ApplicationAttemptId) -> list[ContainerReport]:
         request = pb.GetContainersRequest(application_attempt_id=convert.attempt_id_pb(attempt_id))
         return [_container(c) for c in self._call(Protocol.getContainers, request).containers]
@@ -234,8 +248,15 @@ def _application(message: common.ApplicationReport) -> ApplicationReport:
         memory_seconds=max(0, usage.memory_seconds),
         vcore_seconds=max(0, usage.vcore_seconds),
         tags=tuple(message.applicationTags),
+        priority=message.priority.priority,
+        remaining_s=_remaining_s(message),
         log_aggregation=message.log_aggregation_status,
     )
+
+
+def _remaining_s(message: common.ApplicationReport) -> int | None:
+    ends = (entry.application_timeout.remaining_time for entry in message.appTimeouts)
+    return next((remaining for remaining in ends if remaining >= 0), None)
 
 
 def _node(message: common.NodeReport) -> NodeReport:

@@ -25,6 +25,7 @@ from tez_adapter.launch import configured_environment, python_context, python_en
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import too_large
 from tez_adapter.staging import Staging, SubmitError, alias_of
+from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, LocalResourceType, Resource
 from yaqd.proto import convert
@@ -57,7 +58,6 @@ class Request:
     attachments: Attachments = field(default_factory=Attachments)
     environment: Mapping[str, str] = field(default_factory=dict)
     application_type: str = "YAQ"
-    tags: Sequence[str] = ()
 
 
 def submit_command(
@@ -266,9 +266,9 @@ def _context(
         am_container_spec=launch,
         maxAppAttempts=conf.get_int("mapreduce.am.max-attempts", 2, minimum=1),
         applicationType=request.application_type,
-        applicationTags=request.tags,
         resource=convert.resource_pb(
             Resource(memory_mb, conf.get_int("yarn.app.mapreduce.am.resource.cpu-vcores", 1, minimum=1))
         ),
     )
+    set_terms(context, conf)
     return context

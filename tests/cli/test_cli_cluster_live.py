@@ -129,6 +129,24 @@ def test_no_wait_then_kill(on: Yaq) -> None:
     assert application not in on("app", "list").stdout
 
 
+def test_terms_of_an_application(on: Yaq) -> None:
+    submitted = on(
+        "run", "--no-wait", "--json", "--tags", "nightly,x", "--priority", 3, "--timeout", 20, "--", "sleep", 60
+    )
+    application = json.loads(submitted.stdout)["application_id"]
+    (listed,) = json.loads(on("app", "list", "--tags", "nightly", "--queue", "root.default", "--json").stdout)
+    assert (listed["id"], listed["tags"], listed["queue"]) == (application, ["nightly", "x"], "root.default")
+    assert 0 < listed["remaining_s"] <= 20
+    assert json.loads(on("app", "list", "--tags", "daily", "--json").stdout) == []
+    # the cluster's highest priority is 0
+    assert json.loads(on("app", "priority", application, 7, "--json").stdout)["priority"] == 0
+    moved = on("app", "move", application, "default")
+    assert moved.stdout == f"{application} is in root.default\n"
+    assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified queue: nowhere doesn't exist")
+    assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "mapreduce.job.priority", "VERY_HIGH")
+    assert on("app", "kill", application).returncode == 0
+
+
 BAD_SCRIPTS = {
     "import nosuchmodule": (2, "does not import: ModuleNotFoundError"),
     "x = 1": (2, "has no job class"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.exits import CommandError
-from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.options import json_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, shortened
 from yaqd.config import Configuration
 
@@ -28,6 +28,7 @@ def app() -> None:
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False))
 @click.option("--user", "users", multiple=True, help="Only this user's; may be repeated.")
 @click.option("--queue", "queues", multiple=True, help="Only this queue's; may be repeated.")
+@click.option("--tags", multiple=True, metavar="WORDS", help="Only those with one of these tags, commas.")
 @click.option("--limit", type=int, help="At most so many, the latest.")
 @json_option
 @with_conf
@@ -37,6 +38,7 @@ def list_applications(
     states: tuple[str, ...],
     users: tuple[str, ...],
     queues: tuple[str, ...],
+    tags: tuple[str, ...],
     limit: int | None,
     as_json: bool,
 ) -> None:
@@ -53,7 +55,7 @@ def list_applications(
     if not wanted and not show_all:
         wanted = [state for state in YarnApplicationState if not state.is_final]
     with rm_client(conf) as rm:
-        reports = rm.applications(states=wanted, users=users, queues=queues)
+        reports = rm.applications(states=wanted, users=users, queues=queues, tags=words(tags))
     reports.sort(key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
     reports = reports[:limit]
     if as_json:
@@ -95,6 +97,9 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
             ("type", report.type),
             ("user", report.user),
             ("queue", report.queue),
+            ("priority", report.priority),
+            ("tags", ", ".join(report.tags) or "-"),
+            ("time left", duration(report.remaining_s) if report.remaining_s is not None else "no end"),
             ("state", report.state.name),
             ("final state", _verdict(report)),
             ("progress", f"{report.progress:.0%}"),
@@ -136,6 +141,53 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     else:
         for name, outcome in outcomes:
             click.echo(f"{name} {outcome}")
+
+
+@app.command("move")
+@click.argument("application")
+@click.argument("queue")
+@json_option
+@with_conf
+def move(conf: Configuration, application: str, queue: str, as_json: bool) -> None:
+    """Let an application go on in another queue, with all it holds.
+
+    \b
+    Example:
+      yaq app move application_1700000000000_0001 root.night
+    """
+    from yaqd.cli.client import rm_client
+
+    application_id = parse_application_id(application)
+    with rm_client(conf) as rm:
+        rm.move(application_id, queue)
+        queue = rm.report(application_id).queue
+    if as_json:
+        print_json({"application_id": str(application_id), "queue": queue})
+    else:
+        click.echo(f"{application_id} is in {queue}")
+
+
+@app.command("priority")
+@click.argument("application")
+@click.argument("priority", type=int)
+@json_option
+@with_conf
+def set_priority(conf: Configuration, application: str, priority: int, as_json: bool) -> None:
+    """Change an application's priority, up to the cluster's highest (yarn.cluster.max-application-priority).
+
+    \b
+    Example:
+      yaq app priority application_1700000000000_0001 5
+    """
+    from yaqd.cli.client import rm_client
+
+    application_id = parse_application_id(application)
+    with rm_client(conf) as rm:
+        priority = rm.set_priority(application_id, priority)
+    if as_json:
+        print_json({"application_id": str(application_id), "priority": priority})
+    else:
+        click.echo(f"{application_id} has priority {priority}")
 
 
 @app.command("logs")
@@ -209,6 +261,8 @@ def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
         "tracking_url": report.tracking_url,
         "diagnostics": report.diagnostics,
         "tags": list(report.tags),
+        "priority": report.priority,
+        "remaining_s": report.remaining_s,
     }
 
 

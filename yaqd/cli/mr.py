@@ -3,7 +3,7 @@
 import click
 
 from yaqd.cli.exits import FAILED, CommandError
-from yaqd.cli.options import json_option, load_conf, with_conf, words
+from yaqd.cli.options import json_option, load_conf, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.config import Configuration
 
@@ -32,6 +32,7 @@ def mr() -> None:
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
 @json_option
 @with_conf
+@terms_options
 @click.pass_context
 def submit(
     ctx: click.Context,

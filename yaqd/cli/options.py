@@ -34,6 +34,27 @@ def with_conf(command: _Command) -> _Command:
     return conf_dir_option(define_option(configured))  # type: ignore[return-value]
 
 
+def terms_options(command: _Command) -> _Command:
+    """Adds --tags, --priority and --timeout, and hands them on as settings of `conf`."""
+
+    @wraps(command)
+    def with_terms(
+        *args: Any, conf: Any, tags: tuple[str, ...], priority: str | None, timeout: str | None, **kwargs: Any
+    ) -> Any:
+        settings = {
+            "mapreduce.job.tags": ",".join(words(tags)) or None,
+            "mapreduce.job.priority": priority,
+            "yaq.job.lifetime-secs": timeout,
+        }
+        given = {key: value for key, value in settings.items() if value is not None}
+        return command(*args, conf=conf.with_overrides(given) if given else conf, **kwargs)
+
+    tags = click.option("--tags", multiple=True, metavar="WORDS", help="Words to find it by, commas.")
+    priority = click.option("--priority", metavar="N", help="Higher ones are served first in the queue.")
+    timeout = click.option("--timeout", metavar="TIME", help="End it when it takes longer: seconds, or 90m, 12h.")
+    return tags(priority(timeout(with_terms)))  # type: ignore[return-value]
+
+
 def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
     """`key=value` words as a mapping; the last one of a key counts."""
     parsed = {}

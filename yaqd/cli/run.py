@@ -2,7 +2,7 @@
 
 import click
 
-from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.options import json_option, terms_options, with_conf
 from yaqd.config import Configuration
 
 
@@ -20,6 +20,7 @@ from yaqd.config import Configuration
 @click.option("--logs", "show_logs", is_flag=True, help="Print what the containers printed, once they are done.")
 @json_option
 @with_conf
+@terms_options
 @click.pass_context
 def run(
     ctx: click.Context,
