@@ -20,6 +20,7 @@ from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.outputs import MapOutput, MapOutputs, OpenFile, OutputMissing
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
 from riffle_merger.format import IndexEntry
+from yaqd.ipc.limits import affordable_connections
 from yaqd.security.writable import encode_text, encode_vint, encode_vlong
 
 log = logging.getLogger(__name__)
@@ -262,7 +263,8 @@ class ShuffleService:
         self.limits = limits
         self.statistics = ShuffleStatistics()
         self._connections: set[_Connection] = set()
-        self._connections_max = limits.connections_max or _UNLIMITED_CONNECTIONS
+        # each may hold a second descriptor, of the file that it sends
+        self._connections_max = affordable_connections(2 * (limits.connections_max or _UNLIMITED_CONNECTIONS)) // 2
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         self._listener.setblocking(False)

@@ -1,19 +1,25 @@
 """Bounds that keep one peer, or all of them together, from hurting us; and one log line per peer and minute."""
 
 import logging
+import resource
 from dataclasses import dataclass
 from typing import Final
 
 from yaqd.ipc.frames import FRAME_BYTES_MAX
 
 _PEERS_REMEMBERED_MAX: Final = 1024
+#: of a process: log, state store, children, files that are served
+_DESCRIPTORS_RESERVED: Final = 256
+#: that share the rest, in the daemon that has most
+_SERVERS: Final = 4
+_CONNECTIONS_MIN: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
     """Every bound of a server. Reaching one slows a peer down or disconnects it, never anyone else."""
 
-    #: beyond it new connections are closed at once
+    #: beyond it (or what the process can afford) new connections are closed at once
     connections_max: int = 10_000
     #: unanswered calls of one connection; beyond it nothing more is read from it
     outstanding_calls_max: int = 1_000
@@ -45,6 +51,17 @@ class ClientLimits:
     idle_timeout_s: float = 120.0
     #: ipc.maximum.response.length
     response_bytes_max: int = FRAME_BYTES_MAX
+
+
+def affordable_connections(wanted: int) -> int:
+    """`wanted`, or what one server may take of the descriptors that this process may have (`ulimit -n`).
+
+    Strangers at one port must not use up those with which the daemon opens files and other peers come in.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    return min(wanted, max(_CONNECTIONS_MIN, (soft - _DESCRIPTORS_RESERVED) // _SERVERS))
 
 
 class PeerLog:

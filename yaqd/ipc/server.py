@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from yaqd.ipc import errors
-from yaqd.ipc.limits import PeerLog, ServerLimits
+from yaqd.ipc.limits import PeerLog, ServerLimits, affordable_connections
 from yaqd.ipc.loop import require_fast_protobuf
 from yaqd.ipc.routes import Handler, Routes
 from yaqd.ipc.server_connection import Admission, ServiceAcl
@@ -66,6 +66,7 @@ class RpcServer:
     ) -> None:
         self.name = name
         self.limits = limits
+        self.connections_max = affordable_connections(limits.connections_max)
         self.admission = Admission(token_secrets, allow_simple, service_acl, random, limits.frame_bytes_max)
         self.routes = Routes()
         self.peer_log = PeerLog(log)

@@ -48,7 +48,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         if name:
             self._peer = (str(name[0]), int(name[1]))
-        if len(server.connections) >= server.limits.connections_max:
+        if len(server.connections) >= server.connections_max:
             server.refused += 1
             server.peer_log.warn(
                 self._peer[0], self._loop.time(), "%s: refused %s:%d: too many connections", server.name, *self._peer

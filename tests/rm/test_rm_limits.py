@@ -1,0 +1,249 @@
+"""Peers that waste a live ResourceManager's time, memory and descriptors, while another is answered."""
+
+import asyncio
+import contextlib
+import http.client
+import resource
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from rm_harness import LOOPBACK, Harness, cluster
+
+from yaqd.ipc import BlockingRpcClient
+from yaqd.ipc.client_connection import ClientConnection
+from yaqd.ipc.limits import affordable_connections
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+METRICS = Client.getClusterMetrics
+SHORT = {
+    "yaq.ipc.server.handshake-timeout-ms": "700",
+    "yaq.ipc.server.progress-timeout-ms": "700",
+    "yaq.ipc.server.idle-timeout-ms": "60000",
+}
+
+
+def opening(user: str = "eve") -> tuple[ClientConnection, bytes]:
+    connection = ClientConnection(user=user, protocol=Client.NAME, client_id=bytes(16), random=bytes)
+    return connection, connection.start()
+
+
+class GoodClient:
+    """Calls over and over in a thread of its own, and notes how long each call takes."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.waits_s: list[float] = []
+        self.failure: Exception | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped.wait(0.02):
+                began = time.monotonic()
+                # a connection for each call: whoever comes new has to get in as well
+                with BlockingRpcClient(LOOPBACK, self._port, user="alice", timeout_s=20) as client:
+                    client.call(METRICS, pb.GetClusterMetricsRequest())
+                self.waits_s.append(time.monotonic() - began)
+        except Exception as error:
+            self.failure = error
+
+    def __enter__(self) -> "GoodClient":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        assert self.failure is None, self.failure
+        assert self.waits_s
+        assert max(self.waits_s) < 1.0, f"slowest {max(self.waits_s):.2f} s of {len(self.waits_s)}"
+
+
+async def in_thread(work: Callable[[], None]) -> None:
+    await asyncio.to_thread(work)
+
+
+@contextlib.contextmanager
+def sockets(port: int, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            made.append(stack.enter_context(socket.create_connection((LOOPBACK, port), timeout=20)))
+        yield made
+
+
+@pytest.fixture
+async def rm() -> AsyncIterator[Harness]:
+    async with cluster(SHORT) as harness:
+        yield harness
+
+
+def is_closed(peer: socket.socket) -> bool:
+    """Whether the other end has hung up; whatever it said before is read and forgotten."""
+    peer.settimeout(20)
+    try:
+        while peer.recv(1 << 16):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def drip(peers: list[socket.socket], data: bytes, until: Callable[[], bool]) -> None:
+    """A byte from each now and then, so that no connection is ever idle."""
+    for position in range(len(data)):
+        for peer in peers:
+            with contextlib.suppress(OSError):
+                peer.send(data[position : position + 1])
+        if until():
+            return
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("after_opening", [False, True], ids=["handshake", "frame"])
+async def test_peers_that_drip(rm: Harness, after_opening: bool) -> None:
+    server = rm.manager.client_server
+    connection, head = opening()
+    _, call = connection.request(METRICS, pb.GetClusterMetricsRequest())
+
+    def attack() -> None:
+        with GoodClient(server.port), sockets(server.port, 150) as peers:
+            if after_opening:
+                for peer in peers:
+                    peer.sendall(head)
+            dropped = server.statistics().dropped
+            drip(peers, call if after_opening else head, lambda: server.statistics().dropped >= dropped + 150)
+            assert all(is_closed(peer) for peer in peers)
+
+    await in_thread(attack)
+    assert server.statistics().dropped == 150
+
+
+async def test_half_open_connections_are_given_up(rm: Harness) -> None:
+    """Peers that connect and say nothing, or stop in the middle."""
+    server = rm.manager.client_server
+
+    def attack() -> None:
+        with GoodClient(server.port), sockets(server.port, 200) as peers:
+            for number, peer in enumerate(peers):
+                peer.sendall(b"hrpc\x09\0\0\0\0"[: number % 10])
+            assert all(is_closed(peer) for peer in peers)
+
+    await in_thread(attack)
+    assert server.statistics().dropped == 200
+
+
+async def test_thousands_of_idle_connections(rm: Harness) -> None:
+    server = rm.manager.client_server
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    count = min(2000, server.connections_max, (soft - 512) // 3)  # both ends are in this process
+    connection, head = opening()
+    _, call = connection.request(METRICS, pb.GetClusterMetricsRequest())
+
+    def attack() -> None:
+        with GoodClient(server.port), sockets(server.port, count) as peers:
+            for peer in peers:
+                peer.sendall(head + call)
+            for peer in peers:
+                assert peer.recv(4096)
+            assert server.statistics().connections >= count
+            time.sleep(1.5)  # longer than a handshake or a frame may take: an admitted peer may rest
+            assert server.statistics().connections >= count and server.statistics().dropped == 0
+
+    await in_thread(attack)
+    await rm.until(lambda: server.statistics().connections == 0)
+    assert server.statistics().buffered_bytes == 0
+
+
+async def test_connections_beyond_the_limit_leave_the_other_ports_alone() -> None:
+    async with cluster({**SHORT, "yaq.ipc.server.connections-max": "50"}) as rm:
+        server, other = rm.manager.client_server, rm.manager.admin_server
+
+        def attack() -> None:
+            with sockets(server.port, 300):
+                deadline = time.monotonic() + 20
+                while server.statistics().refused < 250 and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                assert server.statistics().connections <= 50
+                with socket.create_connection((LOOPBACK, other.port)) as admin:
+                    admin.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    assert is_closed(admin)
+
+        await in_thread(attack)
+        assert server.statistics().refused == 250
+
+
+def test_a_server_takes_no_more_connections_than_the_process_has_descriptors_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for soft, affordable in ((1024, 192), (100, 64), (resource.RLIM_INFINITY, 10_000), (1 << 20, 10_000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert affordable_connections(10_000) == affordable
+    assert affordable_connections(10) == 10
+
+
+async def test_a_hundred_thousand_calls_of_one_peer_do_not_hold_up_another(rm: Harness) -> None:
+    server = rm.manager.client_server
+    connection, head = opening()
+    count = 100_000
+    calls = head + b"".join(connection.request(METRICS, pb.GetClusterMetricsRequest())[1] for _ in range(count))
+
+    def attack() -> None:
+        with GoodClient(server.port), socket.create_connection((LOOPBACK, server.port), timeout=60) as peer:
+            answers = threading.Thread(target=read, args=(peer,))
+            answers.start()
+            peer.sendall(calls)
+            answers.join()
+
+    received = 0
+
+    def read(peer: socket.socket) -> None:
+        nonlocal received
+        decoder = connection
+        while received < count:
+            replies, _ = decoder.receive(peer.recv(1 << 16))
+            received += len(replies)
+
+    await in_thread(attack)
+    assert received == count and server.statistics().calls >= count
+
+
+async def test_headers_that_never_end(rm: Harness) -> None:
+    """Over RPC and HTTP: refused before they are held, and before they are over."""
+    server, web = rm.manager.client_server, rm.manager.web
+    assert web is not None
+    head = opening()[1]
+    claims = (
+        b"hrpc\x09\0\0\x7f\xff\xff\xff",  # a context of 2 GB
+        b"hrpc\x09\0\0\0\1\0\1" + b"x" * 65_537,  # and of a little more than a handshake needs
+        head + b"\0\0\0\x06\x85\xff\xff\xff\x0f\0",  # a request header of 4 GB in a frame of six bytes
+        head + b"\x10\0\0\0",  # a frame of 256 MB
+    )
+
+    def attack() -> None:
+        with GoodClient(server.port):
+            for claim in claims:
+                with socket.create_connection((LOOPBACK, server.port)) as peer:
+                    peer.sendall(claim)
+                    assert is_closed(peer), claim[:20]
+            for line in (b"GET /" + b"a" * (1 << 20), b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * (1 << 20)):
+                with socket.create_connection((LOOPBACK, web.port)) as peer:
+                    with contextlib.suppress(OSError):
+                        peer.sendall(line)
+                    assert is_closed(peer)
+            answer = http.client.HTTPConnection(LOOPBACK, web.port, timeout=10)
+            answer.request("GET", "/ws/v1/cluster/info")
+            assert answer.getresponse().status == 200
+            answer.close()
+
+    await in_thread(attack)
+    assert server.statistics().buffered_bytes == 0
