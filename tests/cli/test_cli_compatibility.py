@@ -60,6 +60,12 @@ def test_keys_are_found_where_they_are_read() -> None:
     assert rooms["yarn.scheduler.maximum-allocation-mb"][0] == "rm"
 
 
+def test_every_documented_key_is_read() -> None:
+    """One that nothing reads is a setting that silently does nothing."""
+    unread = [use.name for use in key_uses() if not use.rooms and not use.used_by]
+    assert [name for name in unread if not name.startswith("yarn.log-aggregation.")] == []
+
+
 def test_differences_say_all_they_should() -> None:
     for difference in DIFFERENCES:
         assert all((difference.area, difference.subject, difference.hadoop, difference.here, difference.why))

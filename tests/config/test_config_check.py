@@ -115,26 +115,6 @@ def test_every_key_that_the_code_reads_is_documented() -> None:
     assert sorted((key, file) for key, file in read if documentation(key) is None) == []
 
 
-def test_every_common_key_is_used_somewhere() -> None:
-    """A key that nothing reads is a setting that silently does nothing."""
-    rooms = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
-    sources = [file for room in rooms for file in (ROOT / room).rglob("*.py")]
-    text = "\n".join(file.read_text() for file in sources if file.name not in ("foreign.py", "deprecated.py"))
-    text += (ROOT / "conf/yaq-default.xml").read_text().replace("<name>", "")
-    either = [re.sub(r"\.(map|reduce)\.", ".{kind}.", found.name) for found in documented()]
-    unused = [
-        found.name
-        for found, general in zip(documented(), either, strict=True)
-        if found.file is not None
-        and found.file.name == "yaq-default.xml"
-        and "*" not in found.name
-        and f'"{found.name}"' not in text
-        and f"${{{found.name}}}" not in text
-        and general not in text
-    ]
-    assert unused == []
-
-
 def test_the_defaults_read_without_a_section_comment_astray() -> None:
     sections = {found.section for found in read_properties(shipped_dir() / "yaq-default.xml")}
     assert "Hadoop RPC" in sections and all(sections)

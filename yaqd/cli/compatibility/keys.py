@@ -27,8 +27,6 @@ ROOMS: Final = {
 _NOT_READERS: Final = ("config/foreign.py", "config/deprecated.py", "config/reference.py")
 #: handed whole to the HDFS library
 _PASSED_ON: Final = {"dfs.client.failover.max.attempts": ("yaqd",)}
-#: how a key begins; files without any are not looked at further
-_PREFIXES: Final = re.compile(r"[\"'](yarn|yaq|mapred|mapreduce|fs|dfs|hadoop|ipc|io|net)\.")
 _KEY_LIKE: Final = re.compile(r"[A-Za-z*][\w*-]*(\.[\w*-]+)+\.?|\.?[\w-]+(\.[\w*-]+)*")
 
 
@@ -43,8 +41,10 @@ class KeyUse:
 
 def key_uses() -> list[KeyUse]:
     """Every documented key, in the order of the configuration reference."""
-    modules = {room: tuple(_modules(room)) for room in ROOMS}
     properties = documented()
+    words = "|".join(sorted({found.name.partition(".")[0] for found in properties}))
+    beginning = re.compile(rf"[\"']({words})\.")
+    modules = {room: tuple(_modules(room, beginning)) for room in ROOMS}
 
     def rooms(name: str) -> tuple[str, ...]:
         own = tuple(room for room in ROOMS if any(module.names(name) for module in modules[room]))
@@ -111,11 +111,12 @@ def _pattern(node: ast.JoinedStr) -> str:
     return "".join(r"[\w.-]+" if part is None else re.escape(str(part)) for part in parts)
 
 
-def _modules(package: str) -> Iterator[_Module]:
+def _modules(package: str, beginning: re.Pattern[str]) -> Iterator[_Module]:
+    """Files in which no key begins are not looked at further."""
     for folder in importlib.import_module(package).__path__:
         for file in sorted(Path(folder).rglob("*.py")):
             path = file.as_posix()
             if not path.endswith((*_NOT_READERS, "_pb2.py")) and "/cli/compatibility/" not in path:
                 source = file.read_text(encoding="utf-8")
-                if _PREFIXES.search(source):
+                if beginning.search(source):
                     yield _Module.of(ast.parse(source))
