@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 _CONNECTIONS_MAX: Final = 64
 _CONNECTIONS_PER_MASTER_MAX: Final = 16
+#: one answer, however steadily it comes
+_ANSWER_S_MAX: Final = 3600.0
 _METHODS: Final = ("GET", "HEAD", "PUT")
 
 
@@ -63,7 +65,7 @@ class WebProxy:
             cookie_jar=DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
-            timeout=ClientTimeout(total=None, connect=timeout_s, sock_connect=timeout_s, sock_read=timeout_s),
+            timeout=ClientTimeout(total=_ANSWER_S_MAX, connect=timeout_s, sock_connect=timeout_s, sock_read=timeout_s),
         )
 
     async def stop(self) -> None:

@@ -3,10 +3,10 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
-from aiohttp import ClientResponse, ClientSession, web
+from aiohttp import ClientError, ClientResponse, ClientSession, web
 from rm_harness import LOOPBACK, FakeMaster, Harness, cluster
 from yarl import URL
 
@@ -230,6 +230,62 @@ async def test_master_that_does_not_answer_is_given_up() -> None:
             await master.register(f"http://{LOOPBACK}:{mute.getsockname()[1]}")
             answer, text = await Visit(rm, browser)(f"/proxy/{app_id}/")
             assert answer.status == 504 and "does not answer" in text
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+HOSTILE = {
+    "nothing": b"",
+    "no HTTP": b"\x00\x01\x02\r\n\r\n",
+    "half a head": HEAD + b"X: 1",
+    "control characters": HEAD + b"X: a\x00b\rSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n",
+    "header of other bytes": HEAD + b"X: \xff\xfe\r\nContent-Length: 2\r\n\r\nok",
+    "long header": HEAD + b"X: " + b"a" * 100_000 + b"\r\n\r\n",
+    "many headers": HEAD + b"X: a\r\n" * 10_000 + b"\r\n",
+    "two lengths": HEAD + b"Content-Length: 1\r\nContent-Length: 9\r\n\r\nx",
+    "length and chunks": HEAD + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "switching": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nabc",
+    "wrong status": b"HTTP/1.1 99999 X\r\n\r\n",
+    "status line with a tail": b"HTTP/1.1 200 a\x0bb<script>\r\nContent-Length: 0\r\n\r\n",
+    "location of other bytes": b"HTTP/1.1 302 Found\r\nLocation: http://[::\xff\r\nContent-Length: 0\r\n\r\n",
+}
+BROKEN_OFF = {
+    "shorter than said": HEAD + b"Content-Length: 100\r\n\r\nabc",
+    "bad chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzzzz\r\n",
+}
+
+
+@asynccontextmanager
+async def raw_master(said: bytes) -> AsyncIterator[str]:
+    """A page that answers every request with these bytes and hangs up."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, LOOPBACK, 0)
+    async with server:
+        yield f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_nothing_that_a_master_says_gets_through_as_something_else() -> None:
+    async with cluster() as rm, ClientSession() as browser:
+        visit, node = Visit(rm, browser), await rm.node(memory_mb=65536, vcores=64)
+        for what, said in {**HOSTILE, **BROKEN_OFF}.items():
+            async with raw_master(said) as url:
+                app_id = await rm.submit()
+                await (await rm.launched(app_id, node)).register(url)
+                try:
+                    answer, text = await visit(f"/proxy/{app_id}/")
+                except ClientError:
+                    assert what in BROKEN_OFF, what  # seen as broken off, not as whole
+                    continue
+                assert what not in BROKEN_OFF or answer.status == 502, what
+                assert answer.status in (200, 302, 502), (what, answer.status)
+                assert "<script" not in text and "a=b" not in answer.headers.getall("Set-Cookie", [])
+        assert (await visit("/cluster"))[0].status == 200
 
 
 async def test_before_registration_and_after_the_end() -> None:
