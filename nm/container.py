@@ -1,6 +1,9 @@
 """One container as the node knows it, and its forms on the wire."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 from nm.container_states import ON_THE_WIRE, Stage
@@ -12,6 +15,15 @@ from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Re
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
+
+
+class LocalizationState(IntEnum):
+    """Hadoop's numbers."""
+
+    PENDING = 1
+    COMPLETED = 2
+    FAILED = 3
+
 
 _MAX_DIAGNOSTICS = 64 << 10
 
@@ -60,6 +72,22 @@ class ContainerGrant:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class LocalizationNote:
+    state: LocalizationState
+    #: why it failed
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """A launch that may come back."""
+
+    launch: LaunchContext
+    #: link name -> localized path
+    links: Mapping[str, Path]
+
+
 @dataclass(slots=True, eq=False)
 class Container:
     """Changed by ContainerRuntime only."""
@@ -78,6 +106,14 @@ class Container:
     process: ContainerProcess | None = None
     #: until it runs again after its process failed; None: it does not
     retry_delay_s: float | None = None
+    #: name and address of its node, once it runs
+    address: tuple[str, str] | None = None
+    #: resources asked for while it runs, by link: how far each is
+    later_resources: dict[str, LocalizationNote] = field(default_factory=dict)
+    #: its process is being replaced, or files for that are being fetched
+    is_replacing: bool = False
+    #: what it ran before it was replaced, until that is committed
+    previous: Previous | None = None
     #: monotonic seconds; 0 until then
     accepted_at: float = 0.0
     running_at: float = 0.0
@@ -114,6 +150,9 @@ class Container:
             container_sub_state=wire_enum(sub_state),
         )
         status.capability.CopyFrom(convert.resource_pb(self.grant.resource))
+        if self.address is not None:
+            status.container_attributes.add(key="HOST", value=self.address[0])
+            status.container_attributes.add(key="IPS", value=self.address[1])
         return status
 
     def registration_pb(self) -> server.NMContainerStatus:

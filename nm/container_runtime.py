@@ -7,6 +7,7 @@ follows as events.
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from nm.container_states import TRANSITIONS, Action, Event, Stage
 from nm.deletion import Deletion
 from nm.directories import NodeDirectories, NoUsableDisk
 from nm.executor import Executor, LaunchFailed, ProcessSpec
-from nm.launch.context import BadLaunchContext, LaunchContext, LocalResource
+from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.prepare import NodeIdentity, prepare
 from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.queue import (
@@ -36,6 +37,7 @@ from nm.queue import (
     Updated,
 )
 from nm.queue import Event as QueueEvent
+from nm.replacement import Fetcher, Replacements
 from nm.retries import Retries
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 
@@ -55,11 +57,7 @@ _FAULT_EVENTS = {
 }
 
 
-class Localizer(Protocol):
-    async def localize(
-        self, user: str, application: ApplicationId, resources: Iterable[LocalResource]
-    ) -> Localized: ...
-    def release(self, localized: Localized) -> None: ...
+class Localizer(Fetcher, Protocol):
     def application_ended(self, user: str, application: ApplicationId) -> None: ...
 
 
@@ -114,6 +112,16 @@ class ContainerRuntime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._localized: dict[ContainerId, Localized] = {}
         self._is_stopping = False
+        #: name and IP address of this node, once asked for
+        self._address: tuple[str, str] | None = None
+        self.replacements = Replacements(
+            localizer=localizer,
+            holds=self._localized,
+            spawn=self._spawn,
+            handle=self._handle,
+            in_thread=self._in_thread,
+            retries=self._retries,
+        )
         self._forgotten: dict[ContainerId, float] = {}
         self.containers: dict[ContainerId, Container] = {}
         self.applications: dict[ApplicationId, Application] = {}
@@ -137,8 +145,7 @@ class ContainerRuntime:
         if application is None:
             application = Application(grant.container_id.application_id, grant.user, launch.acls)
             self.applications[application.id] = application
-        retries = Retries(launch.retry_policy, interval_min_s=self._limits.retry_interval_min_s)
-        container = Container(grant, launch, retries, accepted_at=self._loop.time())
+        container = Container(grant, launch, self._retries(launch), accepted_at=self._loop.time())
         application.containers.add(container.id)
         self.containers[container.id] = container
         self._handle(container, Event.START)
@@ -226,7 +233,8 @@ class ContainerRuntime:
     def validate(self) -> None:
         """Raises AssertionError when the records contradict each other; tests call it."""
         self._queue.validate()
-        running = {c.id for c in self.containers.values() if c.stage in (Stage.RUNNING, Stage.KILLING)}
+        stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
+        running = {c.id for c in self.containers.values() if c.stage in stages}
         assert all(self.containers[c].process is not None for c in running)
         assert not self._localized.keys() - {c.id for c in self.containers.values() if not c.is_done}
         for application in self.applications.values():
@@ -287,6 +295,9 @@ class ContainerRuntime:
         if event is not None:
             self._handle(container, event)
 
+    def _retries(self, launch: LaunchContext) -> Retries:
+        return Retries(launch.retry_policy, interval_min_s=self._limits.retry_interval_min_s)
+
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await self._loop.run_in_executor(self._io, work)
 
@@ -317,7 +328,10 @@ class ContainerRuntime:
 
     async def _launch(self, container: Container) -> None:
         try:
-            container.folders = self._directories.folders(container.grant.user, container.id)
+            if container.folders is None:
+                container.folders = self._directories.folders(container.grant.user, container.id)
+            if self._address is None:
+                self._address = await self._in_thread(partial(_address_of, self._identity().host))
             spec: ProcessSpec = await self._in_thread(self._preparation(container))
             process = await self._executor.launch(spec)
         except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk) as error:
@@ -328,7 +342,7 @@ class ContainerRuntime:
                 container.kill_status = ExitStatus.DISKS_FAILED
             self._handle(container, Event.LAUNCH_FAILED)
             return
-        container.process = process
+        container.process, container.address = process, self._address
         container.running_at = self._loop.time()
         container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
@@ -350,6 +364,9 @@ class ContainerRuntime:
     def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
         container.exit_status = exited.result()
         log.info("%s exited with code %d", container.id, container.exit_status)
+        if self.replacements.rolls_back(container):
+            self._handle(container, Event.ROLLED_BACK)
+            return
         container.retry_delay_s = None
         if container.stage is Stage.RUNNING:
             container.retry_delay_s = container.retries.delay_after(container.exit_status, self._loop.time())
@@ -368,6 +385,7 @@ class ContainerRuntime:
 
     def _tell_running(self, container: Container) -> None:
         assert container.process is not None
+        container.is_replacing = False
         log.info(
             "%s runs as %s process %d, %.1f ms after it was accepted",
             container.id,
@@ -429,3 +447,11 @@ class ContainerRuntime:
         ):
             del self._forgotten[next(iter(self._forgotten))]
         self._forgotten[container_id] = now
+
+
+def _address_of(host: str) -> tuple[str, str]:
+    """Blocking. A host and its IP address; the name twice where nobody knows it."""
+    try:
+        return host, socket.gethostbyname(host)
+    except OSError:
+        return host, host

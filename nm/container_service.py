@@ -19,13 +19,11 @@ from nm.directories import BadUser, checked_user
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.shuffle.jobs import BadServiceData, ShuffleJobs
 from yaqd.ipc import Caller, RemoteException, RpcServer
-from yaqd.ipc.absent import Refusal
 from yaqd.ipc.errors import (
     InvalidAuxService,
     InvalidContainer,
     InvalidToken,
     NMNotYetReady,
-    UnsupportedOperation,
     YarnError,
 )
 from yaqd.model import ContainerId, ExitStatus, NodeId
@@ -34,7 +32,6 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ContainerManagementProtocol as Protocol
-from yaqd.proto.protocols import Method
 from yaqd.security import (
     ContainerTokenSecrets,
     NMTokenSecrets,
@@ -48,14 +45,6 @@ log = logging.getLogger(__name__)
 
 SHUFFLE_SERVICE = "mapreduce_shuffle"
 _SIGNALS = {1: signal.SIGQUIT, 2: signal.SIGTERM, 3: signal.SIGKILL}
-_UNSUPPORTED: tuple[Method[Any, Any], ...] = (
-    Protocol.localize,
-    Protocol.reInitializeContainer,
-    Protocol.getLocalizationStatuses,
-    Protocol.restartContainer,
-    Protocol.rollbackLastReInitialization,
-    Protocol.commitLastReInitialization,
-)
 
 
 @dataclass(slots=True)
@@ -105,15 +94,13 @@ class ContainerService:
         rpc.register(Protocol.updateContainer, self.update_container)
         rpc.register(Protocol.increaseContainersResource, self.increase_containers)
         rpc.register(Protocol.signalToContainer, self.signal_to_container)
-        for method in _UNSUPPORTED:
-            rpc.register(method, Refusal(UnsupportedOperation, f"{method.name} is not supported by this NodeManager"))
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
     def start_containers(
         self, request: service.StartContainersRequest, caller: Caller
     ) -> service.StartContainersResponse:
-        identifier = self._caller_token(caller)
+        identifier = self.caller_token(caller)
         if self._registration.rm_identifier < 0:
             raise NMNotYetReady("Rejecting new containers as NodeManager has not yet connected with ResourceManager")
         response = service.StartContainersResponse()
@@ -133,7 +120,7 @@ class ContainerService:
         return response
 
     def stop_containers(self, request: service.StopContainersRequest, caller: Caller) -> service.StopContainersResponse:
-        identifier = self._caller_token(caller)
+        identifier = self.caller_token(caller)
         response = service.StopContainersResponse()
         for message in request.container_id:
             try:
@@ -150,7 +137,7 @@ class ContainerService:
     def get_container_statuses(
         self, request: service.GetContainerStatusesRequest, caller: Caller
     ) -> service.GetContainerStatusesResponse:
-        identifier = self._caller_token(caller)
+        identifier = self.caller_token(caller)
         response = service.GetContainerStatusesResponse()
         for message in request.container_id:
             try:
@@ -185,14 +172,14 @@ class ContainerService:
     def signal_to_container(
         self, request: service.SignalContainerRequest, caller: Caller
     ) -> service.SignalContainerResponse:
-        container = self._owned(request.container_id, self._caller_token(caller), was_stopped_ok=True)
+        container = self._owned(request.container_id, self.caller_token(caller), was_stopped_ok=True)
         if container is not None:
             self._runtime.signal(container.id, _SIGNALS[request.command or 1])
         return service.SignalContainerResponse()
 
     # Checks -----------------------------------------------------------------------------------------------------------
 
-    def _caller_token(self, caller: Caller) -> server.NMTokenIdentifier:
+    def caller_token(self, caller: Caller) -> server.NMTokenIdentifier:
         """The caller's verified NMToken. Raises InvalidToken when it is for another node or attempt."""
         if caller.token_identifier is None:
             raise InvalidToken("an NMToken is needed")
@@ -270,7 +257,7 @@ class ContainerService:
     def _update(
         self, tokens: Iterable[common.Token], caller: Caller
     ) -> tuple[list[common.ContainerId], Sequence[tuple[common.ContainerId, RemoteException]]]:
-        identifier = self._caller_token(caller)
+        identifier = self.caller_token(caller)
         done: list[common.ContainerId] = []
         failed: list[tuple[common.ContainerId, RemoteException]] = []
         for message in tokens:

@@ -23,6 +23,8 @@ class Stage(Enum):
     RUNNING = auto()
     KILLING = auto()
     RELAUNCHING = auto()
+    #: its process is being ended to make way for another one, of a restart or another launch context
+    REPLACING = auto()
     COMPLETING = auto()
     DONE = auto()
 
@@ -40,6 +42,9 @@ class Event(Enum):
     #: exited, and is granted another try
     FAILED = auto()
     RELAUNCH = auto()
+    REPLACE = auto()
+    #: a replacement failed by itself, and what it replaced runs again
+    ROLLED_BACK = auto()
     COMPLETED = auto()
 
 
@@ -76,6 +81,10 @@ TRANSITIONS: dict[tuple[Stage, Event], tuple[Stage, Action]] = {
     (Stage.RUNNING, Event.FAILED): (Stage.RELAUNCHING, Action.RELAUNCH_LATER),
     (Stage.RELAUNCHING, Event.RELAUNCH): (Stage.LAUNCHING, Action.LAUNCH),
     (Stage.RELAUNCHING, Event.KILL): (Stage.COMPLETING, Action.COMPLETE),
+    (Stage.RUNNING, Event.REPLACE): (Stage.REPLACING, Action.KILL_PROCESS),
+    (Stage.RUNNING, Event.ROLLED_BACK): (Stage.LAUNCHING, Action.LAUNCH),
+    (Stage.REPLACING, Event.EXITED): (Stage.LAUNCHING, Action.LAUNCH),
+    (Stage.REPLACING, Event.KILL): (Stage.KILLING, Action.NOTHING),
     (Stage.KILLING, Event.EXITED): (Stage.COMPLETING, Action.COMPLETE),
     (Stage.KILLING, Event.KILL): (Stage.KILLING, Action.NOTHING),
     (Stage.COMPLETING, Event.COMPLETED): (Stage.DONE, Action.REPORT),
@@ -98,6 +107,7 @@ ON_THE_WIRE: dict[Stage, tuple[ContainerState, ContainerSubState]] = {
     Stage.RUNNING: (ContainerState.RUNNING, ContainerSubState.RUNNING),
     Stage.RELAUNCHING: (ContainerState.RUNNING, ContainerSubState.SCHEDULED),
     Stage.KILLING: (ContainerState.RUNNING, ContainerSubState.RUNNING),
+    Stage.REPLACING: (ContainerState.RUNNING, ContainerSubState.RUNNING),
     Stage.COMPLETING: (ContainerState.RUNNING, ContainerSubState.COMPLETING),
     Stage.DONE: (ContainerState.COMPLETE, ContainerSubState.DONE),
 }

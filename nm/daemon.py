@@ -35,6 +35,7 @@ from nm.memory_limit import MemoryLimits
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
+from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
 from nm.shuffle.jobs import ShuffleJobs, job_id
 from nm.shuffle.outputs import MapOutputs
@@ -219,7 +220,7 @@ class NodeManager:
             allow_simple=False,
             limits=server_limits(self._conf),
         )
-        ContainerService(
+        service = ContainerService(
             runtime=self.runtime,
             registration=self.registration,
             nm_tokens=self._nm_tokens,
@@ -228,7 +229,9 @@ class NodeManager:
             shuffle_port=self.shuffle.port,
             refusal=self._refusal,
             on_updated=lambda container: self.heartbeat.updated(container),
-        ).register(self._rpc)
+        )
+        service.register(self._rpc)
+        ReplacementService(self.runtime, service.caller_token).register(self._rpc)
         await self._rpc.start()
         self._undo.push_async_callback(self._rpc.stop)
         self.registration.node_id = NodeId(settings.host, self._rpc.port)

@@ -1,5 +1,6 @@
 """From a launch context to files on disk and a process to start: what happens once a container's turn has come."""
 
+import errno
 import os
 import re
 import shlex
@@ -74,7 +75,7 @@ def prepare(
     if node.debug_copies:
         _write_debug_copies(folders.log_dir, script, links)
     if warm is not None:
-        _make_links(folders.work_dir, links)
+        make_links(folders.work_dir, links)
     return ProcessSpec(
         container_id=container_id,
         run_as_user=user,
@@ -151,10 +152,13 @@ def _write(path: Path, content: bytes, mode: int) -> None:
         file.write(content)
 
 
-def _make_links(work_dir: Path, links: Mapping[str, Path]) -> None:
-    """As the script's `ln -sf` does."""
+def make_links(work_dir: Path, links: Mapping[str, Path]) -> None:
+    """Blocking. As the script's `ln -sf` does. Raises OSError for one whose folder leads out of the work folder."""
+    root = work_dir.resolve()
     for link, target in links.items():
         place = work_dir / link
+        if not place.parent.resolve().is_relative_to(root):
+            raise PermissionError(errno.EPERM, "its folder leads out of the container's", str(place))
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
         place.symlink_to(target)

@@ -16,7 +16,7 @@ from nm_cluster import (
 
 from nm.daemon import NodeManager
 from yaqd.ipc import RemoteException, RpcClient, RpcError
-from yaqd.ipc.errors import InvalidToken, UnsupportedOperation, YarnError
+from yaqd.ipc.errors import InvalidToken, YarnError
 from yaqd.model import ContainerSubState, ExitStatus, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -181,11 +181,6 @@ async def test_service_data_reaches_the_shuffle_or_fails_the_container(
     assert response.failed_requests[0].exception.class_name.endswith("InvalidAuxServiceException")
     response = await master.start(container_id(3), launch_context("true", service_data={"mapreduce_shuffle": b"\xff"}))
     assert "not a token" in response.failed_requests[0].exception.message
-
-
-async def test_unsupported_calls_say_so(master: Master) -> None:
-    with pytest.raises(UnsupportedOperation):
-        await master.client.call(ContainerManagementProtocol.localize, service.ResourceLocalizationRequest())
 
 
 async def test_update_needs_a_newer_version(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:

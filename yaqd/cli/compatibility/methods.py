@@ -106,9 +106,11 @@ def _resource_manager() -> Iterable[RpcServer]:
 
 
 def _node_manager() -> RpcServer:
-    """Its container service needs a running node for everything but saying what it would serve."""
+    """Its services need a running node for everything but saying what they would serve."""
     from nm.container_service import ContainerService
+    from nm.replacement_service import ReplacementService
 
     server = RpcServer(name="NodeManager container service", host="127.0.0.1")
     object.__new__(ContainerService).register(server)
+    object.__new__(ReplacementService).register(server)
     return server
