@@ -76,6 +76,20 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "one scheduler, done whole",
     ),
     Difference(
+        "wire",
+        "who a caller is",
+        "Kerberos, or the name that the caller gives",
+        "the name that the caller gives, and tokens; Kerberos and encryption on the wire are not there",
+        "for networks in which the callers are trusted, as Hadoop without Kerberos is",
+    ),
+    Difference(
+        "web",
+        "HTTPS",
+        "yarn.http.policy chooses HTTP or HTTPS",
+        "HTTP; a server in front can add HTTPS",
+        "certificates are better kept in one place",
+    ),
+    Difference(
         "web",
         "host in tracking addresses when the web address is a loopback one",
         "the machine's canonical name",
