@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +49,18 @@ class ClientFailure(Exception):
 class StockClients:
     """Runs stock programs against whichever cluster `conf_dir` describes, stock or ours."""
 
-    def __init__(self, jars: HadoopJars, conf_dir: Path, *, user: str | None = None, timeout_s: float = 300.0) -> None:
+    def __init__(
+        self,
+        jars: HadoopJars,
+        conf_dir: Path,
+        *,
+        user: str | None = None,
+        environment: Mapping[str, str] = {},
+        timeout_s: float = 300.0,
+    ) -> None:
+        """`environment` is added to that of each program."""
         self.jars = jars
+        self._environment = dict(environment)
         self.conf_dir = conf_dir
         self._user = user
         self._timeout_s = timeout_s
@@ -58,7 +68,7 @@ class StockClients:
     def run(self, main: str, args: Sequence[str], *, name: str = "", stdin: str = "") -> ClientRun:
         """Runs one Hadoop class."""
         command = java_command(self.jars, self.conf_dir, CLIENT_JVM, main, args)
-        environment = java_environment(self.jars, self.conf_dir, self._user)
+        environment = java_environment(self.jars, self.conf_dir, self._user) | self._environment
         label = name or " ".join((main.rpartition(".")[2], *args))
         started = time.perf_counter()
         try:
@@ -96,6 +106,10 @@ class StockClients:
     def mapred_job(self, *args: str) -> ClientRun:
         """`mapred job ARGS`."""
         return self.run("org.apache.hadoop.mapred.JobClient", args, name=f"mapred job {' '.join(args)}")
+
+    def mapred_queue(self, *args: str) -> ClientRun:
+        """`mapred queue ARGS`."""
+        return self.run("org.apache.hadoop.mapred.JobQueueClient", args, name=f"mapred queue {' '.join(args)}")
 
     def distributed_shell(self, *args: str) -> ClientRun:
         """The distributed shell example with its own jar."""
