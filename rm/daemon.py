@@ -36,6 +36,7 @@ from rm.effects import (
 from rm.hosts import read_host_lists
 from rm.identities import Identities
 from rm.live_settings import LiveSettings
+from rm.log_retention import LogRetention
 from rm.log_status import LogStatuses
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
@@ -159,6 +160,7 @@ class ResourceManager:
             self.started_ms,
             settings.bounds.minimum,
         )
+        self.retention = LogRetention.of(conf, self.cluster)
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
         self.decommission = Decommission(
             self.nodes, settings.hosts, timeout_s=settings.drain_timeout_s, untracked_s=settings.untracked_s
@@ -242,6 +244,8 @@ class ResourceManager:
         await self._listen("yarn.resourcemanager.resource-tracker.address", self.tracker_server.start())
         await self._listen("yarn.resourcemanager.admin.address", self.admin_server.start())
         self._ticker = loop.call_later(self._tick_s, self._tick)
+        if self.retention is not None:
+            self.retention.start()
         log.info("%s", self.ready_line())
 
     async def _listen(self, key: str, starting: Coroutine[None, None, None]) -> None:
@@ -266,6 +270,8 @@ class ResourceManager:
             await self.web.stop()
         if self.launcher is not None:
             await self.launcher.stop()
+        if self.retention is not None:
+            await self.retention.stop()
         await asyncio.to_thread(self.store.close)
 
     def address(self, server: RpcServer, configured: tuple[str, int]) -> str:
