@@ -1,11 +1,20 @@
 """The compatibility page: current, complete, and found by looking at the code."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
-from yaqd.cli.compatibility.differences import DIFFERENCES
+import pytest
+
+from nm.log_aggregation.settings import LogAggregationSettings
+from rm.daemon import ResourceManager
+from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.keys import key_uses
 from yaqd.cli.compatibility.methods import State, hadoop_protocols, own_protocols
 from yaqd.cli.compatibility.reference import reference_markdown
+from yaqd.cli.daemons import prepare
+from yaqd.config import ConfigError, Configuration
+from yaqd.config.catalogue import documentation
 from yaqd.proto import protocols as tables
 from yaqd.proto.hadoop_methods import HADOOP_METHODS
 
@@ -62,8 +71,31 @@ def test_keys_are_found_where_they_are_read() -> None:
 
 def test_every_documented_key_is_read() -> None:
     """One that nothing reads is a setting that silently does nothing."""
-    unread = [use.name for use in key_uses() if not use.rooms and not use.used_by]
+    unread = [use.name for use in key_uses() if not use.rooms and not use.used_by and use.name not in FOR_OTHERS]
     assert [name for name in unread if not name.startswith("yarn.log-aggregation.")] == []
+
+
+#: who reads them
+READERS: dict[str, Callable[[Configuration], object]] = {
+    "hadoop.security.authentication": lambda conf: prepare(conf, "test"),
+    "yarn.resourcemanager.scheduler.class": ResourceManager,
+    "yarn.scheduler.capacity.*.capacity": ResourceManager,
+    "yarn.nodemanager.log-aggregation.compression-type": LogAggregationSettings.read,
+}
+
+
+@pytest.mark.parametrize("key", PARTLY)
+def test_values_said_to_be_refused_are(key: str) -> None:
+    assert documentation(key) is not None
+    needed = {"yaq.rm.state-store.path": "memory", "yarn.log-aggregation-enable": "true"}
+    settings = {key.replace("*", "root.default"): PARTLY[key][1], **needed}
+    conf = Configuration.load(overrides=settings, environ={})
+    with pytest.raises(ConfigError, match=re.escape(PARTLY[key][1])):
+        READERS[key](conf)
+
+
+def test_keys_for_others_are_read_by_nothing_here() -> None:
+    assert [use.name for use in key_uses() if use.name in FOR_OTHERS and use.rooms] == []
 
 
 def test_differences_say_all_they_should() -> None:

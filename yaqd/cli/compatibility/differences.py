@@ -18,6 +18,24 @@ class Difference:
     why: str
 
 
+#: keys of which not every value of Hadoop's is taken: what is, and a value of Hadoop's that is refused at the start
+PARTLY: Final[dict[str, tuple[str, str]]] = {
+    "hadoop.security.authentication": ("`simple` only", "kerberos"),
+    "yarn.resourcemanager.scheduler.class": (
+        "CapacityScheduler only",
+        "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler",
+    ),
+    "yarn.scheduler.capacity.*.capacity": ("percent only, no weights, no amounts", "3w"),
+    "yarn.nodemanager.log-aggregation.compression-type": ("`none`, `gz`", "lzo"),
+}
+
+#: keys that are there for stock programs that read the same files, and for nothing here
+FOR_OTHERS: Final = {
+    "yarn.nodemanager.aux-services": "stock NodeManagers; `mapreduce_shuffle` is always served here",
+    "mapreduce.framework.name": "stock clients",
+    "yarn.resourcemanager.connect.retry-interval.ms": "stock clients and NodeManagers",
+}
+
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference(
         "client service",

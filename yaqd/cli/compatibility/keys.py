@@ -24,7 +24,7 @@ ROOMS: Final = {
     "yaqd": "shared code",
 }
 #: Modules that name keys without reading them.
-_NOT_READERS: Final = ("config/foreign.py", "config/deprecated.py", "config/reference.py")
+_NOT_READERS: Final = ("cli/local/site.py", "config/foreign.py", "config/deprecated.py", "config/reference.py")
 #: handed whole to the HDFS library
 _PASSED_ON: Final = {"dfs.client.failover.max.attempts": ("yaqd",)}
 _KEY_LIKE: Final = re.compile(r"[A-Za-z*][\w*-]*(\.[\w*-]+)+\.?|\.?[\w-]+(\.[\w*-]+)*")

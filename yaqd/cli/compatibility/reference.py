@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from yaqd.cli.compatibility.differences import DIFFERENCES
+from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols, own_protocols
 from yaqd.proto.hadoop_methods import HADOOP_VERSION
@@ -65,12 +65,20 @@ def _own(protocols: list[ProtocolState]) -> str:
 
 
 def _keys(keys: list[KeyUse]) -> str:
-    rows = [(f"`{use.name}`", "ours" if use.name.startswith("yaq.") else "Hadoop's", _readers(use)) for use in keys]
+    rows = [(f"`{use.name}`", _key_state(use.name), _readers(use)) for use in keys]
     meaning = "What each means and its default are in [configuration.md](configuration.md).\n\n"
-    return f"\n## Configuration keys\n\n{meaning}{_table(('key', 'whose', 'read by'), rows)}"
+    return f"\n## Configuration keys\n\n{meaning}{_table(('key', 'state', 'read by'), rows)}"
+
+
+def _key_state(name: str) -> str:
+    if name.startswith("yaq."):
+        return "our own"
+    return PARTLY[name][0] if name in PARTLY else "as Hadoop's"
 
 
 def _readers(use: KeyUse) -> str:
+    if use.name in FOR_OTHERS:
+        return FOR_OTHERS[use.name]
     if use.rooms:
         return ", ".join(ROOMS[room] for room in use.rooms)
     return "other keys' values: " + ", ".join(f"`{name}`" for name in use.used_by) if use.used_by else "nothing yet"
