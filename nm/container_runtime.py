@@ -18,6 +18,7 @@ from nm import diagnostics
 from nm.container import Container, ContainerGrant
 from nm.container_states import TRANSITIONS, Action, Event, Stage
 from nm.deletion import Deletion
+from nm.diagnostics import with_advice
 from nm.directories import NodeDirectories, NoUsableDisk
 from nm.executor import Executor, LaunchFailed, ProcessSpec
 from nm.launch.context import BadLaunchContext, LaunchContext
@@ -335,8 +336,9 @@ class ContainerRuntime:
             spec: ProcessSpec = await self._in_thread(self._preparation(container))
             process = await self._executor.launch(spec)
         except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk) as error:
-            log.warning("%s could not be launched: %s", container.id, error)
-            container.add_diagnostics(f"Container could not be launched: {error}")
+            reason = with_advice(error)
+            log.warning("%s could not be launched: %s", container.id, reason)
+            container.add_diagnostics(f"Container could not be launched: {reason}")
             container.exit_status = ExitStatus.INVALID
             if isinstance(error, NoUsableDisk) and container.kill_status is None:
                 container.kill_status = ExitStatus.DISKS_FAILED

@@ -1,5 +1,6 @@
 """What a failed container leaves to read: the ends of its error files, in the words that Hadoop's clients show."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -36,3 +37,10 @@ def _stderr_file(log_dir: Path) -> Path | None:
     except OSError:
         return None
     return Path(max(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name)).path) if found else None
+
+
+def with_advice(error: Exception) -> str:
+    """The error's text, and for a full disk what to do about it."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{error}; free space there or name other folders in yarn.nodemanager.local-dirs and log-dirs"
+    return str(error)

@@ -273,7 +273,8 @@ def _reset_signals(*, for_exec: bool) -> None:
             pass
     if not for_exec:  # what a fresh interpreter has
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # errors of the call, as in any Python
+            signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
