@@ -77,7 +77,7 @@ class NodeLoad:
         return not self.length and (self.held + need).fits_in(self.node.free)
 
     def takes(self, need: Resource) -> bool:
-        if self.length is None or self.capacity == 0:
+        if self.length is None or self.capacity == 0 or self.node.is_draining:
             return False
         return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
 
@@ -225,7 +225,7 @@ class Opportunistic:
         if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
             return False
         length = load.length
-        if length is None or load.capacity == 0:
+        if length is None or load.capacity == 0 or load.node.is_draining:
             return False
         return load.capacity is None or length + load.given < load.capacity
 

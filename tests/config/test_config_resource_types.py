@@ -7,6 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from yaqd.config import ConfigError, Configuration, write_properties
+from yaqd.config.check import Severity, check_folder
 from yaqd.config.resource_types import ResourceType, node_resources, resource_types
 
 GPU, DISK = "yarn.io/gpu", "disk"
@@ -89,3 +90,10 @@ def test_wrong_amounts_of_a_node(tmp_path: Path, key: str, value: str, words: st
     with pytest.raises(ConfigError, match=words) as caught:
         node_resources(conf, resource_types(conf))
     assert caught.value.file == tmp_path / "node-resources.xml" and caught.value.line is not None
+
+
+def test_the_check_of_a_folder_finds_them(tmp_path: Path) -> None:
+    configuration(tmp_path, {TYPES: GPU}, {"yarn.nodemanager.resource-type.fpga": "1"})
+    (found,) = check_folder(tmp_path)
+    assert (found.severity, found.file, found.line) == (Severity.ERROR, tmp_path / "node-resources.xml", 3)
+    assert "fpga is not a resource type" in found.message

@@ -1,7 +1,10 @@
 """Kinds of containers as unmodified programs ask for them: opportunistic ones, further resource types."""
 
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from benchmarks.stock.clients import ClientRun
 from benchmarks.stock.daemons import StockHdfs
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
+from yaqd.ipc.errors import ApplicationAttemptNotFound
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -57,16 +61,17 @@ def _application(run: ClientRun) -> ApplicationId:
     return ApplicationId.parse(found[0])
 
 
+def _resource_manager(cluster: InteropCluster) -> "closing[BlockingRpcClient]":
+    conf = Configuration.load(cluster.clients.conf_dir, environ={})
+    return closing(BlockingRpcClient(*conf.get_address("yarn.resourcemanager.address"), user="test"))
+
+
 def _containers(cluster: InteropCluster, application: ApplicationId) -> list[common.ContainerReport]:
     """What our ResourceManager knows of the first attempt's containers, the master's first."""
-    conf = Configuration.load(cluster.clients.conf_dir, environ={})
-    client = BlockingRpcClient(*conf.get_address("yarn.resourcemanager.address"), user="test")
     attempt = ApplicationAttemptId(application, 1)
     request = pb.GetContainersRequest(application_attempt_id=convert.attempt_id_pb(attempt))
-    try:
+    with _resource_manager(cluster) as client:
         reports = client.call(Client.getContainers, request).containers
-    finally:
-        client.close()
     return sorted(reports, key=lambda report: report.container_id.id)
 
 
@@ -98,6 +103,37 @@ def test_distributed_shell_in_opportunistic_containers_that_queue(small: Interop
     assert len(others) >= 6 and {c.executionType for c in others} == {common.OPPORTUNISTIC}
     assert len(list(notes.iterdir())) == 6
     assert _at_once(notes) == 2, "the others waited on the node"
+
+
+def test_guaranteed_containers_end_opportunistic_ones_that_are_in_the_way(small: InteropCluster) -> None:
+    sizes = ("-num_containers", "2", "-master_memory", "256", "-container_memory", "512")
+    with ThreadPoolExecutor(1) as background:
+        long = ("-shell_command", "sleep 100", "-container_type", "OPPORTUNISTIC", *sizes)
+        other = background.submit(small.clients.distributed_shell, *long)
+        application = _await_running(small, 3)
+        small.clients.distributed_shell("-shell_command", "true", *sizes).checked()
+        run = other.result()
+    assert _application(run) == application and run.exit_code != 0
+    _, *others = _containers(small, application)
+    assert {c.executionType for c in others} == {common.OPPORTUNISTIC}
+    ended = [c for c in others if c.container_exit_status == -108]
+    assert ended and "Container Killed to make room for Guaranteed Container." in ended[0].diagnostics_info
+
+
+def _await_running(cluster: InteropCluster, containers: int) -> ApplicationId:
+    """The newest application, once its first attempt has so many containers that their node has started."""
+    deadline = time.monotonic() + 60
+    with _resource_manager(cluster) as client:
+        while True:
+            applications = client.call(Client.getApplications, pb.GetApplicationsRequest()).applications
+            if applications:
+                newest = max((convert.application_id(a.applicationId) for a in applications), key=lambda a: a.id)
+                with suppress(ApplicationAttemptNotFound):
+                    running = [c for c in _containers(cluster, newest) if c.container_state == common.C_RUNNING]
+                    if len(running) == containers:
+                        return newest
+            assert time.monotonic() < deadline, "the containers did not start"
+            time.sleep(0.1)
 
 
 def test_distributed_shell_promotes_its_opportunistic_containers(small: InteropCluster) -> None:

@@ -12,9 +12,11 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
+    NodeDraining,
     NodeJoined,
     NodeLeft,
     NodeLoaded,
+    NodeResized,
     SchedulerEvent,
     UpdateAsked,
 )
@@ -104,6 +106,17 @@ def test_full_silent_and_unwilling_nodes_are_left_out_until_they_have_room() -> 
     assert (
         given.node_id == full and given.execution_type is SPARE and not life.scheduler.opportunistic.waits(life.attempt)
     )
+
+
+def test_nodes_that_are_about_to_go_get_none() -> None:
+    life = Life(OpportunisticLimits())
+    going = life.node("a")
+    life.node("b", length=5)
+    life.tell(NodeDraining(going))
+    assert life.ask(2) == ["b", "b"]
+    life.tell(NodeResized(going, Resource(4 * GB, 8)))  # it stays after all
+    life.now += 1
+    assert life.ask(1) == ["a"]
 
 
 def test_prefers_hosts_then_racks_then_anything() -> None:

@@ -43,6 +43,10 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
                     "memory_mb": n.capability.memory_mb,
                     "used_vcores": n.used.vcores,
                     "vcores": n.capability.vcores,
+                    "further": {
+                        name: {"used": n.used.extras.get(name, 0), "total": amount}
+                        for name, amount in n.capability.extras.items()
+                    },
                     "health": n.health,
                 }
                 for n in nodes
@@ -57,9 +61,10 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
             n.containers,
             f"{n.used.memory_mb}/{n.capability.memory_mb}",
             f"{n.used.vcores}/{n.capability.vcores}",
+            ", ".join(f"{name} {n.used.extras.get(name, 0)}/{most}" for name, most in n.capability.extras.items()),
             shortened(n.health),
         )
         for n in nodes
     ]
-    headings = ("node", "state", "web", "containers", "memory MB", "vcores", "health")
+    headings = ("node", "state", "web", "containers", "memory MB", "vcores", "further", "health")
     print_table(headings, rows, empty="no nodes are there")

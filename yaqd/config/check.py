@@ -18,12 +18,13 @@ from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.deprecated import CURRENT_NAMES
 from yaqd.config.errors import ConfigError
 from yaqd.config.foreign import UNREAD_PREFIXES
+from yaqd.config.resource_types import NODE_FILE, TYPES_FILE, node_resources, resource_types
 from yaqd.config.xmlfile import Property, read_properties
 
 OWN_PREFIXES = ("yarn.", "yaq.")
 #: Where a name one or two letters off a known one earns a note.
 HADOOP_PREFIXES = ("mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io.", "net.")
-_TYPE_FILES = ("resource-types.xml", "node-resources.xml")
+_TYPE_FILES = (TYPES_FILE, NODE_FILE)
 # Names are long, so two wrong letters still leave them very alike; unread families are compared more strictly.
 ALIKE = 0.88
 VERY_ALIKE = 0.95
@@ -66,8 +67,19 @@ def check_folder(conf_dir: Path) -> list[Finding]:
         else:
             findings.extend(check_properties(properties))
     if not any(found.severity is Severity.ERROR for found in findings):
-        findings.extend(_unresolvable(Configuration.load(conf_dir)))
+        conf = Configuration.load(conf_dir)
+        findings.extend((*_unresolvable(conf), *_wrong_resource_types(conf)))
     return findings
+
+
+def _wrong_resource_types(conf: Configuration) -> list[Finding]:
+    """What no daemon would start with."""
+    try:
+        node_resources(conf, resource_types(conf))
+    except ConfigError as error:
+        message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
+        return [Finding(Severity.ERROR, message, error.key, error.file, error.line)]
+    return []
 
 
 def check_properties(properties: Iterable[Property]) -> list[Finding]:
