@@ -68,7 +68,7 @@ def check_folder(conf_dir: Path) -> list[Finding]:
             findings.extend(check_properties(properties))
     if not any(found.severity is Severity.ERROR for found in findings):
         conf = Configuration.load(conf_dir)
-        findings.extend((*_unresolvable(conf), *_wrong_resource_types(conf)))
+        findings.extend(_unresolvable(conf) or _wrong_resource_types(conf))
     return findings
 
 
