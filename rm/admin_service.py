@@ -16,7 +16,6 @@ from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
 from yaqd.ipc import Caller, RpcServer
-from yaqd.ipc.absent import Refusal
 from yaqd.ipc.errors import RemoteIOError, YarnError
 from yaqd.model import NodeState
 from yaqd.proto import convert
@@ -57,13 +56,7 @@ class AdminService:
         server.register(Protocol.refreshSuperUserGroupsConfiguration, self.refresh_super_user_groups)
         server.register(Protocol.refreshUserToGroupsMappings, self.refresh_user_to_groups)
         server.register(Protocol.refreshClusterMaxPriority, self.refresh_cluster_max_priority)
-        server.register(
-            Protocol.refreshServiceAcls,
-            Refusal(
-                YarnError,
-                "java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.",
-            ),
-        )
+        server.register(Protocol.refreshServiceAcls, self.refresh_service_acls)
         register_absent_administration(server)
 
     def _check(self, caller: Caller, operation: str) -> None:
@@ -139,6 +132,15 @@ class AdminService:
         self._check(caller, "refreshUserToGroupsMappings")
         await _or_io_error(self._live.groups())
         return pb.RefreshUserToGroupsMappingsResponse()
+
+    async def refresh_service_acls(
+        self, request: pb.RefreshServiceAclsRequest, caller: Caller
+    ) -> pb.RefreshServiceAclsResponse:
+        if not self._live.has_service_lists:
+            raise YarnError("java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.")
+        self._check(caller, "refreshServiceAcls")
+        await _or_io_error(self._live.services())
+        return pb.RefreshServiceAclsResponse()
 
     async def refresh_cluster_max_priority(
         self, request: pb.RefreshClusterMaxPriorityRequest, caller: Caller

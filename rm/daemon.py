@@ -44,6 +44,7 @@ from rm.placement import PlacementRequests
 from rm.preemption import PreemptionMonitor
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.servers import Servers
 from rm.settings import RmSettings, read_queues
 from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
@@ -53,7 +54,6 @@ from rm.web.server import RmWeb
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.ipc.loop import run
-from yaqd.ipc.wire import TokenSecrets
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -130,31 +130,9 @@ class ResourceManager:
 
     def _build_services(self) -> None:
         settings, conf = self.settings, self._conf
-        limits = server_limits(conf)
-
-        def server(name: str, address: tuple[str, int], secrets: TokenSecrets | None = None) -> RpcServer:
-            return RpcServer(
-                name=name,
-                host=settings.listen_host(address),
-                port=address[1],
-                token_secrets=secrets,
-                limits=limits,
-                service_acl=lambda caller, protocol: self.identities.proxies.check(caller),
-            )
-
-        self.client_server = server(
-            "ResourceManager client service", settings.client_address, self.identities.delegations
-        )
-        self.tracker_server = server("ResourceManager node tracker", settings.tracker_address)
-        self.admin_server = server("ResourceManager administration", settings.admin_address)
-        self.scheduler_server = RpcServer(
-            name="ResourceManager application master service",
-            host=settings.listen_host(settings.scheduler_address),
-            port=settings.scheduler_address[1],
-            token_secrets=self.tokens.masters,
-            allow_simple=False,
-            limits=limits,
-        )
+        servers = Servers.make(settings, server_limits(conf), self.identities, self.tokens.masters)
+        self.client_server, self.tracker_server = servers.client, servers.tracker
+        self.admin_server, self.scheduler_server = servers.admin, servers.scheduler
         tracker_settings = TrackerSettings(
             settings.heartbeat_interval_ms,
             self.started_ms,

@@ -3,6 +3,7 @@ tokens.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rm.access import Access
@@ -12,15 +13,19 @@ from rm.scheduler.view import ClusterView
 from rm.settings import RmSettings
 from rm.state_store import StateStore
 from yaqd.config import Configuration
+from yaqd.ipc import Caller
+from yaqd.ipc.server_connection import ServiceAcl
 from yaqd.security.delegation import DelegationTokens
 from yaqd.security.groups import Groups
 from yaqd.security.impersonation import ProxyUsers
+from yaqd.security.service_acls import ServiceAcls
 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
     groups: Groups
     proxies: ProxyUsers
+    services: ServiceAcls
     access: Access
     delegations: DelegationTokens
     delegation_store: DelegationStore
@@ -43,7 +48,16 @@ class Identities:
         delegations = DelegationTokens(
             settings.delegation, now_ms=clock.wall_ms, random=os.urandom, keys=keys, tokens=tokens
         )
-        return cls(groups, ProxyUsers(conf, groups), access, delegations, delegation_store)
+        return cls(groups, ProxyUsers(conf, groups), ServiceAcls(conf, groups), access, delegations, delegation_store)
+
+    def admission(self, protocols: Sequence[str]) -> ServiceAcl:
+        """What a server that serves these asks of each connection: raises Authorization."""
+
+        def admit(caller: Caller, protocol: str) -> None:
+            self.proxies.check(caller)
+            self.services.check(caller, protocol, protocols)
+
+        return admit
 
     def roll(self, now: float) -> None:
         """Keys and tokens whose time has come; when the store is started, then once a second."""

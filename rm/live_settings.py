@@ -29,6 +29,14 @@ class LiveSettings:
         """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""
         self._identities.proxies.refresh(await self._read())
 
+    async def services(self) -> None:
+        """`hadoop-policy.xml`."""
+        self._identities.services.refresh(await self._read())
+
+    @property
+    def has_service_lists(self) -> bool:
+        return self._identities.services.enabled
+
     async def groups(self) -> None:
         """The fixed mapping; what was looked up is forgotten."""
         self._identities.groups.refresh(await self._read())
