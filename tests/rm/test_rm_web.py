@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -210,6 +211,34 @@ async def test_oversized_and_malformed_requests_end_their_connection() -> None:
         # never finished: closed when the time for it is over, with nothing or a refusal
         assert b"200" not in await send(b"GET / HTTP/1.1\r\nX-Slow: ")
         assert b"200" not in await send(b"")
+
+
+async def test_mutated_requests_are_answered_or_dropped_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    chance = random.Random(20)
+    async with web() as (rm, browse):
+        app_id = await rm.submit()
+        whole = f"GET /proxy/{app_id}/x?user.name=bob HTTP/1.1\r\nHost: a\r\nCookie: hadoop.auth=u\r\n\r\n".encode()
+
+        async def send() -> bytes:
+            data = bytearray(whole)
+            for _ in range(chance.randrange(1, 6)):
+                at = chance.randrange(len(data))
+                data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(4))
+            reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
+            try:
+                writer.write(data)
+                return await asyncio.wait_for(reader.readline(), 0.1)
+            except (TimeoutError, ConnectionError):
+                return b""
+            finally:
+                writer.close()
+
+        for _ in range(10):
+            answers = await asyncio.gather(*(send() for _ in range(20)))
+            assert {line.split(b" ")[1] for line in answers if line} <= {b"302", b"400", b"404", b"405"}
+        assert (await browse("/cluster"))[0].status == 200
+    said = [record for record in caplog.records if record.name.startswith("yaqd.web")]
+    assert len(said) <= 1 and all(record.exc_info is None for record in said)
 
 
 async def test_connections_are_bounded() -> None:

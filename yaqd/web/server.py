@@ -7,17 +7,20 @@ number is bounded, and one sweep ends those that make no progress.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
-
-log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 256
 _LINGER_S: Final = 2.0
+_QUIET_S: Final = 60.0
+_PEERS_REMEMBERED_MAX: Final = 1000
 
 #: What browsers are told about every answer: contents are what they say they are, and stay out of others' frames.
 _HEADERS: Final = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN"}
@@ -65,6 +68,7 @@ class HttpServer:
         runner = web.AppRunner(
             self._application,
             access_log=None,
+            logger=_request_log(),
             keepalive_timeout=limits.idle_timeout_s,
             lingering_time=_LINGER_S,
             shutdown_timeout=limits.stop_timeout_s,
@@ -175,6 +179,37 @@ class _Connection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+class _OneLinePerPeer(logging.Filter):
+    """What is no HTTP is worth one line per peer and minute, and no trace."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._told: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, HttpProcessingError):
+            return True
+        peer, now = str(record.args), self._now()
+        if now - self._told.get(peer, -_QUIET_S) < _QUIET_S:
+            return False
+        if len(self._told) >= _PEERS_REMEMBERED_MAX:
+            self._told.clear()
+        self._told[peer] = now
+        record.msg += ": " + " ".join(error.message.split())[:200].replace("%", "%%")
+        record.exc_info, record.exc_text = None, None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
+
+
+@lru_cache(maxsize=1)
+def _request_log() -> logging.Logger:
+    requests = logging.getLogger(f"{__name__}.requests")
+    requests.addFilter(_OneLinePerPeer())
+    return requests
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
