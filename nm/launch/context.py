@@ -5,7 +5,7 @@ checked here, so that no later step meets a link that leaves the container's fol
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -68,8 +68,10 @@ class LaunchContext:
                 raise BadLaunchContext(f"environment variable name {name[:80]!r} is not a shell name: rename it")
             if "\0" in value:
                 raise BadLaunchContext(f"environment variable {name} holds a NUL character")
+        resources = tuple(local_resource(entry.key, entry.value) for entry in message.localResources)
+        _refuse_nested({resource.link for resource in resources})
         return cls(
-            resources=tuple(local_resource(entry.key, entry.value) for entry in message.localResources),
+            resources=resources,
             tokens=message.tokens,
             service_data={entry.key: entry.value for entry in message.service_data},
             environment=environment,
@@ -103,6 +105,16 @@ def _checked_link(link: str) -> str:
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise BadLaunchContext(f"local resource name {link[:80]!r} leaves the container's folder: use a relative name")
     return str(path)
+
+
+def _refuse_nested(links: Set[str]) -> None:
+    """A link below another would be made inside the folder that the other points to, which containers share."""
+    for link in links:
+        for parent in PurePosixPath(link).parents:
+            if str(parent) in links:
+                raise BadLaunchContext(
+                    f"local resource name {link[:80]!r} lies inside another, {str(parent)[:80]!r}: rename one of them"
+                )
 
 
 def _url(message: pb.URL) -> str:

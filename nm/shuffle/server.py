@@ -31,7 +31,6 @@ _COPY_BYTES = 16 << 10
 _GATHER_BYTES = 128 << 10
 #: what one connection may send before others have their turn
 _TURN_BYTES = 4 << 20
-_STALL_TIMEOUT_S = 60.0
 _UNLIMITED_CONNECTIONS = 10_000
 _BACKLOG = 1024
 _RETRY_AFTER_MS = 1000
@@ -44,6 +43,8 @@ class ShuffleLimits:
     #: keep every connection, not only where the request asks for it
     keep_alive: bool
     keep_alive_timeout_s: float
+    #: for a whole request, from its first byte, and for a peer to take some of its answer
+    stall_timeout_s: float = 60.0
 
 
 @dataclass(slots=True)
@@ -74,12 +75,16 @@ class _Connection:
         self._is_closed = False
         #: by the loop's clock: when the connection was made or last moved a byte
         self.progress_at = self._loop.time()
+        #: since when a request is awaited: one that comes a byte at a time is not waited for longer than another
+        self._awaited_since = self.progress_at
         self._loop.add_reader(sock, self._readable)
 
     def overdue(self, now: float) -> bool:
-        waiting = not self._is_answering and not self._received
-        limit_s = self._service.limits.keep_alive_timeout_s if waiting and self._keeps_open else _STALL_TIMEOUT_S
-        return now - self.progress_at > limit_s
+        limits = self._service.limits
+        if self._is_answering:
+            return now - self.progress_at > limits.stall_timeout_s
+        is_idle = not self._received and self._keeps_open
+        return now - self._awaited_since > (limits.keep_alive_timeout_s if is_idle else limits.stall_timeout_s)
 
     def close(self) -> None:
         if self._is_closed:
@@ -107,6 +112,8 @@ class _Connection:
             self.close()
             return
         self.progress_at = self._loop.time()
+        if not self._received:
+            self._awaited_since = self.progress_at
         self._received += chunk
         self._next_request()
 
@@ -244,6 +251,7 @@ class _Connection:
         if not self._keeps_open:
             self.close()
             return
+        self._awaited_since = self._loop.time()
         self._loop.add_reader(self._socket, self._readable)
         if self._received:
             self._loop.call_soon(self._continue_reading)

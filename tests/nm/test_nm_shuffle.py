@@ -233,6 +233,23 @@ def test_endless_head_is_cut_off(served: Served) -> None:
     assert served.get(served.target(["m0"]))[0].status == 200
 
 
+def test_a_request_that_drips_is_not_waited_for(served: Served) -> None:
+    served.service.limits = ShuffleLimits(100, False, 0.2, stall_timeout_s=0.5)
+    served.write("m0", [b"zero"])
+    with (
+        socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as drips,
+        socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as silent,
+    ):
+        began = time.monotonic()
+        with pytest.raises(OSError):
+            for byte in served.target(["m0"] * 50).encode():
+                drips.sendall(bytes((byte,)))
+                time.sleep(0.05)
+        assert time.monotonic() - began < 5
+        assert silent.recv(1) == b""
+        assert served.get(served.target(["m0"]))[0].status == 200
+
+
 def test_forgotten_job_lets_go_of_its_files(served: Served, jobs: ShuffleJobs) -> None:
     served.write("m0", [b"zero" * 10_000])
     served.get(served.target(["m0"]))

@@ -5,7 +5,7 @@ from rm_harness import LOOPBACK, ManualClock, cluster
 
 from rm.liveness import Liveness
 from yaqd.ipc import RpcClient
-from yaqd.ipc.errors import YarnError
+from yaqd.ipc.errors import Authorization, YarnError
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
@@ -85,4 +85,14 @@ async def test_a_user_that_cannot_be_one_has_no_groups() -> None:
         for user in ("a\0b", "x" * 70_000, "../../etc"):
             answer = await client.call(Admin.getGroupsForUser, admin.GetGroupsForUserRequest(user=user))
             assert not answer.groups
+        await client.close()
+
+
+@pytest.mark.parametrize("user", ["", "..", "../../etc", "a/b", "a\0b", "a\nb", "-rf", "x" * 300, "a..b", "\u202eroot"])
+async def test_a_user_whose_name_could_lead_elsewhere_is_not_let_in(user: str) -> None:
+    """Names of users become folders, log lines and words of commands."""
+    async with cluster() as rm:
+        client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+        with pytest.raises(Authorization, match="not a user name"):
+            await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
         await client.close()
