@@ -83,6 +83,8 @@ class JobSpec:
     #: COMMAND: the command line for /bin/sh and how many containers run it
     command: str = ""
     tasks: int = 0
+    #: COMMAND: hosts that the containers are spread over, and no others; empty: anywhere
+    nodes: tuple[str, ...] = ()
     #: further environment of the tasks
     environment: Mapping[str, str] = field(default_factory=dict)
     version: int = VERSION
@@ -107,6 +109,7 @@ class JobSpec:
             fields["kind"] = JobKind(fields["kind"])
             fields["resources"] = tuple(JobResource(**r) for r in fields["resources"])
             fields["boundaries"] = tuple(fields["boundaries"])
+            fields["nodes"] = tuple(str(node) for node in fields["nodes"])
             fields["py_files"] = tuple(fields["py_files"])
             if fields["streaming"] is not None:
                 fields["streaming"] = Streaming(**fields["streaming"])

@@ -42,7 +42,17 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
 def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:
     resource = command_size(conf).resource
     # a command's exit status is the user's answer: it is not asked twice, and nothing reports its progress
-    return VertexSpec("command", spec.tasks, resource, _FIRST_PRIORITY, max_attempts=1, timeout_s=0.0, reusable=False)
+    return VertexSpec(
+        "command",
+        spec.tasks,
+        resource,
+        _FIRST_PRIORITY,
+        max_attempts=1,
+        timeout_s=0.0,
+        reusable=False,
+        hosts=tuple((spec.nodes[task % len(spec.nodes)],) for task in range(spec.tasks)) if spec.nodes else (),
+        only_on_hosts=bool(spec.nodes),
+    )
 
 
 def _limits(conf: Configuration) -> Limits:

@@ -235,6 +235,6 @@ def _add_ask(request: pb.AllocateRequest, ask: Ask) -> None:
     row.capability.memory = ask.resource.memory_mb
     row.capability.virtual_cores = ask.resource.vcores
     row.num_containers = ask.count
-    row.relax_locality = True
+    row.relax_locality = ask.relax
     # a stock ResourceManager with opportunistic allocation on fails when this is absent
     row.execution_type_request.execution_type = common.GUARANTEED

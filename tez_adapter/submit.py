@@ -27,7 +27,7 @@ from tez_adapter.sizes import too_large
 from tez_adapter.staging import Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
-from yaqd.model import ApplicationId, LocalResourceType, Resource
+from yaqd.model import ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
@@ -71,15 +71,17 @@ def submit_command(
     environment: Mapping[str, str] | None = None,
     queue: str = "default",
     name: str | None = None,
+    nodes: Sequence[str] = (),
 ) -> SubmittedJob:
-    """Run a command in `tasks` containers."""
+    """Run a command in `tasks` containers, on these hosts alone where some are named."""
     if not command:
         raise SubmitError("no command: write it after --, as in: yaq run -- date")
     _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
     settings = {"yaq.job.command.memory-mb": memory_mb, "yaq.job.command.vcores": vcores}
     conf = conf.with_overrides({key: str(value) for key, value in settings.items() if value is not None})
     request = Request(conf, name or command[0].rpartition("/")[2], queue, attachments, environment or {})
-    return _submit(request, JobKind.COMMAND, {"command": f"exec {shlex.join(command)}", "tasks": tasks}, [], ())
+    fields = {"command": f"exec {shlex.join(command)}", "tasks": tasks, "nodes": tuple(nodes)}
+    return _submit(request, JobKind.COMMAND, fields, [], ())
 
 
 def submit_mapreduce(
@@ -191,6 +193,7 @@ def _submit(
         problem = too_large(kind, int(fields.get("reduces", 0)), conf, largest)
         if problem is not None:
             raise SubmitError(problem)
+        _check_nodes(rm, fields.get("nodes", ()))
         job_id = job_id_of(application_id)
         staging = Staging(conf, rm.user, job_id)
         staging.create()
@@ -216,6 +219,16 @@ def _submit(
     except BaseException:
         rm.close()
         raise
+
+
+def _check_nodes(rm: RmClient, wanted: Sequence[str]) -> None:
+    """A container for a host without a node would never come."""
+    if not wanted:
+        return
+    there = {node.id.host for node in rm.nodes((NodeState.RUNNING,))}
+    absent = [host for host in wanted if host not in there]
+    if absent:
+        raise SubmitError(f"no node runs on {', '.join(absent)}: `yaq node list` shows which hosts there are")
 
 
 def _conf_values(conf: Configuration) -> dict[str, str]:

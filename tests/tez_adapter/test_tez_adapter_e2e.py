@@ -187,6 +187,12 @@ def test_commands_run_in_containers_and_their_status_counts(cluster: Configurati
     assert (result.state, result.exit_code) == ("FAILED", 5)
 
 
+def test_commands_run_on_the_named_nodes_or_are_refused(cluster: Configuration) -> None:
+    assert finish(submit_command(cluster, ["true"], tasks=3, nodes=["127.0.0.1"])).exit_code == 0
+    with pytest.raises(SubmitError, match=r"no node runs on 127\.0\.0\.9: `yaq node list`"):
+        submit_command(cluster, ["true"], nodes=["127.0.0.1", "127.0.0.9"])
+
+
 def test_a_killed_job_leaves_nothing(cluster: Configuration) -> None:
     job = submit_command(cluster, ["sleep", "123456"], tasks=2)
     try:

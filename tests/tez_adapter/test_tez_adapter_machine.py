@@ -98,6 +98,17 @@ def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
     assert drive.machine.asks() == []
 
 
+def test_tasks_bound_to_hosts_are_asked_for_there_and_nowhere_else() -> None:
+    drive = Driver(mapreduce(3, 0, hosts=(("h1",), ("h2",), ("h1",)), only_on_hosts=True))
+    assert drive.machine.asks() == [
+        Ask(10, "h1", 2, SMALL),
+        Ask(10, "h2", 1, SMALL),
+        Ask(10, "/default-rack", 3, SMALL, relax=False),
+        Ask(10, "*", 3, SMALL, relax=False),
+    ]
+    assert drive.allocate("c1", "h2") == [ev.Launch("c1", "h2:1", AttemptId(0, 1, 0))]
+
+
 @pytest.mark.parametrize("status", [-100, -102, -106, -108])
 def test_ends_that_are_not_the_tasks_fault_do_not_count(status: int) -> None:
     drive = Driver(mapreduce(1, 0))

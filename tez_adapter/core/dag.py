@@ -42,6 +42,8 @@ class VertexSpec:
     reusable: bool = True
     #: hosts that hold a task's input, by task index; empty when there are none to prefer
     hosts: tuple[tuple[str, ...], ...] = ()
+    #: run each task on one of its hosts or not at all
+    only_on_hosts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ class Ask:
     name: str
     count: int
     resource: Resource
+    #: may a container be taken because of this row though a smaller place was named?
+    relax: bool = True
 
 
 class Demand:
@@ -44,9 +46,10 @@ class Demand:
             local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
             for host, count in local:
                 rows.append(Ask(spec.priority, host, count, spec.resource))
+            relax = not spec.only_on_hosts
             if local:
-                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource))
-            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource))
+                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource, relax))
+            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource, relax))
         return rows
 
     def wanted(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from yaqd.config import Configuration
 @click.option("--files", multiple=True, metavar="PATHS", help="Files for the containers: PATH or PATH#NAME, commas.")
 @click.option("--archives", multiple=True, metavar="PATHS", help="Archives to unpack for them, likewise.")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="Environment of the command.")
+@click.option("--node", "nodes", multiple=True, metavar="HOSTS", help="Run on these hosts alone, in turns; commas.")
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the application [default: the command's].")
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
@@ -32,6 +33,7 @@ def run(
     files: tuple[str, ...],
     archives: tuple[str, ...],
     environment: tuple[str, ...],
+    nodes: tuple[str, ...],
     queue: str | None,
     name: str | None,
     no_wait: bool,
@@ -58,6 +60,7 @@ def run(
         environment=assignments("--env", environment),
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name,
+        nodes=words(nodes),
     )
     code = follow(job, wait=not no_wait, as_json=as_json)
     if show_logs and not no_wait and not as_json:
