@@ -39,10 +39,35 @@ _NO_LABELS: Final = Refusal(
     YarnError,
     "java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
 )
+
+
+def _routers(name: str, what: str) -> Refusal:
+    return Refusal(YarnError, f"It is not allowed to call the RM's {name} Please call Router's {what}.")
+
+
 _ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]] = {
     Admin.addToClusterNodeLabels: _NO_LABELS,
     Admin.removeFromClusterNodeLabels: _NO_LABELS,
     Admin.replaceLabelsOnNodes: EmptyAnswer(Admin.replaceLabelsOnNodes),
+    Admin.deregisterSubCluster: _routers(
+        "deregisterSubCluster to set the subCluster(s) state to SC_LOST,", "deregisterSubCluster to set"
+    ),
+    Admin.saveFederationQueuePolicy: _routers("saveFederationQueuePolicy. ", "saveFederationQueuePolicy to set Policy"),
+    Admin.batchSaveFederationQueuePolicies: _routers(
+        " batchSaveFederationQueuePolicies. ", "batchSaveFederationQueuePolicies to set Policies"
+    ),
+    Admin.listFederationQueuePolicies: _routers(
+        " listFederationQueuePolicies. ", "listFederationQueuePolicies to list Policies"
+    ),
+    Admin.deleteFederationApplication: _routers(
+        " deleteFederationApplication. ", "deleteFederationApplication to delete Application"
+    ),
+    Admin.getFederationSubClusters: _routers(
+        " getFederationSubClusters. ", "getFederationSubClusters to get SubClusters"
+    ),
+    Admin.deleteFederationPoliciesByQueues: _routers(
+        " deleteFederationQueuePoliciesByQueues. ", "deleteFederationQueuePoliciesByQueues to delete Policies"
+    ),
     Admin.mapAttributesToNodes: Refusal(
         UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
     ),

@@ -58,7 +58,6 @@ class Servers:
                 "administration",
                 settings.admin_address,
                 ResourceManagerAdministrationProtocol.NAME,
-                "org.apache.hadoop.ha.HAServiceProtocol",
             ),
             scheduler=server(
                 "application master service",

@@ -301,6 +301,27 @@ class ResourceManagerAdministrationProtocol:
         admin.CheckForDecommissioningNodesRequest,
         admin.CheckForDecommissioningNodesResponse,
     )
+    deregisterSubCluster: Final = Method(
+        NAME, "deregisterSubCluster", admin.FederationRequest, admin.FederationResponse
+    )
+    saveFederationQueuePolicy: Final = Method(
+        NAME, "saveFederationQueuePolicy", admin.FederationRequest, admin.FederationResponse
+    )
+    batchSaveFederationQueuePolicies: Final = Method(
+        NAME, "batchSaveFederationQueuePolicies", admin.FederationRequest, admin.FederationResponse
+    )
+    listFederationQueuePolicies: Final = Method(
+        NAME, "listFederationQueuePolicies", admin.FederationRequest, admin.FederationResponse
+    )
+    deleteFederationApplication: Final = Method(
+        NAME, "deleteFederationApplication", admin.FederationRequest, admin.FederationResponse
+    )
+    getFederationSubClusters: Final = Method(
+        NAME, "getFederationSubClusters", admin.FederationRequest, admin.FederationResponse
+    )
+    deleteFederationPoliciesByQueues: Final = Method(
+        NAME, "deleteFederationPoliciesByQueues", admin.FederationRequest, admin.FederationResponse
+    )
     mapAttributesToNodes: Final = Method(
         NAME, "mapAttributesToNodes", admin.NodesToAttributesMappingRequest, admin.MapAttributesToNodesResponse
     )

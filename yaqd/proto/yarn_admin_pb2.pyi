@@ -206,6 +206,14 @@ class RefreshNodesResourcesRequest(_message.Message):
     sub_cluster_id: str
     def __init__(self, sub_cluster_id: _Optional[str] = ...) -> None: ...
 
+class FederationRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class FederationResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class NodesToAttributesMappingRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

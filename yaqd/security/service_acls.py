@@ -19,18 +19,13 @@ _SWITCH: Final = "hadoop.security.authorization"
 _POLICY_FILE: Final = "hadoop-policy.xml"
 _DEFAULT: Final = "security.service.authorization.default"
 
-#: protocol -> key of its list (Hadoop's RMPolicyProvider)
-_KEYS: Final[Mapping[str, str]] = {
-    "org.apache.hadoop.yarn.server.api.ResourceTrackerPB": "security.resourcetracker.protocol.acl",
-    "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB": "security.applicationclient.protocol.acl",
-    "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB": "security.applicationmaster.protocol.acl",
-    "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB": (
-        "security.resourcemanager-administration.protocol.acl"
-    ),
-    "org.apache.hadoop.yarn.server.api.DistributedSchedulingAMProtocolPB": (
-        "security.distributedscheduling.protocol.acl"
-    ),
-    "org.apache.hadoop.ha.HAServiceProtocol": "security.ha.service.protocol.acl",
+#: protocol -> what it is called in the keys (Hadoop's RMPolicyProvider)
+_NAMES: Final[Mapping[str, str]] = {
+    "org.apache.hadoop.yarn.server.api.ResourceTrackerPB": "resourcetracker",
+    "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB": "applicationclient",
+    "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB": "applicationmaster",
+    "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB": "resourcemanager-administration",
+    "org.apache.hadoop.yarn.server.api.DistributedSchedulingAMProtocolPB": "distributedscheduling",
 }
 
 
@@ -92,8 +87,8 @@ def _read(conf: Configuration) -> dict[str, _Policy]:
     acl, hosts = value(f"{_DEFAULT}.acl", "*"), value(f"{_DEFAULT}.hosts", "*")
     blocked, blocked_hosts = value(f"{_DEFAULT}.acl.blocked", " "), value(f"{_DEFAULT}.hosts.blocked", "")
     policies = {}
-    for protocol, key in _KEYS.items():
-        host_key = key.removesuffix(".acl") + ".hosts"
+    for protocol, name in _NAMES.items():
+        key, host_key = f"security.{name}.protocol.acl", f"security.{name}.protocol.hosts"
         policies[protocol] = _Policy(
             AccessControlList.parse(value(key, acl)),
             AccessControlList.parse(value(f"{key}.blocked", blocked)),
