@@ -64,7 +64,7 @@ class NodeWeb:
         )
         access = LogAccess(runtime, logs, identity, settings)
         self._http = HttpServer(
-            self._add_routes, settings.limits, middlewares=[identity.remember, answer_options, access.check]
+            self._routes, settings.limits, middlewares=[identity.remember, answer_options, access.check]
         )
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -74,7 +74,12 @@ class NodeWeb:
     async def stop(self) -> None:
         await self._http.stop()
 
-    def _add_routes(self, router: web.UrlDispatcher) -> None:
+    def _routes(self, router: web.UrlDispatcher) -> None:
+        self.add_routes(router)
+        self._logs.register_on(router)
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        """All but the logs."""
         add = router.add_get
         for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info"):
             add(path, self._info)
@@ -82,7 +87,6 @@ class NodeWeb:
         add("/ws/v1/node/apps/{app}", self._application)
         add("/ws/v1/node/containers", self._containers)
         add("/ws/v1/node/containers/{container}", self._container)
-        self._logs.register_on(router)
         for path in ("/", "/node", "/node/node", "/node/allContainers"):
             add(path, self._node_page)
 

@@ -73,6 +73,9 @@ class WebProxy:
             await self._session.close()
             self._session = None
 
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        router.add_route("*", f"{proxying.PREFIX}/{{path:.*}}", self.answer)
+
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Every request below `/proxy`, whatever its method."""
         if request.method not in _METHODS:

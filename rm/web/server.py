@@ -10,7 +10,6 @@ from rm.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.pages import Pages
 from rm.web.proxy import WebProxy
-from rm.web.proxying import PREFIX
 from rm.web.rest import Rest
 from rm.web.settings import RmWebSettings
 from yaqd.web.identity import SimpleIdentity, answer_options
@@ -49,6 +48,6 @@ class RmWeb:
         await self._proxy.stop()
 
     def _add_routes(self, router: web.UrlDispatcher) -> None:
-        router.add_route("*", f"{PREFIX}/{{path:.*}}", self._proxy.answer)
+        self._proxy.add_routes(router)
         self._rest.add_routes(router)
         self._pages.add_routes(router)

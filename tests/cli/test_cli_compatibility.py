@@ -12,6 +12,7 @@ from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.keys import key_uses
 from yaqd.cli.compatibility.methods import State, hadoop_protocols, own_protocols
 from yaqd.cli.compatibility.reference import reference_markdown
+from yaqd.cli.compatibility.web import web_addresses
 from yaqd.cli.daemons import prepare
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.catalogue import documentation
@@ -58,6 +59,14 @@ def test_masters_and_nodes_find_all_they_need() -> None:
     assert counts[tables.ApplicationMasterProtocol.NAME] == counts[tables.ResourceTracker.NAME] == 3
     assert counts[tables.ContainerManagementProtocol.NAME] >= 6
     assert all(method.state is State.SERVED for protocol in own_protocols() for method in protocol.methods)
+
+
+def test_web_addresses_are_those_that_stock_programs_open() -> None:
+    found = web_addresses()
+    for path in ("info", "apps/{id}", "apps/{id}/appattempts"):
+        assert f"GET, HEAD /ws/v1/cluster/{path}" in found["ResourceManager"]
+    assert "GET, HEAD, PUT /proxy/{path}" in found["ResourceManager"]
+    assert "GET, HEAD /ws/v1/node/containers/{container}/logs/{file}" in found["NodeManager"]
 
 
 def test_keys_are_found_where_they_are_read() -> None:

@@ -9,6 +9,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,8 @@ class KeyUse:
     used_by: tuple[str, ...]
 
 
-def key_uses() -> list[KeyUse]:
+@lru_cache(maxsize=1)
+def key_uses() -> tuple[KeyUse, ...]:
     """Every documented key, in the order of the configuration reference."""
     properties = documented()
     words = "|".join(sorted({found.name.partition(".")[0] for found in properties}))
@@ -51,7 +53,7 @@ def key_uses() -> list[KeyUse]:
         family = next((f.name for f in properties if "*" in f.name and _is_member(name, f.name)), None)
         return own or (rooms(family) if family is not None else ()) or _PASSED_ON.get(name, ())
 
-    return [KeyUse(found.name, rooms(found.name), _referring(found.name, properties)) for found in properties]
+    return tuple(KeyUse(found.name, rooms(found.name), _referring(found.name, properties)) for found in properties)
 
 
 def _is_member(name: str, family: str) -> bool:
@@ -84,12 +86,12 @@ class _Module:
     def names(self, key: str) -> bool:
         if key in self.texts:
             return True
+        if any(pattern.fullmatch(key.replace("*", "any")) for pattern in self.patterns):
+            return True
         if "*" in key:
             start, _, end = key.partition("*")
-            return self._has(start) and self._has(end)
-        return any(pattern.fullmatch(key) for pattern in self.patterns) or any(
-            key[:cut] in self.texts and key[cut:] in self.texts for cut in _cuts(key)
-        )
+            return (self._has(start) and self._has(end)) or any(_is_member(text, key) for text in self.texts)
+        return any(key[:cut] in self.texts and key[cut:] in self.texts for cut in _cuts(key))
 
     def _has(self, piece: str) -> bool:
         return not piece or piece in self.texts or piece.strip(".") in self.texts

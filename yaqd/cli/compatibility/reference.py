@@ -7,6 +7,7 @@ import click
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols, own_protocols
+from yaqd.cli.compatibility.web import web_addresses
 from yaqd.proto.hadoop_methods import HADOOP_VERSION
 
 _INTRODUCTION = f"""\
@@ -31,11 +32,11 @@ def reference_markdown() -> str:
     hadoop, own, keys = hadoop_protocols(), own_protocols(), key_uses()
     parts = [_INTRODUCTION, _totals(hadoop, keys)]
     parts += [_protocol(protocol) for protocol in hadoop]
-    parts += [_own(own), _keys(keys), _differences()]
+    parts += [_own(own), _web(), _keys(keys), _differences()]
     return "".join(parts)
 
 
-def _totals(protocols: list[ProtocolState], keys: list[KeyUse]) -> str:
+def _totals(protocols: list[ProtocolState], keys: tuple[KeyUse, ...]) -> str:
     heads = ("protocol", *(state.value for state in State), "all")
     rows = [(f"`{_short(p.name)}`", *(str(p.count(state)) for state in State), str(len(p.methods))) for p in protocols]
     sums = [sum(p.count(state) for p in protocols) for state in State]
@@ -64,7 +65,17 @@ def _own(protocols: list[ProtocolState]) -> str:
     return f"\n## Our job manager's own protocols\n\nFor its tasks and the `yaq` command only.\n\n{listed}"
 
 
-def _keys(keys: list[KeyUse]) -> str:
+def _web() -> str:
+    listed = ""
+    for server, addresses in web_addresses().items():
+        listed += f"\n{server}:\n\n" + "".join(f"- `{address}`\n" for address in addresses)
+    return (
+        "\n## HTTP\n\nWhat the programs and links above open, in JSON where Hadoop has JSON. Every address also answers"
+        f" OPTIONS; others answer 404.\n{listed}"
+    )
+
+
+def _keys(keys: tuple[KeyUse, ...]) -> str:
     rows = [(f"`{use.name}`", _key_state(use.name), _readers(use)) for use in keys]
     meaning = "What each means and its default are in [configuration.md](configuration.md).\n\n"
     return f"\n## Configuration keys\n\n{meaning}{_table(('key', 'state', 'read by'), rows)}"
