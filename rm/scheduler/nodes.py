@@ -7,7 +7,7 @@ walk when cores run out first.) Taking the emptiest node spreads containers, as 
 chance.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rm.scheduler.calculators import Calculator
 from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
@@ -17,6 +17,8 @@ _STEPS_MAX = 8191
 _CORES_MAX = 1023
 #: nodes refused (blacklisted, too small in a further resource) before a search gives up
 _REFUSALS_MAX = 64
+#: nodes of a host or a rack up to which a search looks at each
+_LOOKED_AT_ONE_BY_ONE = 16
 
 
 class NodeView:
@@ -109,14 +111,21 @@ class FreeIndex:
 
 
 class NodeTable:
-    """All usable nodes, by id and by place (a host, a rack, `*`), with their totals."""
+    """All usable nodes, by id and by place (a host, a rack, `*`), with their totals.
+
+    Each container moves its node in every index, so there are no more of them than are asked: one for all nodes, and
+    one for each rack that somebody has named. A host has a node or two, which are looked at one by one.
+    """
 
     def __init__(self, calculator: Calculator, step_mb: int) -> None:
         self._calculator = calculator
         self._step_mb = step_mb
         self._nodes: dict[NodeId, NodeView] = {}
-        self._places: dict[str, FreeIndex] = {ANY_HOST: FreeIndex(calculator, step_mb)}
-        self._place_sizes: dict[str, int] = {}
+        self._everywhere = FreeIndex(calculator, step_mb)
+        #: indexes of the racks that were asked for
+        self._racks: dict[str, FreeIndex] = {}
+        #: nodes of each host and of each rack
+        self._places: dict[str, dict[NodeId, NodeView]] = {}
         self._sizes: dict[Resource, int] = {}
         self.total = Resource()
         #: largest amount of each resource on any node
@@ -133,19 +142,33 @@ class NodeTable:
 
     def has_place(self, name: str) -> bool:
         """Is there a node on this host or in this rack?"""
-        return name in self._place_sizes
+        return name in self._places
 
     def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool], place: str) -> NodeView | None:
         """The emptiest node with room for `need` on this host, in this rack or (`*`) anywhere."""
-        index = self._places.get(place)
-        return index.emptiest(need, accepts) if index is not None else None
+        if place == ANY_HOST:
+            return self._everywhere.emptiest(need, accepts)
+        nodes = self._places.get(place)
+        if nodes is None:
+            return None
+        if len(nodes) > _LOOKED_AT_ONE_BY_ONE:
+            return self._index_of_rack(place, nodes).emptiest(need, accepts)
+        fitting = [n for n in nodes.values() if n.cell and self._calculator.fits(need, n.free) and accepts(n)]
+        return max(fitting, key=lambda node: node.cell or (0, 0), default=None)
+
+    def _index_of_rack(self, rack: str, nodes: dict[NodeId, NodeView]) -> FreeIndex:
+        index = self._racks.get(rack)
+        if index is None:
+            index = self._racks[rack] = FreeIndex(self._calculator, self._step_mb)
+            for node in nodes.values():
+                if node.cell is not None:
+                    index.add(node, node.cell)
+        return index
 
     def add(self, node: NodeView) -> None:
         self._nodes[node.id] = node
         for place in (node.rack, node.id.host):
-            if place not in self._places:
-                self._places[place] = FreeIndex(self._calculator, self._step_mb)
-            self._place_sizes[place] = self._place_sizes.get(place, 0) + 1
+            self._places.setdefault(place, {})[node.id] = node
         self._count_size(node.total, 1)
         self._enter(node)
 
@@ -153,9 +176,11 @@ class NodeTable:
         self._leave(node)
         del self._nodes[node.id]
         for place in (node.rack, node.id.host):
-            self._place_sizes[place] -= 1
-            if not self._place_sizes[place]:
-                del self._place_sizes[place], self._places[place]
+            nodes = self._places[place]
+            del nodes[node.id]
+            if not nodes:
+                del self._places[place]
+                self._racks.pop(place, None)
         self._count_size(node.total, -1)
 
     def resize(self, node: NodeView, total: Resource) -> None:
@@ -166,7 +191,7 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
-        if node.cell is not None and self._places[ANY_HOST].cell_of(free) != node.cell:
+        if node.cell is not None and self._everywhere.cell_of(free) != node.cell:
             self._leave(node)
             self._enter(node)
 
@@ -177,17 +202,22 @@ class NodeTable:
 
     def _enter(self, node: NodeView) -> None:
         if node.reserved_for is None:
-            everywhere = self._places[ANY_HOST]
-            node.cell = cell = everywhere.cell_of(node.free)
-            everywhere.add(node, cell)
-            self._places[node.rack].add(node, cell)
-            self._places[node.id.host].add(node, cell)
+            node.cell = cell = self._everywhere.cell_of(node.free)
+            for index in self._indexes_of(node):
+                index.add(node, cell)
 
     def _leave(self, node: NodeView) -> None:
         if node.cell is not None:
-            for place in (ANY_HOST, node.rack, node.id.host):
-                self._places[place].remove(node, node.cell)
+            for index in self._indexes_of(node):
+                index.remove(node, node.cell)
             node.cell = None
+
+    def _indexes_of(self, node: NodeView) -> Iterator[FreeIndex]:
+        yield self._everywhere
+        for place in (node.rack, node.id.host) if self._racks else ():
+            index = self._racks.get(place)
+            if index is not None:
+                yield index
 
     def _count_size(self, size: Resource, sign: int) -> None:
         self.total = self.total + size * sign
@@ -212,6 +242,6 @@ class NodeTable:
             assert node.free == node.total - held, (node.id, node.free, node.total, held)
             assert not node.is_draining or node.free.is_zero(), (node.id, node.free)
             assert (node.cell is None) == (node.reserved_for is not None)
-            assert node.cell is None or node.cell == self._places[ANY_HOST].cell_of(node.free)
+            assert node.cell is None or node.cell == self._everywhere.cell_of(node.free)
             total = total + node.total
         assert (total.memory_mb, total.vcores) == (self.total.memory_mb, self.total.vcores)
