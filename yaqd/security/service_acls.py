@@ -88,7 +88,7 @@ def _read(conf: Configuration) -> dict[str, _Policy]:
     blocked, blocked_hosts = value(f"{_DEFAULT}.acl.blocked", " "), value(f"{_DEFAULT}.hosts.blocked", "")
     policies = {}
     for protocol, name in _NAMES.items():
-        key, host_key = f"security.{name}.protocol.acl", f"security.{name}.protocol.hosts"
+        key, host_key = (".".join(("security", name, end)) for end in ("protocol.acl", "protocol.hosts"))
         policies[protocol] = _Policy(
             AccessControlList.parse(value(key, acl)),
             AccessControlList.parse(value(f"{key}.blocked", blocked)),
