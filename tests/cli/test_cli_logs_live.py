@@ -1,6 +1,9 @@
 """`yaq app logs` on a cluster whose nodes upload their logs, while an application runs and after its end."""
 
 import json
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,3 +63,34 @@ def test_follow_from_the_first_line_to_the_last(on: Yaq) -> None:
     assert "".join(piece["text"] for piece in pieces) == "1\n2\n3\n4\n"
     assert [piece["offset"] for piece in pieces] == sorted({piece["offset"] for piece in pieces})
     assert len(pieces) > 1
+
+
+def test_logs_of_a_node_that_was_killed_are_uploaded_when_it_starts_again(tmp_path: Path) -> None:
+    directory, go = tmp_path / "c", tmp_path / "go"
+    settings = (
+        "-D",
+        "yarn.log-aggregation-enable=true",
+        "-D",
+        f"yarn.nodemanager.remote-app-log-dir={tmp_path}/remote",
+    )
+    start = ("cluster", "start", "--dir", directory, "--nodes", 1, *settings)
+    assert yaq(*start).returncode == 0
+    try:
+        on: Yaq = lambda *words: yaq(*words, conf=directory / "conf", cwd=tmp_path)  # noqa: E731
+        job = json.loads(on("run", "--no-wait", "--json", "--", "sh", "-c", f"echo early; touch {go}; sleep 60").stdout)
+        deadline = time.monotonic() + 30
+        while not go.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        daemons = json.loads(yaq("cluster", "status", "--dir", directory, "--json").stdout)["daemons"]
+        os.kill(next(daemon["pid"] for daemon in daemons if daemon["name"] == "nodemanager-1"), signal.SIGKILL)
+        yaq("cluster", "stop", "--dir", directory)
+        assert not list((tmp_path / "remote").rglob("127.0.0.1_*"))
+        assert yaq(*start).returncode == 0
+        while not list((tmp_path / "remote").rglob("127.0.0.1_*")):
+            assert time.monotonic() < deadline + 30
+            time.sleep(0.05)
+        assert "early\n" in on("app", "logs", job["application_id"], "--file", "stdout").stdout
+    finally:
+        yaq("cluster", "stop", "--dir", directory)
+    assert processes_working_under(directory) == []
