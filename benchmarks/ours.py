@@ -86,11 +86,7 @@ class OurCluster:
 
     def yaq(self, *args: str) -> YaqRun:
         """Runs one `yaq` command against this cluster; raises with its output where it fails."""
-        done, seconds = _timed([yaq_program(), *args], self._environment)
-        if done.returncode != 0:
-            said = (done.stdout + done.stderr)[-4000:]
-            raise OursFailed(f"yaq {' '.join(args)} exited with {done.returncode}\n{said}")
-        return YaqRun(done.stdout, done.stderr, seconds)
+        return _checked(args, self._environment)
 
     def pids(self) -> list[int]:
         """The daemons' process ids."""
@@ -100,6 +96,19 @@ class OurCluster:
     def _stop(self) -> None:
         if self.directory.exists():
             _timed([yaq_program(), "cluster", "stop", "--dir", str(self.directory)], self._environment)
+
+
+def run_yaq(conf_dir: Path, *args: str) -> YaqRun:
+    """Runs one `yaq` command against whichever cluster `conf_dir` describes; raises with its output where it fails."""
+    return _checked(args, {**os.environ, "HADOOP_CONF_DIR": str(conf_dir)})
+
+
+def _checked(args: Sequence[str], environment: Mapping[str, str]) -> YaqRun:
+    done, seconds = _timed([yaq_program(), *args], environment)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr)[-4000:]
+        raise OursFailed(f"yaq {' '.join(args)} exited with {done.returncode}\n{said}")
+    return YaqRun(done.stdout, done.stderr, seconds)
 
 
 def _timed(command: Sequence[str], environment: Mapping[str, str]) -> tuple[subprocess.CompletedProcess[str], float]:

@@ -15,15 +15,15 @@ _DEADLINE_S = 30.0
 Found = TypeVar("Found")
 
 
-def await_value(what: str, get: Callable[[], Found | None]) -> Found:
+def await_value(what: str, get: Callable[[], Found | None], deadline_s: float = _DEADLINE_S) -> Found:
     """Polls until `get` returns something."""
-    deadline = time.monotonic() + _DEADLINE_S
+    deadline = time.monotonic() + deadline_s
     while time.monotonic() < deadline:
         found = get()
         if found is not None:
             return found
         time.sleep(0.05)
-    raise TimeoutError(f"{what} did not come within {_DEADLINE_S:.0f} s")
+    raise TimeoutError(f"{what} did not come within {deadline_s:.0f} s")
 
 
 class UnmanagedMaster:

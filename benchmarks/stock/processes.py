@@ -144,6 +144,11 @@ class Daemon:
         if self._process.poll() is None:
             self._process.terminate()
 
+    def kill(self) -> None:
+        """SIGKILL, as when the machine goes down."""
+        self._process.kill()
+        self._process.wait(_STOP_TIMEOUT_S)
+
     def stop(self) -> None:
         """SIGTERM, and SIGKILL to what is left of its process group."""
         if self._process.poll() is None:

@@ -40,6 +40,12 @@ def hadoop() -> HadoopJars:
 
 
 @pytest.fixture(scope="session")
+def quick_tasks() -> dict[str, object]:
+    """Settings for a cluster whose jobs shall be small and short."""
+    return dict(QUICK_TASKS)
+
+
+@pytest.fixture(scope="session")
 def hdfs(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockHdfs]:
     """A NameNode and a DataNode with `/tmp` and the user's folder; `.uri`, `.conf_dir`."""
     with StockHdfs(hadoop, tmp_path_factory.mktemp("hdfs")) as running:

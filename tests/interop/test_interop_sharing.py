@@ -1,0 +1,103 @@
+"""Our jobs beside stock ones: in the same queues of one cluster, and on a stock cluster with its ShuffleHandler."""
+
+import statistics
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interop_checks import output_lines
+from interop_master import await_value
+
+from benchmarks.interop_cluster import InteropCluster
+from benchmarks.jobs import __file__ as jobs_file
+from benchmarks.ours import run_yaq
+from benchmarks.stock.artifacts import HadoopJars
+from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
+from yaqd.config import Configuration
+from yaqd.ipc import BlockingRpcClient
+from yaqd.proto import yarn_service_pb2 as service
+from yaqd.proto.protocols import ApplicationClientProtocol
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
+CLIENT = "our jobs beside stock ones"
+JOBS = Path(jobs_file).parent
+_QUEUES = "yarn.scheduler.capacity.root"
+
+
+@pytest.fixture(scope="module")
+def two_queues(
+    hadoop: HadoopJars, hdfs: StockHdfs, quick_tasks: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[InteropCluster]:
+    """A cluster whose two queues are granted half each, and may have all of it while the other is idle."""
+    halves: dict[str, object] = {f"{_QUEUES}.queues": "stock,ours"}
+    for queue in ("stock", "ours"):
+        halves |= {f"{_QUEUES}.{queue}.capacity": 50, f"{_QUEUES}.{queue}.maximum-capacity": 100}
+        halves |= {f"{_QUEUES}.{queue}.user-limit-factor": 100}
+    site = {**quick_tasks, **halves}
+    with InteropCluster(hadoop, tmp_path_factory.mktemp("two-queues"), hdfs, site=site) as running:
+        yield running
+
+
+def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluster, tmp_path: Path) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(60):
+        (tmp_path / "many" / f"{number:03d}.txt").write_text(f"line {number}\n")
+    slow = tmp_path / "slow.sh"
+    slow.write_text("sleep 2\ncat\n")
+    two_queues.clients.fs("-put", str(tmp_path / "many"), "/many").checked()
+
+    def run_stock() -> None:
+        shell = ("-shell_command", "sleep 3", "-num_containers", "50", "-queue", "stock")
+        two_queues.clients.distributed_shell(*shell, "-container_memory", "512", "-master_memory", "512").checked()
+
+    def run_ours() -> None:
+        options = ("-D", "mapreduce.job.queuename=ours", "-D", "mapreduce.job.reduces=0", "-files", str(slow))
+        options = ("-D", "yaq.input.combine-small-files=false", *options)
+        two_queues.ours.yaq(
+            "mr", "streaming", *options, "-input", "/many", "-output", "/out/many", "-mapper", "bash slow.sh"
+        )
+
+    threads = [threading.Thread(target=run) for run in (run_stock, run_ours)]
+    for thread in threads:
+        thread.start()
+    shares = _shares_while(two_queues, threads)
+    for thread in threads:
+        thread.join()
+
+    assert len(shares) >= 5, "the jobs hardly met"
+    assert 0.4 <= statistics.median(shares) <= 0.6
+    assert Counter(line.rstrip() for line in output_lines(two_queues, "/out/many")) == Counter(
+        f"line {number}" for number in range(60)
+    )
+
+
+def _shares_while(cluster: InteropCluster, threads: list[threading.Thread]) -> list[float]:
+    """The stock queue's part of what is used, sampled while both jobs run and the cluster is full."""
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.ours.conf_dir)})
+    shares = []
+    with BlockingRpcClient(*conf.get_address("yarn.resourcemanager.address"), user=current_user()) as rm:
+
+        def used(queue: str) -> float:
+            request = service.GetQueueInfoRequest(queueName=queue)
+            info = rm.call(ApplicationClientProtocol.getQueueInfo, request).queueInfo
+            return info.currentCapacity * info.capacity  # the first is a part of what the queue is granted
+
+        while all(thread.is_alive() for thread in threads):
+            stock, ours = used("stock"), used("ours")
+            if stock and ours and stock + ours > 0.85:
+                shares.append(stock / (stock + ours))
+            threads[0].join(0.25)
+    return shares
+
+
+def test_our_job_on_a_stock_cluster_fetches_from_the_stock_shuffle(stock_yarn: StockYarn, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.txt").write_text(f"a b word{number}\n" * 100)
+    args = ("--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--reduces", "2")
+    run_yaq(stock_yarn.conf_dir, "mr", "submit", str(JOBS / "wordcount.py"), *args)
+    lines = [line for part in sorted((tmp_path / "out").glob("part-*")) for line in part.read_text().splitlines()]
+    assert sorted(lines) == ["a\t300", "b\t300", "word0\t100", "word1\t100", "word2\t100"]
+    assert await_value("the marker", lambda: (tmp_path / "out" / "_SUCCESS").exists() or None)
