@@ -4,11 +4,10 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import StartNode
 from nm_cluster import (
     BASH_ENVIRONMENT,
     USER,
@@ -19,6 +18,7 @@ from nm_cluster import (
     launch_context,
 )
 
+from nm.daemon import NodeManager
 from nm.log_aggregation.records import LogRecord, LogRecords
 from nm.log_aggregation.reports import LogReports
 from yaqd.config import Configuration
@@ -27,6 +27,8 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.storage import get_filesystem
 from yaqd.storage.tfile import AggregatedLogReader, StoredFile
+
+StartNode = Callable[..., Awaitable[NodeManager]]
 
 APP = application()
 ONE, TWO, THREE = (container_id(number) for number in (1, 2, 3))
