@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from yaqd.model import ApplicationId
 
 _STATES = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED")
+#: Hadoop's LogAggregationStatus, by its numbers on the wire
+_LOG_STATES = {
+    1: "on their nodes",
+    2: "not uploaded yet",
+    3: "being uploaded",
+    4: "uploaded",
+    5: "not uploaded, see the NodeManagers' logs",
+    6: "not all uploaded: nodes are silent",
+    7: "being uploaded, with failures",
+}
 _KILL_TIMEOUT_S = 30.0
 
 
@@ -107,6 +117,7 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
             ("in use", f"{report.used_containers} containers, {report.used}"),
             ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
             ("tracking", report.tracking_url or "-"),
+            ("logs", _LOG_STATES.get(report.log_aggregation, "-")),
             ("diagnostics", report.diagnostics or "-"),
         ]
     )
@@ -259,6 +270,7 @@ def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
         "memory_seconds": report.memory_seconds,
         "vcore_seconds": report.vcore_seconds,
         "tracking_url": report.tracking_url,
+        "logs": _LOG_STATES.get(report.log_aggregation),
         "diagnostics": report.diagnostics,
         "tags": list(report.tags),
         "priority": report.priority,
