@@ -13,9 +13,10 @@ from tez_adapter.core.states import JobState
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
 from tez_adapter.umbilical import Umbilical
 from yaqd.ipc import RemoteException, RpcClient, RpcServer
-from yaqd.model import Resource
+from yaqd.ipc.errors import InvalidToken, SaslFailure
+from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.proto import job_pb2 as pb
-from yaqd.security import JobTokenSecrets
+from yaqd.security import AMRMTokenSecrets, JobTokenSecrets, NMTokenSecrets, RollingKeys, Token
 
 SMALL = Resource(1024, 1)
 DAG = DagSpec((VertexSpec("map", 2, SMALL, 10), VertexSpec("reduce", 1, SMALL, 20)), (EdgeSpec(0, 1, 1.0),))
@@ -111,6 +112,31 @@ async def test_whoever_has_no_job_token_is_no_task(served: tuple[Job, Callable[.
     allocate(job, "c1")
     with pytest.raises(RemoteException, match="no token"):
         await get_task(connect("mallory", is_task=False), "c1")
+    assert job.machine.containers["c1"].attempt is not None
+
+
+async def test_tokens_of_other_jobs_and_kinds_open_nothing(served: tuple[Job, Callable[..., RpcClient]]) -> None:
+    job, connect = served
+    allocate(job, "c1")
+    door = connect()
+    assert isinstance(door._token, Token)
+    real = door._token
+    keys = RollingKeys(now=0.0, random=secrets.token_bytes)
+    attempt = ApplicationAttemptId(ApplicationId(1, 1), 1)
+    wrong = [
+        Token(real.identifier, bytes(20), real.kind, real.service),
+        JobTokenSecrets(secrets.token_bytes).mint(JOB),  # the same job, made by somebody else
+        JobTokenSecrets(secrets.token_bytes).mint("job_1_0002"),
+        Token(real.identifier + b"x", real.password, real.kind, real.service),
+        AMRMTokenSecrets(keys).mint(attempt),
+        NMTokenSecrets(keys).mint(attempt, NodeId("127.0.0.1", 1), "alice"),
+        Token(b"", b"", "", ""),
+    ]
+    for token in wrong:
+        client = RpcClient(door.host, door.port, user="alice", token=token, timeout_s=10)
+        with pytest.raises((InvalidToken, SaslFailure)):
+            await get_task(client, "c1")
+        await client.close()
     assert job.machine.containers["c1"].attempt is not None
 
 
