@@ -17,8 +17,9 @@ from rm.node_tracker import RM_VERSION
 from rm.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.filters import ApplicationFilter, BadParameter
+from rm.web.metrics import metrics_json
 from rm.web.records import application_json, attempt_json, container_json, node_json
-from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, ContainerId, NodeId, NodeState
+from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, ContainerId, NodeId
 
 BASE: Final = "/ws/v1/cluster"
 #: applications described before others get their turn on the event loop
@@ -65,39 +66,7 @@ class Rest:
         return web.json_response({"clusterInfo": info})
 
     async def metrics(self, request: web.Request) -> web.Response:
-        view = self._cluster.scheduler.view
-        states = [app.state.name for app in self._cluster.applications.values()]
-        nodes = [node.state for node in self._cluster.nodes.values()]
-        used, total = view.root.used, view.nodes.total
-        free = total - used
-        metrics = {
-            "appsSubmitted": len(states),
-            "appsCompleted": states.count("FINISHED"),
-            "appsPending": sum(states.count(s) for s in ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")),
-            "appsRunning": states.count("RUNNING"),
-            "appsFailed": states.count("FAILED"),
-            "appsKilled": states.count("KILLED"),
-            "reservedMB": sum(r.ask.capability.memory_mb for r in view.reservations.values()),
-            "availableMB": free.memory_mb,
-            "allocatedMB": used.memory_mb,
-            "reservedVirtualCores": sum(r.ask.capability.vcores for r in view.reservations.values()),
-            "availableVirtualCores": free.vcores,
-            "allocatedVirtualCores": used.vcores,
-            "containersAllocated": view.root.containers,
-            "containersReserved": len(view.reservations),
-            "containersPending": sum(a.attempt.asks.pending for a in view.applications.values() if a.attempt),
-            "totalMB": total.memory_mb,
-            "totalVirtualCores": total.vcores,
-            "totalNodes": len(nodes),
-            "activeNodes": nodes.count(NodeState.RUNNING),
-            "lostNodes": nodes.count(NodeState.LOST),
-            "unhealthyNodes": nodes.count(NodeState.UNHEALTHY),
-            "decommissioningNodes": nodes.count(NodeState.DECOMMISSIONING),
-            "decommissionedNodes": nodes.count(NodeState.DECOMMISSIONED),
-            "rebootedNodes": nodes.count(NodeState.REBOOTED),
-            "shutdownNodes": nodes.count(NodeState.SHUTDOWN),
-        }
-        return web.json_response({"clusterMetrics": metrics})
+        return web.json_response({"clusterMetrics": metrics_json(self._cluster)})
 
     async def apps(self, request: web.Request) -> web.StreamResponse:
         user = self._callers.user(request)

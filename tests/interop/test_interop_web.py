@@ -19,7 +19,8 @@ import pytest
 from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
-from benchmarks.stock.clients import YARN_COMMANDS, ClientRun
+from benchmarks.stock.clients import YARN_COMMANDS, ClientRun, StockClients
+from benchmarks.stock.daemons import StockYarn
 from benchmarks.stock.processes import CLIENT_JVM, java_command, java_environment
 from yaqd.config import Configuration
 
@@ -191,3 +192,38 @@ def test_stock_client_finds_the_masters_container_over_rest(interop: InteropClus
     # whatever the logs' own fate is, the look-up at the ResourceManager has worked
     assert "Unable to get AM container informations" not in shown.stdout + shown.stderr
     assert interop.clients.yarn("cluster", "--list-node-labels").checked().stdout.startswith("Node Labels:")
+
+
+#: what ours says and the stock answer has no place for
+OWN_FIELDS = {"diagnostics"}
+
+
+def _finished(clients: StockClients) -> str:
+    run = clients.distributed_shell(*("-shell_command", "true", "-num_containers", "1")).checked()
+    found = re.search(r"application_\d+_\d+", run.stdout + run.stderr)
+    assert found is not None
+    return found[0]
+
+
+def _address(conf_dir: Path) -> str:
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(conf_dir)})
+    return "http://{}:{}".format(*conf.get_address("yarn.resourcemanager.webapp.address"))
+
+
+def _kind(value: object) -> str:
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def test_rest_answers_have_the_stock_ones_names_and_types(interop: InteropCluster, stock_yarn: StockYarn) -> None:
+    theirs = StockClients(interop.jars, stock_yarn.conf_dir)
+    apps = _finished(interop.clients), _finished(theirs)
+    for path in ("info", "metrics", "nodes", "apps/{}", "apps/{}/appattempts"):
+        answers = []
+        for address, app_id in zip((_address(interop.ours.conf_dir), _address(stock_yarn.conf_dir)), apps, strict=True):
+            (found,) = _json(f"{address}/ws/v1/cluster/{path.format(app_id)}").values()
+            rows = next(iter(found.values())) if len(found) == 1 else found
+            answers.append(rows[0] if isinstance(rows, list) else rows)
+        ours, stock = answers
+        assert isinstance(ours, dict) and isinstance(stock, dict)
+        assert set(ours) - set(stock) <= OWN_FIELDS, path
+        assert {k: _kind(v) for k, v in ours.items() if k in stock} == {k: _kind(stock[k]) for k in ours if k in stock}

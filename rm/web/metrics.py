@@ -1,0 +1,65 @@
+"""The cluster in numbers as Hadoop's REST shows it (ClusterMetricsInfo)."""
+
+from collections import Counter
+from typing import Any
+
+from rm.cluster import Cluster
+from rm.queue_statistics import queue_statistics
+from yaqd.model import NodeState
+
+
+def metrics_json(cluster: Cluster) -> dict[str, Any]:
+    """Of applications that have ended, those count that are still remembered."""
+    view = cluster.scheduler.view
+    queues = queue_statistics(view.root, cluster)
+    used, total = view.root.used, view.nodes.total
+    free = total - used
+    return {
+        "appsSubmitted": queues.numAppsSubmitted,
+        "appsCompleted": queues.numAppsCompleted,
+        "appsPending": queues.numAppsPending,
+        "appsRunning": queues.numAppsRunning,
+        "appsFailed": queues.numAppsFailed,
+        "appsKilled": queues.numAppsKilled,
+        "reservedMB": queues.reservedMemoryMB,
+        "availableMB": free.memory_mb,
+        "allocatedMB": used.memory_mb,
+        "pendingMB": queues.pendingMemoryMB,
+        "reservedVirtualCores": queues.reservedVCores,
+        "availableVirtualCores": free.vcores,
+        "allocatedVirtualCores": used.vcores,
+        "pendingVirtualCores": queues.pendingVCores,
+        "containersAllocated": view.root.containers,
+        "containersReserved": queues.reservedContainers,
+        "containersPending": queues.pendingContainers,
+        "totalMB": total.memory_mb,
+        "totalVirtualCores": total.vcores,
+        **_utilization(cluster, total.memory_mb, total.vcores),
+        **_nodes(cluster),
+    }
+
+
+def _utilization(cluster: Cluster, total_mb: int, total_vcores: int) -> dict[str, int]:
+    """What the nodes' machines use, whoever uses it."""
+    told = [node.status.node_utilization for node in cluster.nodes.values() if node.state is NodeState.RUNNING]
+    used_mb, used_vcores = sum(u.pmem for u in told), int(sum(u.cpu for u in told))
+    return {
+        "utilizedMB": used_mb,
+        "utilizedVirtualCores": used_vcores,
+        "utilizedMBPercent": used_mb * 100 // total_mb if total_mb > 0 else 0,
+        "utilizedVirtualCoresPercent": used_vcores * 100 // total_vcores if total_vcores > 0 else 0,
+    }
+
+
+def _nodes(cluster: Cluster) -> dict[str, int]:
+    states = Counter(node.state for node in cluster.nodes.values())
+    return {
+        "totalNodes": states.total(),
+        "activeNodes": states[NodeState.RUNNING],
+        "lostNodes": states[NodeState.LOST],
+        "unhealthyNodes": states[NodeState.UNHEALTHY],
+        "decommissioningNodes": states[NodeState.DECOMMISSIONING],
+        "decommissionedNodes": states[NodeState.DECOMMISSIONED],
+        "rebootedNodes": states[NodeState.REBOOTED],
+        "shutdownNodes": states[NodeState.SHUTDOWN],
+    }
