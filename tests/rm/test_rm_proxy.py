@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientError, ClientResponse, ClientSession, web
@@ -365,3 +366,17 @@ def test_redirect_of_a_master_with_a_path_is_cut_by_it() -> None:
 )
 def test_what_counts_as_an_address(said: str, address: str | None) -> None:
     assert proxying.tracking_address(said) == (None if address is None else URL(address))
+
+
+async def test_history_is_found_after_a_restart(tmp_path: Path) -> None:
+    store = tmp_path / "rm.sqlite"
+    async with cluster(store=store) as rm:
+        app_id, master = await rm.running(await rm.node())
+        await master.finish()
+    async with cluster(store=store) as rm, ClientSession() as browser:
+        visit = Visit(rm, browser)
+        answer, _ = await visit(f"/proxy/{app_id}/job")
+        assert (answer.status, answer.headers["Location"]) == (302, "http://history/job")
+        report = await rm.report(app_id)
+        assert report.trackingUrl == f"{visit.base}/proxy/{app_id}/"
+        assert (await visit(f"/cluster/app/{app_id}"))[0].status == 200
