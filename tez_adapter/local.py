@@ -18,8 +18,10 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
 from tez_adapter.failure import describe_failure
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
+from tez_adapter.local_files import working_folder
 from tez_adapter.output import JobOutput
 from tez_adapter.scripts import CheckedScript, sample_boundaries
+from tez_adapter.submit import Attachments
 from tez_adapter.task_output import PartFile
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, Job, JobCounter, JobError
@@ -57,6 +59,7 @@ def run_local(
     reduces: int | None = None,
     params: dict[str, Any] | None = None,
     *,
+    attachments: Attachments | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Counters:
     """Run the job; its counters.
@@ -75,7 +78,10 @@ def run_local(
     result = JobOutput(spec, conf)
     result.setup()
     try:
-        with tempfile.TemporaryDirectory(prefix="yaq-local-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="yaq-local-") as folder,
+            working_folder(attachments or Attachments(), conf),
+        ):
             counters = _LocalJob(job_class, params or {}, spec, conf, Path(folder), progress).run(splits)
     except BaseException:
         result.abort()

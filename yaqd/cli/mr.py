@@ -12,6 +12,13 @@ _inputs = click.option(
 )
 _output = click.option("--output", required=True, metavar="DIR", help="Folder for the results; must not exist.")
 _reduces = click.option("--reduces", type=int, metavar="N", help="Reduce tasks; 0 writes the map output as it is.")
+_files = click.option("--files", multiple=True, metavar="PATHS", help="Files for the tasks: PATH or PATH#NAME, commas.")
+_py_files = click.option(
+    "--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise."
+)
+_archives = click.option(
+    "--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise."
+)
 
 
 @click.group(help="Run MapReduce jobs: Python classes or streaming programs.")
@@ -24,9 +31,9 @@ def mr() -> None:
 @_inputs
 @_output
 @_reduces
-@click.option("--files", multiple=True, metavar="PATHS", help="Files for the tasks: PATH or PATH#NAME, commas.")
-@click.option("--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise.")
-@click.option("--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise.")
+@_files
+@_py_files
+@_archives
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the job [default: its class's].")
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
@@ -144,10 +151,21 @@ def streaming(ctx: click.Context) -> None:
 @_inputs
 @_output
 @_reduces
+@_files
+@_py_files
+@_archives
 @json_option
 @with_conf
 def local(
-    conf: Configuration, script: str, inputs: tuple[str, ...], output: str, reduces: int | None, as_json: bool
+    conf: Configuration,
+    script: str,
+    inputs: tuple[str, ...],
+    output: str,
+    reduces: int | None,
+    files: tuple[str, ...],
+    py_files: tuple[str, ...],
+    archives: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Run the job class in this process, without a cluster; the results are the same.
 
@@ -157,16 +175,27 @@ def local(
     """
     from tez_adapter.local import run_local
     from tez_adapter.scripts import check_script
+    from tez_adapter.submit import Attachments
     from yaqd.cli.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
-    checked = check_script(conf, script, None)
+    attachments = Attachments(words(files), words(py_files), words(archives))
+    checked = check_script(conf, script, None, attachments.py_files)
     count = _reduce_count(conf, reduces)
     if count is not None and count < 0:
         raise CommandError(f"--reduces {count}: ask for 0 or more")
     progress = local_progress(is_quiet=as_json)
     try:
-        counters = run_local(checked.job_class, inputs, output, conf, count, checked.params, progress=progress)
+        counters = run_local(
+            checked.job_class,
+            inputs,
+            output,
+            conf,
+            count,
+            checked.params,
+            attachments=attachments,
+            progress=progress,
+        )
     except JobError as error:
         raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
     if as_json:

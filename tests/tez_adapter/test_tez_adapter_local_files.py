@@ -1,0 +1,96 @@
+"""What travels with a job is found by a run in this process as a container finds it."""
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.local import run_local
+from tez_adapter.local_files import working_folder
+from tez_adapter.staging import SubmitError
+from tez_adapter.submit import Attachments
+from yaqd.config import Configuration
+from yaqd.mapreduce import Job
+
+CONF = Configuration.load(environ={})
+
+
+class ReadsItsFiles(Job):
+    reduces = 0
+
+    def map(self, key: int, value: str) -> Iterator[tuple[str, str]]:
+        for name in ("side", "zipped.zip/run.sh", "tarred/d/f.txt", "plain.dat"):
+            yield name, Path(name).read_text()
+        yield "runs", str(os.access("zipped.zip/run.sh", os.X_OK))
+
+
+@pytest.fixture
+def travelling(tmp_path: Path) -> Attachments:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/f.txt").write_text("from tar")
+    with tarfile.open(tmp_path / "t.tgz", "w:gz") as tar:
+        tar.add(tmp_path / "d/f.txt", "d/f.txt")
+    entry = zipfile.ZipInfo("run.sh")
+    entry.external_attr = 0o755 << 16
+    with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as archive:
+        archive.writestr(entry, "from zip")
+    (tmp_path / "side.txt").write_text("from file")
+    (tmp_path / "plain.dat").write_text("no archive")
+    archives = [f"{tmp_path}/t.tgz#tarred", f"file://{tmp_path}/zipped.zip", f"{tmp_path}/plain.dat"]
+    return Attachments(files=[f"{tmp_path}/side.txt#side"], archives=archives)
+
+
+def test_a_job_in_this_process_finds_its_files(
+    tmp_path: Path, travelling: Attachments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("x\n")
+    run_local(ReadsItsFiles, ["in.txt"], "out", CONF, attachments=travelling)
+    lines = dict(line.split("\t") for line in Path("out/part-m-00000").read_text().splitlines())
+    assert lines == {
+        "side": "from file",
+        "zipped.zip/run.sh": "from zip",
+        "tarred/d/f.txt": "from tar",
+        "plain.dat": "no archive",
+        "runs": "True",
+    }
+    assert Path.cwd() == tmp_path
+
+
+def test_the_folder_is_gone_afterwards_and_the_files_stand(tmp_path: Path, travelling: Attachments) -> None:
+    before = Path.cwd()
+    with pytest.raises(KeyError), working_folder(travelling, CONF):
+        folder = Path.cwd()
+        raise KeyError
+    assert not folder.exists()
+    assert Path.cwd() == before
+    assert (tmp_path / "side.txt").read_text() == "from file"
+
+
+def test_nothing_that_travels_leaves_the_folder_as_it_is() -> None:
+    before = Path.cwd()
+    with working_folder(Attachments(), CONF):
+        assert Path.cwd() == before
+
+
+@pytest.mark.parametrize(
+    ("attachments", "message"),
+    [
+        (Attachments(files=["/no/such"]), "no file /no/such: it was to be sent along"),
+        (Attachments(files=[f"{__file__}#a", f"{__file__}#a"]), "two of the files are named a"),
+        (Attachments(archives=["BROKEN.zip"]), "cannot be unpacked"),
+        (Attachments(archives=["BROKEN.tar.gz"]), "cannot be unpacked"),
+    ],
+)
+def test_what_cannot_travel_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attachments: Attachments, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("BROKEN.zip", "BROKEN.tar.gz"):
+        Path(name).write_bytes(b"no archive at all")
+    with pytest.raises(SubmitError, match=message), working_folder(attachments, CONF):
+        pass
+    assert Path.cwd() == tmp_path

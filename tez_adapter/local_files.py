@@ -1,0 +1,92 @@
+"""What travels with a job, laid out for a run in this process: the working folder that a container would have.
+
+Files are links to where they lie, archives are unpacked under their names, and both are gone after the run.
+"""
+
+import os
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tez_adapter.staging import SubmitError, alias_of
+from tez_adapter.submit import Attachments
+from yaqd.config import Configuration
+from yaqd.storage import get_filesystem
+
+_ZIP = (".zip", ".jar")
+_TAR = (".tar", ".tar.gz", ".tgz")
+
+
+@contextmanager
+def working_folder(attachments: Attachments, conf: Configuration) -> Iterator[None]:
+    """The process's working folder for the time of the context; the caller's own where nothing travels.
+
+    Raises SubmitError, in one line, for a file that is missing or an archive that cannot be read.
+    """
+    if not (attachments.files or attachments.py_files or attachments.archives):
+        yield
+        return
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="yaq-local-files-") as name:
+        folder = Path(name, "work")
+        folder.mkdir()
+        for text in (*attachments.files, *attachments.py_files):
+            source, place = _places(text, folder, conf)
+            place.symlink_to(source)
+        for text in attachments.archives:
+            source, place = _places(text, folder, conf)
+            _unpack(source, place)
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def _places(text: str, folder: Path, conf: Configuration) -> tuple[Path, Path]:
+    """Where `PATH#NAME` lies on this machine, and where the job finds it."""
+    path, name = alias_of(text)
+    place = folder / name
+    if place.exists():
+        raise SubmitError(f"two of the files are named {name}: write PATH#NAME for one of them")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if "://" in path and not path.startswith("file://"):
+        return _download(path, folder.parent / "fetched" / name, conf), place
+    source = Path(path.removeprefix("file://")).absolute()
+    if not source.is_file():
+        raise SubmitError(f"no file {path}: it was to be sent along with the job")
+    return source, place
+
+
+def _download(uri: str, target: Path, conf: Configuration) -> Path:
+    target = target / uri.rpartition("/")[2]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        for piece in get_filesystem(uri, conf).open_range(uri, 0):
+            file.write(piece)
+    return target
+
+
+def _unpack(source: Path, target: Path) -> None:
+    """By the name, as nodes do; what is no archive by its name is taken as the file that it is."""
+    name = source.name.lower()
+    try:
+        if name.endswith(_ZIP):
+            with zipfile.ZipFile(source) as zipped:
+                for member in zipped.infolist():
+                    written = Path(zipped.extract(member, target))
+                    if written.is_file():
+                        written.chmod(member.external_attr >> 16 & 0o777 or 0o644)
+        elif name.endswith(_TAR):
+            with tarfile.open(source) as archive:
+                if hasattr(tarfile, "data_filter"):  # came with a later patch release of Python 3.11
+                    archive.extraction_filter = tarfile.data_filter
+                archive.extractall(target)
+        else:
+            target.symlink_to(source)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+        raise SubmitError(f"{source} cannot be unpacked: {error}") from None
