@@ -137,6 +137,13 @@ def test_conf_check_prints_each_finding_and_fails(tmp_path: Path) -> None:
     assert run("conf", "check", "--conf", str(tmp_path)).stdout == f"{tmp_path}: sound\n"
 
 
+def test_conf_check_takes_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
+    monkeypatch.chdir(tmp_path)
+    result = run("conf", "check", "--conf", ".")
+    assert (result.exit_code, result.stdout) == (0, ".: sound\n")
+
+
 def test_a_malformed_site_file_is_one_line_with_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_text("<configuration>\n<property>\n</configuration>")
     result = run("node", "list", "--conf", str(tmp_path))

@@ -53,8 +53,9 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
 
     from yaqd.config.check import Severity, check_folder
 
-    folder = conf_dir or Path(os.environ.get("HADOOP_CONF_DIR", ""))
-    if folder == Path():
+    named = os.environ.get("HADOOP_CONF_DIR")
+    folder = conf_dir or (Path(named) if named else None)
+    if folder is None:
         raise CommandError("no configuration folder: give --conf DIR or set HADOOP_CONF_DIR")
     findings = check_folder(folder)
     if as_json:
