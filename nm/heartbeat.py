@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 NM_VERSION = "3.4.1"
 #: what the node understands beyond stock YARN, told in its registration
 CAPABILITIES = ("warm-start", "out-of-turn-heartbeats")
+#: what a ResourceManager says of itself when it schedules virtual cores; a stock one does not tell
+_COUNTS_VCORES = "counts-vcores"
 _DEFAULT_INTERVAL_S = 1.0
 _MAX_INTERVAL_S = 60.0
 #: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
@@ -164,7 +166,7 @@ class Heartbeat:
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
         self._take_keys(response)
         self._registration.rm_identifier = response.rm_identifier
-        self._registration.counts_vcores = response.HasField("yaq_capabilities")
+        self._registration.counts_vcores = _COUNTS_VCORES in response.yaq_capabilities.understands
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)

@@ -36,6 +36,8 @@ NODE_VCORES_MAX: Final = 1 << 16
 _HOST: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
+#: said beside them where virtual cores are scheduled: without, no container must wait on its node for cores
+COUNTS_VCORES: Final = "counts-vcores"
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
 RM_VERSION: Final = "3.4.1"
 
@@ -97,6 +99,8 @@ class NodeTracker:
         response.nm_token_master_key.CopyFrom(self._tokens.nm_keys.current.to_pb())
         if node.capabilities:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
+            if self._cluster.scheduler.view.calculator.counts_vcores:
+                response.yaq_capabilities.understands.append(COUNTS_VCORES)
         return response
 
     def _refusal(self, said: Registration, address: str) -> str | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from rm.scheduler.asks import Ask, AskTable
+from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded
 from rm.scheduler.nodes import NodeView
@@ -57,10 +58,11 @@ class Placed:
 class NodeLoad:
     """What a node reported of its queue, and what it has been given."""
 
-    __slots__ = ("capacity", "given", "held", "length", "node", "wait_ms")
+    __slots__ = ("_calculator", "capacity", "given", "held", "length", "node", "wait_ms")
 
-    def __init__(self, node: NodeView) -> None:
+    def __init__(self, node: NodeView, calculator: Calculator) -> None:
         self.node = node
+        self._calculator = calculator
         #: containers that wait there; None until the node has said so
         self.length: int | None = None
         #: how many may wait; None: it did not say
@@ -74,7 +76,7 @@ class NodeLoad:
 
     def fits(self, need: Resource) -> bool:
         """Would it start at once, as far as is known here?"""
-        return not self.length and (self.held + need).fits_in(self.node.free)
+        return not self.length and self._calculator.fits(self.held + need, self.node.free)
 
     def takes(self, need: Resource) -> bool:
         if self.length is None or self.capacity == 0 or self.node.is_draining:
@@ -88,8 +90,9 @@ class NodeLoad:
 
 
 class Opportunistic:
-    def __init__(self, limits: OpportunisticLimits, *, ask_rows_max: int) -> None:
+    def __init__(self, limits: OpportunisticLimits, calculator: Calculator, *, ask_rows_max: int) -> None:
         self.limits = limits
+        self._calculator = calculator
         self._ask_rows_max = ask_rows_max
         self._loads: dict[NodeId, NodeLoad] = {}
         self._asks: dict[ApplicationAttemptId, AskTable] = {}
@@ -102,7 +105,7 @@ class Opportunistic:
 
     def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
         """`containers`: what the node brings along."""
-        load = self._loads[node.id] = NodeLoad(node)
+        load = self._loads[node.id] = NodeLoad(node, self._calculator)
         for container_id in containers:
             placed = self.containers.get(container_id)
             if placed is not None and placed.node_id == node.id:

@@ -84,7 +84,7 @@ class Scheduler:
         self.log: Final = DecisionLog(limits.decision_log_entries)
         self._policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
         self.opportunistic: Final = Opportunistic(
-            limits.opportunistic or OpportunisticLimits(), ask_rows_max=limits.ask_rows_max
+            limits.opportunistic or OpportunisticLimits(), spec.calculator, ask_rows_max=limits.ask_rows_max
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         self._preemption = Preemption(limits.preemption)

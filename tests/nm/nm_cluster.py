@@ -58,6 +58,8 @@ class FakeResourceManager:
         #: changes to the next heartbeat's answer
         self.orders: list[Callable[[server.NodeHeartbeatResponse], None]] = []
         self.register_action = server.NORMAL
+        #: what it says of itself in its answers to registrations
+        self.capabilities = ["counts-vcores"]
         #: acknowledge ends by ordering their removal
         self.removes_completed = True
         self._changed = asyncio.Event()
@@ -92,7 +94,7 @@ class FakeResourceManager:
         response = server.RegisterNodeManagerResponse(nodeAction=self.register_action, rm_identifier=CLUSTER_TIMESTAMP)
         response.container_token_master_key.CopyFrom(self.container_keys.current.to_pb())
         response.nm_token_master_key.CopyFrom(self.nm_keys.current.to_pb())
-        response.yaq_capabilities.understands.append("test")
+        response.yaq_capabilities.understands.extend(self.capabilities)
         return response
 
     def _heartbeat(self, request: server.NodeHeartbeatRequest, _: Caller) -> server.NodeHeartbeatResponse:

@@ -38,6 +38,21 @@ async def test_the_memory_limit_follows_a_decrease_from_the_heartbeat(
     await master.client.close()
 
 
+@pytest.mark.parametrize("counts_vcores", [False, True])
+async def test_containers_wait_for_cores_only_where_cores_are_scheduled(
+    rm: FakeResourceManager, start_node: Callable[..., Any], counts_vcores: bool
+) -> None:
+    rm.capabilities = ["counts-vcores"] if counts_vcores else ["yaq-1"]
+    node: NodeManager = await start_node({"yarn.nodemanager.resource.cpu-vcores": "2"})
+    master = Master(rm, node)
+    for number in (1, 2):
+        await master.run(container_id(number), launch_context("sleep 1000"), resource=Resource(512, 2))
+    second = ContainerSubState.SCHEDULED if counts_vcores else ContainerSubState.RUNNING
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING and rm.sub_state(container_id(2)) == second)
+    assert node.runtime.queue_statistics().queued == int(counts_vcores)
+    await master.client.close()
+
+
 async def test_the_older_call_for_an_increase_works_too(
     rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:

@@ -1,5 +1,6 @@
 """Nodes that join, fall silent, come back, get sick."""
 
+import pytest
 from rm_harness import LOOPBACK, ManualClock, ask, cluster
 
 from yaqd.ipc import RpcClient
@@ -23,6 +24,15 @@ async def test_registration_brings_keys_and_answers_extensions_only_to_those_who
         assert not stock.registration.HasField("yaq_capabilities")
         ours = await rm.node(capabilities=("yaq-1",))
         assert ours.registration is not None and ours.registration.yaq_capabilities.understands
+
+
+@pytest.mark.parametrize(("calculator", "counts"), [("Default", False), ("Dominant", True)])
+async def test_nodes_learn_whether_cores_are_scheduled(calculator: str, counts: bool) -> None:
+    name = f"org.apache.hadoop.yarn.util.resource.{calculator}ResourceCalculator"
+    async with cluster({"yarn.scheduler.capacity.resource-calculator": name}) as rm:
+        node = await rm.node(capabilities=("yaq-1",))
+        assert node.registration is not None
+        assert ("counts-vcores" in node.registration.yaq_capabilities.understands) is counts
 
 
 async def test_node_too_small_for_any_container_is_sent_away() -> None:
