@@ -14,13 +14,24 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+from aiohttp import (
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    ThreadedResolver,
+    web,
+)
+from aiohttp.abc import ResolveResult
 from yarl import URL
 
 from rm.application import Application
 from rm.reports import Reports
 from rm.web import proxying
 from rm.web.callers import WebCallers
+from rm.web.proxying import is_off_limits
 from yaqd.model import ApplicationId
 from yaqd.web.page import page, text
 
@@ -53,6 +64,7 @@ class WebProxy:
     async def start(self, web_host: str) -> None:
         source = await _source_address(web_host)
         connector = TCPConnector(
+            resolver=_Resolver(),
             limit=_CONNECTIONS_MAX,
             limit_per_host=_CONNECTIONS_PER_MASTER_MAX,
             force_close=True,
@@ -140,6 +152,18 @@ class WebProxy:
             if request.transport is not None:
                 request.transport.abort()
         return response
+
+
+class _Resolver(ThreadedResolver):
+    """The system's, without the addresses that no name may lead to either."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = [result for result in await super().resolve(host, port, family) if not is_off_limits(result["host"])]
+        if not found:
+            raise OSError(f"{host} has no address that may be connected to")
+        return found
 
 
 def _problem(status: int, words: str) -> web.Response:

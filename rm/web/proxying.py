@@ -5,6 +5,7 @@ application's master has registered, whatever the rest of the path says. Unlike 
 it hands them to the browser, those within the application under the proxy's own path.
 """
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -100,9 +101,17 @@ def tracking_address(registered: str) -> URL | None:
         port = url.port
     except ValueError:
         return None
-    if url.scheme not in ("http", "https") or not url.host or not port:
+    if url.scheme not in ("http", "https") or not url.host or not port or is_off_limits(url.host):
         return None
     return url.with_user(None)
+
+
+def is_off_limits(host: str) -> bool:
+    """Whether it is a link-local IP address: where clouds hand a machine's own credentials to whoever asks from it."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_link_local
+    except ValueError:
+        return False
 
 
 def target(address: URL, rest: str, raw_query: str) -> URL:

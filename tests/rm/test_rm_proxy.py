@@ -210,6 +210,7 @@ async def test_addresses_that_lead_nowhere() -> None:
             "file:///etc/passwd": 302,
             here: 302,
             "http://:1/": 302,
+            "http://2852039166/": 502,  # another way to write 169.254.169.254
         }
         for said, status in expected.items():
             app_id = await rm.submit()
@@ -362,6 +363,8 @@ def test_redirect_of_a_master_with_a_path_is_cut_by_it() -> None:
         ("http://h/\r\nX: 1", None),
         ("http://h /", None),
         ("http:///x", None),
+        ("http://169.254.169.254/latest/", None),
+        ("http://[fe80::1]/", None),
     ],
 )
 def test_what_counts_as_an_address(said: str, address: str | None) -> None:

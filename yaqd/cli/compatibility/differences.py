@@ -228,6 +228,13 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "web proxy",
+        "link-local addresses as an application's own",
+        "connected to",
+        "refused",
+        "clouds hand the ResourceManager's machine its credentials there",
+    ),
+    Difference(
+        "web proxy",
         "answer headers",
         "all handed on",
         "not those that bind the browser beyond the application: cookies, HSTS, Clear-Site-Data and their like",
