@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,11 +47,21 @@ def _await(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
         time.sleep(0.1)
 
 
-def _status(clients: StockClients, application: str) -> str:
-    shown = clients.yarn("application", "-status", application).checked().stdout
-    found = re.search(r"Log Aggregation Status : (\S+)", shown)
-    assert found is not None, shown
-    return found[1]
+def _yaq(conf: Path, *words: str) -> Any:
+    done = subprocess.run(
+        [yaq_program(), *words, "--json"],
+        env={**os.environ, "HADOOP_CONF_DIR": str(conf)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _await_upload(conf: Path, application: str) -> None:
+    _await(lambda: bool(_yaq(conf, "app", "status", application)["logs"] == "uploaded"), 60)
 
 
 def _contents(printed: str) -> dict[tuple[str, str], str]:
@@ -73,18 +84,9 @@ def _get(url: str) -> tuple[str, str]:
 
 
 def _yaq_logs(conf: Path, *words: str) -> dict[tuple[str, str], str]:
-    done = subprocess.run(
-        [yaq_program(), "app", "logs", *words, "--json"],
-        env={**os.environ, "HADOOP_CONF_DIR": str(conf)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
     return {
         (container["container"], file["name"]): file["text"]
-        for container in json.loads(done.stdout)
+        for container in _yaq(conf, "app", "logs", *words)
         for file in container["files"]
     }
 
@@ -93,7 +95,9 @@ def _yaq_logs(conf: Path, *words: str) -> dict[tuple[str, str], str]:
 def application(interop: InteropCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A finished distributed shell of two containers, its logs uploaded."""
     application = _shell(interop.clients, tmp_path_factory.mktemp("script") / "script.sh")
-    _await(lambda: _status(interop.clients, application) == "SUCCEEDED")
+    _await_upload(interop.ours.conf_dir, application)
+    shown = interop.clients.yarn("application", "-status", application).checked().stdout
+    assert "Log Aggregation Status : SUCCEEDED" in shown
     return application
 
 
@@ -141,7 +145,7 @@ def test_history_server_shows_logs_and_nodes_send_browsers_there(interop: Intero
 
 def test_a_mapreduce_jobs_logs_at_the_history_server(interop: InteropCluster) -> None:
     application = _application(interop.clients.example("pi", "1", "1").checked())
-    _await(lambda: _status(interop.clients, application) == "SUCCEEDED")
+    _await_upload(interop.ours.conf_dir, application)
     job = application.replace("application", "job")
     history = f"{interop.history_web}/ws/v1/history/mapreduce/jobs/{job}/tasks/{job.replace('job', 'task')}_m_000000"
     (attempt,) = json.loads(_get(f"{history}/attempts")[0])["taskAttempts"]["taskAttempt"]
@@ -204,7 +208,7 @@ def test_another_users_files_are_that_users(interop: InteropCluster, tmp_path: P
     interop.clients.fs("-chown", "bob", "/user/bob").checked()
     bob = StockClients(interop.jars, interop.ours.conf_dir, user="bob")
     application = _shell(bob, tmp_path / "script.sh")
-    _await(lambda: _status(bob, application) == "SUCCEEDED")
+    _await_upload(interop.ours.conf_dir, application)
     listing = interop.clients.fs("-ls", "-R", "/tmp/logs/bob").checked().stdout
     rows = [line.split() for line in listing.splitlines()]
     assert {row[2] for row in rows} == {"bob"}
@@ -231,7 +235,7 @@ def test_logs_wait_for_a_namenode_that_is_away(interop: InteropCluster, hdfs: St
         finally:
             hdfs.start_namenode()
         run.wait(60)
-    _await(lambda: _status(interop.clients, application) == "SUCCEEDED", 60)
+    _await_upload(interop.ours.conf_dir, application)
     assert "early\n" in _yaq_logs(interop.ours.conf_dir, application).values()
 
 
@@ -247,7 +251,7 @@ def test_yaq_reads_what_stock_nodes_have_uploaded_and_what_they_still_have(
     for _ in range(2):
         assert len(_written(_yaq_logs(stock_yarn.conf_dir, application))) == 2
     clients = StockClients(stock_yarn.jars, stock_yarn.conf_dir)
-    _await(lambda: _status(clients, application) == "SUCCEEDED")
+    _await_upload(stock_yarn.conf_dir, application)
     ours = _yaq_logs(stock_yarn.conf_dir, application)
     assert len(_written(ours)) == 2
     theirs = _contents(clients.yarn("logs", "-applicationId", application).checked().stdout)

@@ -131,6 +131,23 @@ async def test_logs_are_uploaded_at_the_end_in_hadoops_layout_and_deleted_here(
     await master.client.close()
 
 
+async def test_only_files_of_the_folder_are_uploaded_whatever_their_names(
+    rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
+) -> None:
+    node = await start_node(settings)
+    master = Master(rm, node)
+    strange = "$(printf 'n\\377\\n')x"
+    await master.run(
+        ONE,
+        _shell(f"cd <LOG_DIR>; ln -s /etc/passwd link; mkfifo pipe; mkdir sub; echo s > sub/file; echo n > {strange}"),
+    )
+    await rm.end_of(ONE)
+    _end_application(rm)
+    assert await _final(rm) == common.LOG_SUCCEEDED
+    assert list(_uploaded(remote).values()) == [b"n\n"]
+    await master.client.close()
+
+
 async def test_without_aggregation_logs_stay(
     rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
 ) -> None:
