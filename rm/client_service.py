@@ -15,7 +15,7 @@ from rm.application_tags import TagLimits
 from rm.applications import Applications, SubmissionRefused
 from rm.attempt import Attempt
 from rm.cluster import Cluster
-from rm.lifetimes import asked_lifetime_s
+from rm.lifetimes import check_lifetime
 from rm.lookups import find_application, find_attempt
 from rm.master_asks import master_resource
 from rm.messages import container_report_pb, node_report_pb, resource_types_pb
@@ -116,7 +116,7 @@ class ClientService:
         if app_id.id < 1 or app_id.cluster_timestamp < 1:
             raise YarnError(f"{app_id} is no application id: ask for one with getNewApplication")
         self._tag_limits.check(context.applicationTags)
-        asked_lifetime_s(context)
+        check_lifetime(context)
         scheduler = self._cluster.scheduler
         queue = context.queue or "default"
         leaf = scheduler.view.find_queue(queue)

@@ -13,20 +13,23 @@ from yaqd.proto import yarn_common_pb2 as common
 
 #: yyyy-MM-dd'T'HH:mm:ss.SSSZ
 _ISO8601: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}\Z", re.ASCII)
+_LIFETIME: Final = common.APP_TIMEOUT_LIFETIME
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%f%z"
 #: more than this is as good as for ever, and still a date
 _LIFETIME_S_MAX: Final = 100 * 365 * 86_400
 
 
-def asked_lifetime_s(context: common.ApplicationSubmissionContext) -> int:
-    """The lifetime in a submission, 0 without one. Raises YarnError for one that is not above 0."""
-    asked = 0
+def check_lifetime(context: common.ApplicationSubmissionContext) -> None:
+    """Raises YarnError for a submission with a lifetime that is not above 0."""
     for entry in context.application_timeouts:
         if entry.timeout <= 0:
             raise YarnError(f"Invalid application timeout, value={entry.timeout} for type=LIFETIME")
-        if entry.application_timeout_type == common.APP_TIMEOUT_LIFETIME:
-            asked = min(entry.timeout, _LIFETIME_S_MAX)
-    return asked
+
+
+def asked_lifetime_s(context: common.ApplicationSubmissionContext) -> int:
+    """The lifetime in a submission, 0 without one."""
+    asked = (e.timeout for e in context.application_timeouts if e.application_timeout_type == _LIFETIME)
+    return min(max(0, next(asked, 0)), _LIFETIME_S_MAX)
 
 
 def given_lifetime_s(spec: QueueSpec | None, asked_s: int) -> int:

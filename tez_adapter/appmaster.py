@@ -7,6 +7,7 @@ touched in a thread, never on the event loop.
 
 import argparse
 import asyncio
+import faulthandler
 import json
 import logging
 import os
@@ -359,6 +360,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--job-file", nargs=3, metavar=("URI", "BYTES", "TIMESTAMP"), help="job.json for the tasks")
     arguments = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
     spec = JobSpec.read(arguments.folder / JOB_FILE)
     if arguments.job_file:
         uri, length, timestamp = arguments.job_file

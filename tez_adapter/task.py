@@ -5,8 +5,10 @@ wrong in the user's code is reported with its own traceback and its split; then 
 nobody knows in what state the user's modules are.
 """
 
+import faulthandler
 import logging
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,6 +130,7 @@ def main(argv: list[str]) -> int:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
+    faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
     host, _, port = argv[0].rpartition(":")
     try:
         return TaskProcess((host, int(port)), os.environ).run()

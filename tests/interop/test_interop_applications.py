@@ -129,6 +129,9 @@ def test_signalled_master_is_followed_by_another_and_the_queues_administrator_en
     container = f"container_{app[12:]}_01_000001"
     alice, olga = guarded.as_user("alice"), guarded.as_user("olga")
     _until("the container", lambda: container in _containers(guarded, app))
+    alice.yarn("container", "-signal", container, "OUTPUT_THREAD_DUMP").checked()
+    _until("its stacks", lambda: "most recent call first" in guarded.ours.yaq("app", "logs", app).stdout)
+    assert "_000002" not in alice.yarn("applicationattempt", "-list", app).checked().stdout, "a dump ends nothing"
     signalled = alice.yarn("container", "-signal", container, "FORCEFUL_SHUTDOWN").checked()
     assert f"Signalling container {container}" in signalled.stdout
     second = f"appattempt_{app[12:]}_000002"
