@@ -51,6 +51,8 @@ def list_files(container: LoggedContainer) -> list[LogFile]:
         return []
     status, chunks = _get(container.web, f"/ws/v1/node/containers/{container.id}/logs")
     body = b"".join(_bounded(chunks))
+    if status == http.client.FORBIDDEN:
+        raise CommandError(f"node {container.node} does not show you the logs of {container.id}: ask its owner")
     if status != 200:  # 404, or from a stock node 500; or it sends us to where aggregated logs are shown
         return []
     try:
@@ -147,9 +149,13 @@ class _Stream:
 
 
 def _get(web: str, path: str) -> tuple[int, Iterator[bytes]]:
+    from yaqd.storage.paths import hadoop_user
+
     connection = http.client.HTTPConnection(web, timeout=_TIMEOUT_S)
+    user = "&" if "?" in path else "?"
+    user += f"user.name={quote(hadoop_user(), safe='')}"  # where the node asks who may see the application
     try:
-        connection.request("GET", path, headers={"Accept": "application/json, text/plain"})
+        connection.request("GET", path + user, headers={"Accept": "application/json, text/plain"})
         response = connection.getresponse()
     except (OSError, http.client.HTTPException) as error:
         connection.close()
