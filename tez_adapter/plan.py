@@ -63,6 +63,7 @@ def _limits(conf: Configuration) -> Limits:
         )
         / 100,
         idle_release_s=conf.get_duration_ms("yaq.job.container.idle-release-ms", 2000, minimum=0) / 1000,
+        reuse_max_s=conf.get_duration_ms("yaq.job.container.reuse-max-ms", 15_000, minimum=0) / 1000,
         ramp_up=conf.get_float("yarn.app.mapreduce.am.job.reduce.rampup.limit", 0.5, minimum=0, maximum=1),
         preempt_after_s=conf.get_duration_ms("yaq.job.reduce.preempt-delay-ms", 1000, minimum=0) / 1000,
         silence_s=conf.get_duration_ms("yaq.job.task.silence-ms", 60_000, minimum=0) / 1000,

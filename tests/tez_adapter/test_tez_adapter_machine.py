@@ -65,6 +65,21 @@ def test_one_map_one_reduce_in_the_same_container() -> None:
     assert drive.machine.anomalies == []
 
 
+@pytest.mark.parametrize(("headroom_mb", "goes_back"), [(0, True), (1024, False)])
+def test_container_held_for_long_goes_back_where_the_cluster_is_full(headroom_mb: int, goes_back: bool) -> None:
+    drive = Driver(mapreduce(3, 0))
+    first, second, third = (AttemptId(0, number, 0) for number in range(3))
+    drive(ev.ClusterSeen(Resource(headroom_mb, 9), 2))
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c1"))
+    drive.now = 5.0
+    assert drive(ev.AttemptSucceeded(first)) == [ev.GiveTask("c1", second)]
+    drive.now = 16.0
+    after = [ev.GiveExit("c1")] if goes_back else [ev.GiveTask("c1", third)]
+    assert drive(ev.AttemptSucceeded(second)) == after
+    assert drive.machine.wanted() == ((1,) if goes_back else (0,))
+
+
 def test_a_task_runs_where_its_input_is() -> None:
     drive = Driver(mapreduce(3, 0, hosts=(("h1",), ("h2",), ("h2", "h3"))))
     assert drive.machine.asks() == [

@@ -66,6 +66,8 @@ class Limits:
     blacklist_share: float = 0.33
     #: an idle container with work only in sight is given back after so long, seconds
     idle_release_s: float = 2.0
+    #: a container held longer than this takes no further task where the cluster is full: others may be due, seconds
+    reuse_max_s: float = 15.0
     #: share of the containers held that early target tasks may take while source tasks wait
     ramp_up: float = 0.5
     #: source tasks waiting without any container for so long take one from a target task, seconds

@@ -139,7 +139,7 @@ class JobMachine:
         if vertex is None:
             self._out.append(ev.Release(event.container))
             return
-        container = Container(event.container, event.node, event.host, event.resource, vertex.spec.reusable)
+        container = Container(event.container, event.node, event.host, event.resource, vertex.spec.reusable, self._now)
         self.containers[container.id] = container
         attempt = self._assign(vertex, container)
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
@@ -181,7 +181,7 @@ class JobMachine:
     def _feed_idle(self) -> None:
         for container_id in list(self._idle):
             container = self.containers[container_id]
-            avoided = self._hosts.is_avoided(container.host)
+            avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container)
             vertex = None if avoided else self._demand.vertex_for(container.resource, lambda v: v.spec.reusable)
             if vertex is not None:
                 del self._idle[container_id]
@@ -192,6 +192,11 @@ class JobMachine:
                 self._out.append(ev.GiveTask(container_id, attempt.id))
             elif avoided or not self._demand.is_in_sight(container):
                 self._dismiss(container)
+
+    def _is_due_back(self, container: Container) -> bool:
+        """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next."""
+        is_full = self._headroom is not None and not container.resource.fits_in(self._headroom)
+        return is_full and self._now - container.held_since > self.spec.limits.reuse_max_s
 
     def _dismiss(self, container: Container) -> None:
         """Its process is told to end when it asks (or asks again)."""

@@ -55,6 +55,8 @@ class Container:
     resource: Resource
     #: started for a vertex whose processes ask for more than one task
     reusable: bool
+    #: when it was granted, seconds on the caller's clock
+    held_since: float
     state: ContainerState = ContainerState.STARTING
     attempt: Attempt | None = None
     idle_since: float = 0.0
