@@ -134,6 +134,12 @@ class Attempt:
     def is_over(self) -> bool:
         return self.machine.state in _OVER
 
+    def book_usage(self, now_ms: int) -> None:
+        """Bring the application's totals up to now, for what its running containers hold."""
+        for container in (*self.containers.values(), self.master):
+            if container is not None and not container.is_over:
+                container.book_usage(now_ms)
+
     @property
     def takes_containers(self) -> bool:
         """False once it has unregistered or ended."""

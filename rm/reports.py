@@ -140,6 +140,8 @@ class Reports:
         return attempt.diagnostics
 
     def _usage(self, app: Application) -> common.ApplicationResourceUsageReport:
+        if app.attempts and not app.is_over:
+            app.attempts[-1].book_usage(self.cluster.clock.wall_ms())
         message = common.ApplicationResourceUsageReport(
             num_used_containers=-1,
             num_reserved_containers=-1,

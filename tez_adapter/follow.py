@@ -57,6 +57,8 @@ class JobStatus:
     progress: float
     vertices: tuple[VertexStatus, ...] = ()
     counters: CounterGroups = field(default_factory=dict)
+    #: why it does not run yet, as the ResourceManager puts it
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ class SubmittedJob:
         report = report or self.report()
         response = self._ask(report, with_counters)
         if response is None:
-            return JobStatus(self.application_id, report.state, report.progress)
+            waits_for = report.diagnostics if report.state is YarnApplicationState.ACCEPTED else ""
+            return JobStatus(self.application_id, report.state, report.progress, waits_for=waits_for)
         counters: dict[str, dict[str, int]] = {}
         for counter in response.counters:
             counters.setdefault(counter.group, {})[counter.name] = counter.value

@@ -1,6 +1,6 @@
 """An application from submission to clean-up, over real RPC."""
 
-from rm_harness import ask, cluster
+from rm_harness import ManualClock, ask, cluster
 
 from yaqd.model import ContainerId
 from yaqd.proto import convert
@@ -58,3 +58,14 @@ async def test_application_runs_from_submission_to_clean_up() -> None:
         response_to_node = await node.beat()
         assert [convert.application_id(a) for a in response_to_node.applications_to_cleanup] == [app_id]
         assert rm.manager.scheduler.view.root.used.is_zero()
+
+
+async def test_what_running_containers_hold_counts_too() -> None:
+    clock = ManualClock()
+    async with cluster(clock=clock) as rm:
+        node = await rm.node()
+        app_id, _ = await rm.running(node)
+        clock.seconds += 2.5
+        usage = (await rm.report(app_id)).app_resource_Usage
+        held = usage.used_resources
+        assert (usage.memory_seconds, usage.vcore_seconds) == (int(held.memory * 2.5), int(held.virtual_cores * 2.5))

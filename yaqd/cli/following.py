@@ -3,7 +3,9 @@
 Bars only on a terminal; elsewhere a line whenever a tenth more is done. `rich` is imported only for bars.
 """
 
+import re
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from tez_adapter.follow import JobResult, JobStatus, SubmittedJob
 
 _STEP = 0.1
+#: how long a job may wait for its job manager's container before it is said why
+PATIENCE_S = 2.0
 
 
 def follow(job: "SubmittedJob", *, wait: bool, as_json: bool) -> int:
@@ -47,12 +51,15 @@ def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobRe
     return job.wait(line_printer(lambda line: click.echo(line, err=True)))
 
 
-def line_printer(write: Callable[[str], None]) -> "Callable[[JobStatus], None]":
-    """Writes a line when the state changes or a vertex has done a tenth more of its work."""
+def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S) -> "Callable[[JobStatus], None]":
+    """Writes a line when the state changes, a vertex has done a tenth more, or the job waits for something else."""
     last: tuple[Any, ...] = ()
+    waiting = WaitingReason(patience_s=patience_s)
 
     def show(status: "JobStatus") -> None:
         nonlocal last
+        if (reason := waiting.news(status.waits_for)) is not None:
+            write(f"waiting: {reason}")
         steps = tuple(int(vertex.progress / _STEP) for vertex in status.vertices)
         if (status.state, steps) == last or not status.vertices:
             return
@@ -61,6 +68,24 @@ def line_printer(write: Callable[[str], None]) -> "Callable[[JobStatus], None]":
         write("  ".join(parts))
 
     return show
+
+
+class WaitingReason:
+    """Why a job waits, worth saying once it has waited a while, and again when it is another reason."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, patience_s: float = PATIENCE_S) -> None:
+        self._clock = clock
+        self._patience_s = patience_s
+        self._began = clock()
+        self._said = ""
+
+    def news(self, waits_for: str) -> str | None:
+        """The reason if it is to be said now, without the time in front of it."""
+        reason = re.sub(r"^\[[^]]*\]\s*", "", waits_for).strip()
+        if not reason or reason == self._said or self._clock() - self._began < self._patience_s:
+            return None
+        self._said = reason
+        return reason
 
 
 def local_progress(*, is_quiet: bool) -> Callable[[str, int, int], None]:
@@ -91,8 +116,11 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         waiting = bars.add_task("waiting", total=None, tasks="")
         rows: dict[str, Any] = {}
+        reasons = WaitingReason()
 
         def show(status: "JobStatus") -> None:
+            if (reason := reasons.news(status.waits_for)) is not None:
+                bars.console.print(f"waiting: {reason}", markup=False, highlight=False)
             if status.vertices:
                 bars.update(waiting, visible=False)
             for vertex in status.vertices:
