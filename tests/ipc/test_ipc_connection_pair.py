@@ -312,11 +312,13 @@ def test_violations_end_with_one_fatal_answer(sent: bytes, class_name: str, call
 
 
 @pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\n\r\n", b"GET "])
-def test_an_http_request_is_just_closed(sent: bytes) -> None:
+def test_an_http_request_is_told_that_this_is_the_wrong_port(sent: bytes) -> None:
     end = server()
     end.feed(sent)
     assert end.next_call() is None
-    assert end.is_closed and end.take_output() == [] and "HTTP" in (end.failure or "")
+    (answer,) = end.take_output()
+    assert answer.startswith(b"HTTP/1.1 404 ") and b"Hadoop RPC" in answer
+    assert end.is_closed and "HTTP" in (end.failure or "")
 
 
 def test_a_preamble_that_is_still_coming_is_waited_for() -> None:

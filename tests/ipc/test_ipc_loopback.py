@@ -369,7 +369,7 @@ def opening() -> bytes:
         (b"hrp", False),  # half a preamble
         (opening()[:-1], False),  # half a context
         (opening() + b"\0\0\1\0" + b"x", False),  # half a frame, for ever
-        (b"GET / HTTP/1.1\r\n\r\n", False),
+        (b"GET / HTTP/1.1\r\n\r\n", True),
         (opening() + b"\x7f\xff\xff\xff", True),  # a lie about the length
     ],
 )

@@ -47,6 +47,12 @@ _CLIENT_ID_BYTES_MAX: Final = 64
 #: before the peer is known: a SASL message or a connection context, never more
 _HANDSHAKE_FRAME_BYTES_MAX: Final = 64 << 10
 
+#: to a browser that was given the wrong port, as Hadoop's server answers it
+_HTTP_ANSWER: Final = (
+    b"HTTP/1.1 404 Not Found\r\nContent-type: text/plain\r\nConnection: close\r\n\r\n"
+    b"This port speaks Hadoop RPC, not HTTP. The daemon's web pages are on another port.\r\n"
+)
+
 #: (caller, protocol) -> None, or raises Authorization
 ServiceAcl = Callable[[Caller, str], None]
 
@@ -168,6 +174,7 @@ class ServerConnection:
                 if len(head) < 4:
                     return
                 self.phase, self.failure = Phase.CLOSED, "an HTTP request; this port speaks Hadoop RPC"
+                self._output.append(_HTTP_ANSWER)
                 return
             raise Fatal(
                 errors.VersionMismatch(f"expected {MAGIC!r} and version {IPC_VERSION}, got {head!r}"),
