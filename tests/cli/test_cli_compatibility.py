@@ -81,7 +81,7 @@ def test_keys_are_found_where_they_are_read() -> None:
 def test_every_documented_key_is_read() -> None:
     """One that nothing reads is a setting that silently does nothing."""
     unread = [use.name for use in key_uses() if not use.rooms and not use.used_by and use.name not in FOR_OTHERS]
-    assert [name for name in unread if not name.startswith("yarn.log-aggregation.")] == []
+    assert unread == []
 
 
 #: who reads them

@@ -26,8 +26,11 @@ ROOMS: Final = {
 }
 #: Modules that name keys without reading them.
 _NOT_READERS: Final = ("cli/local/site.py", "config/foreign.py", "config/deprecated.py", "config/reference.py")
-#: handed whole to the HDFS library
-_PASSED_ON: Final = {"dfs.client.failover.max.attempts": ("yaqd",)}
+#: read where no such name stands: handed whole to the HDFS library; put together in two steps (storage/tfile/layout.py)
+_UNSEEN: Final = {
+    "dfs.client.failover.max.attempts": ("yaqd",),
+    "yarn.log-aggregation.TFile.remote-app-log-dir-suffix": ("yaqd",),
+}
 _KEY_LIKE: Final = re.compile(r"[A-Za-z*][\w*-]*(\.[\w*-]+)+\.?|\.?[\w-]+(\.[\w*-]+)*")
 
 
@@ -51,7 +54,7 @@ def key_uses() -> tuple[KeyUse, ...]:
     def rooms(name: str) -> tuple[str, ...]:
         own = tuple(room for room in ROOMS if any(module.names(name) for module in modules[room]))
         family = next((f.name for f in properties if "*" in f.name and _is_member(name, f.name)), None)
-        return own or (rooms(family) if family is not None else ()) or _PASSED_ON.get(name, ())
+        return own or (rooms(family) if family is not None else ()) or _UNSEEN.get(name, ())
 
     return tuple(KeyUse(found.name, rooms(found.name), _referring(found.name, properties)) for found in properties)
 
