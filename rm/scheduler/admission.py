@@ -96,6 +96,19 @@ def is_listed(acl: str, user: str, groups_of: GroupsOf) -> bool:
     return bool(named) and not set(groups_of(user)).isdisjoint(named)
 
 
+def refresh(view: ClusterView, spec: SchedulerSpec) -> None:
+    """Take a new configuration; raises `QueueConfigError`, the view is then as before."""
+    check_refresh(view, spec)
+    attempts = [a for q in view.queues.values() for a in q.attempts.values() if a.filed_at is not None]
+    for attempt in attempts:
+        view.unfile(attempt)
+    graft(view, spec.root)
+    view.spec = spec
+    view.set_limits()
+    for attempt in attempts:
+        view.file(attempt)
+
+
 def check_refresh(view: ClusterView, spec: SchedulerSpec) -> None:
     """Raise `QueueConfigError` when the new configuration would leave something running without its queue."""
     specs = {s.path: s for s in spec.root.walk()}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from rm.scheduler.admission import admissible, check_refresh, graft, refusal
+from rm.scheduler.admission import admissible, refresh, refusal
 from rm.scheduler.asks import Ask
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
@@ -21,8 +21,6 @@ from rm.scheduler.decisions import (
     Decision,
     DecisionLog,
     RefuseApplication,
-    Reserve,
-    Unreserve,
 )
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -51,8 +49,9 @@ from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption import Preemption, PreemptionSpec
 from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
-from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView, Reservation
+from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
 from yaqd.model import ANY_HOST, ContainerId, ExecutionType, Resource
 
 _E = TypeVar("_E")
@@ -168,7 +167,7 @@ class Scheduler:
         if node is None:
             return
         if event.node_id in self.view.reservations:
-            yield self._unreserve(self.view.reservations[event.node_id], "the node left")
+            yield unreserve(self.view, self.view.reservations[event.node_id], "the node left")
         self.view.nodes.remove(node)
         self.opportunistic.node_left(node.id)
         self.updates.node_left(node.id)
@@ -189,7 +188,7 @@ class Scheduler:
         if node is None or node.is_draining:
             return
         if node.id in self.view.reservations:
-            yield self._unreserve(self.view.reservations[node.id], "the node is drained")
+            yield unreserve(self.view, self.view.reservations[node.id], "the node is drained")
         node.is_draining = True
         self._shrink(node)
 
@@ -393,20 +392,20 @@ class Scheduler:
         reservation = self.view.reservations.get(node.id)
         if reservation is not None and now - reservation.since > self.limits.reservation_s:
             reservation.ask.waiting_since = now
-            yield self._unreserve(reservation, "the node did not get free in time")
+            yield unreserve(self.view, reservation, "the node did not get free in time")
         passed: dict[int, Ask] = {}
         for result in self._policy.for_node(self.view, node, now):
             match result:
                 case Pass(ask):
                     passed[id(ask)] = ask
                 case Keep(attempt, ask, _):
-                    yield self._reserve(attempt, ask, node, now)
+                    yield reserve(self.view, attempt, ask, node, now)
                 case Pick(attempt, _, _, _):
                     yield self._carry_out(result, now, "the node had room")
                     self.view.file(attempt)
                     kept = attempt.reservation
                     if kept is not None and (kept.node is node or not kept.ask.pending):
-                        yield self._unreserve(kept, "the ask got its container")
+                        yield unreserve(self.view, kept, "the ask got its container")
         for ask in passed.values():
             ask.missed += 1
 
@@ -432,48 +431,19 @@ class Scheduler:
             self.view.tags.add(container_id, node, attempt.app.asking, decision.tags)
         return decision
 
-    # ---- reservations
-
-    def _reserve(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> Reserve:
-        reservation = Reservation(attempt, ask, node, now)
-        attempt.reservation = reservation
-        self.view.reservations[node.id] = reservation
-        self.view.nodes.set_reserved(node, reservation)
-        waited = now - ask.waiting_since
-        return Reserve(node.id, attempt.id, *ask.key, f"{ask.capability} has waited {waited:.1f} s for a large node")
-
-    def _unreserve(self, reservation: Reservation, reason: str) -> Unreserve:
-        reservation.attempt.reservation = None
-        del self.view.reservations[reservation.node.id]
-        self.view.nodes.set_reserved(reservation.node, None)
-        return Unreserve(reservation.node.id, reservation.attempt.id, reason)
-
     def _settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
-        """Give up the attempt's reservation when its ask is gone or can no longer fit that node."""
+        """Give up the attempt's reservation when it is of no use any more."""
         reservation = attempt.reservation
-        if reservation is None:
-            return
-        ask, node = reservation.ask, reservation.node
-        wanted = ask.pending and attempt.asks.get(ask.key) is ask
-        if wanted and self.view.calculator.fits(ask.capability, node.total) and attempt.accepts(node):
-            return
-        yield self._unreserve(reservation, "the ask is gone")
-        yield from self._fill(node, now)
+        if reservation is not None and is_void(self.view, reservation):
+            yield unreserve(self.view, reservation, "the ask is gone")
+            yield from self._fill(reservation.node, now)
+
+    # ---- what comes with time and from the administrator
 
     def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Decision]:
         yield from self._preemption.decide(self.view, now)
 
-    # ---- configuration
-
     def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
         """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""
-        check_refresh(self.view, event.spec)
-        attempts = [a for q in self.view.queues.values() for a in q.attempts.values() if a.filed_at is not None]
-        for attempt in attempts:
-            self.view.unfile(attempt)
-        graft(self.view, event.spec.root)
-        self.view.spec = event.spec
-        self.view.set_limits()
-        for attempt in attempts:
-            self.view.file(attempt)
+        refresh(self.view, event.spec)
         yield from self._admit_everywhere(now)

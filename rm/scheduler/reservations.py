@@ -1,0 +1,29 @@
+"""Room kept on a node for an ask that has waited too long: begun, given up, and no longer needed."""
+
+from rm.scheduler.asks import Ask
+from rm.scheduler.decisions import Reserve, Unreserve
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.view import AttemptView, ClusterView, Reservation
+
+
+def reserve(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> Reserve:
+    reservation = Reservation(attempt, ask, node, now)
+    attempt.reservation = reservation
+    view.reservations[node.id] = reservation
+    view.nodes.set_reserved(node, reservation)
+    waited = now - ask.waiting_since
+    return Reserve(node.id, attempt.id, *ask.key, f"{ask.capability} has waited {waited:.1f} s for a large node")
+
+
+def unreserve(view: ClusterView, reservation: Reservation, reason: str) -> Unreserve:
+    reservation.attempt.reservation = None
+    del view.reservations[reservation.node.id]
+    view.nodes.set_reserved(reservation.node, None)
+    return Unreserve(reservation.node.id, reservation.attempt.id, reason)
+
+
+def is_void(view: ClusterView, reservation: Reservation) -> bool:
+    """The ask is gone, or can no longer fit that node."""
+    attempt, ask, node = reservation.attempt, reservation.ask, reservation.node
+    wanted = ask.pending and attempt.asks.get(ask.key) is ask
+    return not (wanted and view.calculator.fits(ask.capability, node.total) and attempt.accepts(node))
