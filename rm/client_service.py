@@ -96,8 +96,11 @@ class ClientService:
         app = self._cluster.applications.get(app_id)
         if app is None:
             self._check_submission(context, app_id, caller.user)
+            # a copy of its own: a part of a message keeps all of it in memory, whatever came along
+            own = common.ApplicationSubmissionContext()
+            own.CopyFrom(context)
             try:
-                app = self._applications.submit(context, caller.user)
+                app = self._applications.submit(own, caller.user)
             except SubmissionRefused as error:
                 raise YarnError(str(error)) from None
         elif app.user != caller.user:

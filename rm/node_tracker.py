@@ -34,6 +34,8 @@ NODE_MB_MAX: Final = 1 << 36
 NODE_VCORES_MAX: Final = 1 << 16
 #: names and addresses; `*` stands for any host in an ask, and what begins with a slash is a rack
 _HOST: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
+#: of a heartbeat as it came; a usual one is far smaller
+_REMEMBERED_BYTES_MAX: Final = 64 << 10
 #: extensions that this ResourceManager understands
 CAPABILITIES: Final = ("yaq-1",)
 #: said beside them where virtual cores are scheduled: without, no container must wait on its node for cores
@@ -143,6 +145,8 @@ class NodeTracker:
                 return node.last_response
             return self._resync(f"Too far behind rm response id:{node.response_id} nm response id:{status.response_id}")
         self._nodes.beat(node, status)
+        if request.ByteSize() > _REMEMBERED_BYTES_MAX:
+            node.status = _remembered(status)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
         if self._decommission.is_done(node):
             message = self._decommission.finish(node)
@@ -223,7 +227,7 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
         http_address=f"{node_id.host}:{request.http_port}",
         total=convert.resource(request.resource),
         version=request.nm_version[:100],
-        capabilities=tuple(request.yaq_capabilities.understands)[:100],
+        capabilities=tuple(name[:100] for name in request.yaq_capabilities.understands[:100]),
         alive=tuple(convert.container_id(s.container_id) for s in statuses if s.container_state != common.C_COMPLETE),
         ended=tuple(
             (convert.container_id(s.container_id), s.container_exit_status, s.diagnostics)
@@ -234,3 +238,13 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
         is_healthy=health.is_node_healthy if reported else True,
         health_report=health.health_report[:4096],
     )
+
+
+def _remembered(status: pb.NodeStatus) -> pb.NodeStatus:
+    """What is shown of a large heartbeat later, in a message of its own: a part would keep all of it in memory."""
+    kept = pb.NodeStatus()
+    for name in ("containers_utilization", "node_utilization", "opportunistic_containers_status"):
+        part = getattr(status, name)
+        if status.HasField(name) and part.ByteSize() <= _REMEMBERED_BYTES_MAX:
+            getattr(kept, name).CopyFrom(part)
+    return kept

@@ -1,11 +1,13 @@
 """What the ResourceManager refuses of clients that mean harm."""
 
+import psutil
 import pytest
 from rm_harness import LOOPBACK, ManualClock, cluster
 
 from rm.liveness import Liveness
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import Authorization, YarnError
+from yaqd.ipc.frames import encode_varint
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
@@ -96,3 +98,32 @@ async def test_a_user_whose_name_could_lead_elsewhere_is_not_let_in(user: str) -
         with pytest.raises(Authorization, match="not a user name"):
             await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
         await client.close()
+
+
+async def test_what_is_remembered_of_large_requests_is_small() -> None:
+    """Bytes of fields that nobody knows come along with a heartbeat and a submission, and must not stay."""
+    padding = b"\x82\xf1\x04" + encode_varint(1 << 20) + bytes(1 << 20)  # field 10000, a string of 1 MB
+    async with cluster() as rm:
+        node = await rm.node()
+        context = await rm.submission()
+        submission = pb.SubmitApplicationRequest(application_submission_context=context)
+        submission.MergeFromString(padding)
+        beat = node.heartbeat()
+        beat.node_status.node_utilization.pmem = 7
+        beat.MergeFromString(padding)
+        await rm.client.call(Client.submitApplication, submission)
+        await node.tracker.call(ResourceTracker.nodeHeartbeat, beat)
+        status = rm.manager.cluster.nodes[node.id].status
+        assert status.node_utilization.pmem == 7 and not status.containersStatuses
+        process = psutil.Process()
+        before = process.memory_info().rss
+        for number in range(60):
+            beat = node.heartbeat()
+            beat.node_status.response_id = number + 1
+            beat.MergeFromString(padding)
+            await node.tracker.call(ResourceTracker.nodeHeartbeat, beat)
+            context = await rm.submission()
+            submission = pb.SubmitApplicationRequest(application_submission_context=context)
+            submission.MergeFromString(padding)
+            await rm.client.call(Client.submitApplication, submission)
+        assert process.memory_info().rss - before < 30 << 20
