@@ -322,3 +322,9 @@ def test_follow_ends_without_uploads_when_nothing_grows_any_more(
     assert following.follow_logs(_conf(tmp_path), APP, Choice(), as_json=True, sleep=grow) == 0
     pieces = [json.loads(line) for line in printed().splitlines()]
     assert [(piece["offset"], piece["text"]) for piece in pieces] == [(0, "a\n"), (2, "b\n")]
+
+
+def test_follow_of_a_container_that_never_was(node: Node, known: Callable[..., None], tmp_path: Path) -> None:
+    known((True, _SUCCEEDED, [node.container()]))
+    with pytest.raises(CommandError, match="has no container container_x"):
+        following.follow_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)), as_json=False)

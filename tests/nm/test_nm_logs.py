@@ -148,6 +148,21 @@ async def test_only_files_of_the_folder_are_uploaded_whatever_their_names(
     await master.client.close()
 
 
+async def test_the_nodes_own_copies_stay_for_who_wants_to_look_at_them(
+    rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
+) -> None:
+    node = await start_node(settings | {"yarn.nodemanager.delete.debug-delay-sec": "1000"})
+    master = Master(rm, node)
+    await master.run(ONE, _shell("echo hello 1><LOG_DIR>/stdout"))
+    await rm.end_of(ONE)
+    _end_application(rm)
+    assert await _final(rm) == common.LOG_SUCCEEDED
+    await node.stop()
+    assert _uploaded(remote) == {(str(ONE), "stdout"): b"hello\n"}
+    assert (node.settings.log_dirs[0] / str(APP) / str(ONE) / "stdout").read_text() == "hello\n"
+    await master.client.close()
+
+
 async def test_without_aggregation_logs_stay(
     rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
 ) -> None:

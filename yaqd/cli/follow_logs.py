@@ -48,6 +48,7 @@ def follow_logs(
         sleep(_INTERVAL_S)
     if known.log_status != _DISABLED:
         following.read_uploaded(conf, known)
+    following.check_chosen(known)
     return FAILED if following.problems else 0
 
 
@@ -122,6 +123,13 @@ class _Following:
                     self._show(container, file.name, _behind(content, self._offsets.get((container.id, file.name), 0)))
         except StorageError as error:
             self._complain(str(error))
+
+    def check_chosen(self, known: KnownApplication) -> None:
+        """CommandError when a chosen container was never there."""
+        names = {container.id for container in known.containers} | {container for container, _ in self._offsets}
+        missing = next((name for name in self._choice.containers if name not in names), None)
+        if missing is not None:
+            raise CommandError(f"{known.id} has no container {missing}; `yaq app logs {known.id} --list`")
 
     def _complain(self, problem: str) -> None:
         if problem not in self.problems:
