@@ -3,6 +3,8 @@
 Empty lists where clients look around, Hadoop's own exceptions where they want something.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from yaqd.ipc import RpcServer
@@ -49,6 +51,19 @@ _ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]
     Admin.addToClusterNodeLabels: _NO_LABELS,
     Admin.removeFromClusterNodeLabels: _NO_LABELS,
     Admin.replaceLabelsOnNodes: EmptyAnswer(Admin.replaceLabelsOnNodes),
+    Admin.mapAttributesToNodes: Refusal(
+        UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
+    ),
+    Admin.refreshNodesResources: Refusal(
+        UnsupportedOperation, "refreshNodesResources is not supported by this ResourceManager: use updateNodeResource"
+    ),
+}
+
+
+#: what refusals call a method, where it is not its name
+_OPERATIONS: Final = {"replaceLabelsOnNodes": "replaceLabelsOnNode"}
+
+_ROUTERS: Final[dict[Method[Any, Any], Refusal]] = {
     Admin.deregisterSubCluster: _routers(
         "deregisterSubCluster to set the subCluster(s) state to SC_LOST,", "deregisterSubCluster to set"
     ),
@@ -68,12 +83,6 @@ _ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]
     Admin.deleteFederationPoliciesByQueues: _routers(
         " deleteFederationQueuePoliciesByQueues. ", "deleteFederationQueuePoliciesByQueues to delete Policies"
     ),
-    Admin.mapAttributesToNodes: Refusal(
-        UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
-    ),
-    Admin.refreshNodesResources: Refusal(
-        UnsupportedOperation, "refreshNodesResources is not supported by this ResourceManager: use updateNodeResource"
-    ),
 }
 
 
@@ -84,6 +93,13 @@ def register_absent_features(server: RpcServer) -> None:
         server.register(method, answer)
 
 
-def register_absent_administration(server: RpcServer) -> None:
+def register_absent_administration(server: RpcServer, check: Callable[..., None]) -> None:
+    """`check(caller, operation=...)` raises for callers who are no administrators.
+
+    A router's methods are refused to everybody alike.
+    """
     for method, answer in _ABSENT_ADMINISTRATION.items():
-        server.register(method, answer)
+        operation = _OPERATIONS.get(method.name, method.name)
+        server.register(method, answer.checked(partial(check, operation=operation)))
+    for method, refusal in _ROUTERS.items():
+        server.register(method, refusal)

@@ -57,7 +57,7 @@ class AdminService:
         server.register(Protocol.refreshUserToGroupsMappings, self.refresh_user_to_groups)
         server.register(Protocol.refreshClusterMaxPriority, self.refresh_cluster_max_priority)
         server.register(Protocol.refreshServiceAcls, self.refresh_service_acls)
-        register_absent_administration(server)
+        register_absent_administration(server, self._access.check_administrator)
 
     def _check(self, caller: Caller, operation: str) -> None:
         self._access.check_administrator(caller, operation)

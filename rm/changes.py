@@ -25,7 +25,7 @@ class Changes:
     def set_priority(self, app: Application, priority: int) -> None:
         """At most the cluster's; one of an application that is over stays. Raises YarnError between the two."""
         if app.stage not in ACTIVE:
-            if app.is_over or app.stage is AppStage.FINISHING:
+            if app.is_concluded:
                 return
             raise YarnError(f"Application in {app.stage.name} state cannot update priority.")
         app.priority = min(priority, self._applications.priority_max)
@@ -54,7 +54,7 @@ class Changes:
     def set_expire_time(self, app: Application, expire_time: str) -> str:
         """Take Hadoop's ISO 8601 time, no later than the queue allows; what was taken. Raises YarnError."""
         if app.stage not in (AppStage.SUBMITTED, *ACTIVE):
-            if app.is_over or app.stage is AppStage.FINISHING:
+            if app.is_concluded:
                 return expire_time
             raise YarnError(f"Application is in {app.stage.name} state can not update timeout.")
         now_ms = self._cluster.clock.wall_ms()

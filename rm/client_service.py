@@ -121,7 +121,11 @@ class ClientService:
         self._tag_limits.check(context.applicationTags)
         check_lifetime(context)
         scheduler = self._cluster.scheduler
-        queue = context.queue or "default"
+        queue = context.queue
+        if not queue:
+            raise YarnError(
+                f"Failed to place application {app_id} in a queue and submit context queue is null or empty"
+            )
         leaf = scheduler.view.find_queue(queue)
         reason = refusal(scheduler.view, app_id, queue, user)
         if reason is not None:

@@ -130,9 +130,9 @@ class Reports:
         """How it ended, else why it waits."""
         if app.conclusion is not None:
             return app.conclusion.diagnostics
-        attempt = app.attempt
-        if attempt is None:
-            return ""
+        return self._attempt_diagnostics(app.attempt) if app.attempt is not None else ""
+
+    def _attempt_diagnostics(self, attempt: Attempt) -> str:
         if attempt.state is YarnApplicationAttemptState.SCHEDULED:
             return why_waiting(self.cluster.scheduler.view, attempt)
         if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
@@ -190,7 +190,7 @@ class Reports:
             rpc_port=attempt.rpc_port,
             tracking_url=self._attempt_url(attempt),
             original_tracking_url=self._page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
-            diagnostics=attempt.diagnostics,
+            diagnostics=self._attempt_diagnostics(attempt),
             yarn_application_attempt_state=wire(attempt.state),
             startTime=attempt.started_ms,
             finishTime=attempt.finished_ms,

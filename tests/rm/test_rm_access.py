@@ -216,6 +216,11 @@ async def test_administration_asks_its_list_even_where_others_are_not_asked() ->
             await gina.call(method, request)  # type: ignore[arg-type]
         with pytest.raises(YarnError, match=r"Service Authorization \(hadoop.security.authorization\) not enabled"):
             await gina.call(Admin.refreshServiceAcls, admin.RefreshServiceAclsRequest())
+        labels = admin.AddToClusterNodeLabelsRequest()
+        with pytest.raises(YarnError, match="User mallory doesn't have permission to call 'addToClusterNodeLabels'"):
+            await mallory.call(Admin.addToClusterNodeLabels, labels)
+        with pytest.raises(YarnError, match="Node-label-based scheduling is disabled"):
+            await gina.call(Admin.addToClusterNodeLabels, labels)
         groups = await gina.call(Admin.getGroupsForUser, admin.GetGroupsForUserRequest(user="root"))
         assert groups.groups[0] == "root"
         with pytest.raises(RemoteIOError, match="getGroupsForUser"):

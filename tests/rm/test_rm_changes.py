@@ -269,6 +269,7 @@ async def test_queues_that_take_nothing(queue: str, why: str) -> None:
             await move(rm, app_id, queue)
         assert (await rm.report(app_id)).queue == "root.default"
         await kill(rm, app_id)
+        await rm.until(lambda: rm.manager.cluster.applications[app_id].is_over)
         with pytest.raises(YarnError, match="App in KILLED state cannot be moved"):
             await move(rm, app_id, "night")
 

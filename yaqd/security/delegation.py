@@ -120,7 +120,7 @@ class DelegationTokens:
         identifier = _Identifier(
             owner=owner,
             renewer=renewer[:_NAME_MAX],
-            realUser=real_user,
+            realUser=real_user or None,
             issueDate=now_ms,
             maxDate=now_ms + self._limits.lifetime_ms,
             sequenceNumber=self._sequence,
