@@ -50,9 +50,12 @@ async def move(rm: Harness, app_id: ApplicationId, queue: str) -> None:
 
 
 async def kill(rm: Harness, app_id: ApplicationId, diagnostics: str = "") -> bool:
+    """Ask once, and wait until it is over; whether it was over when asked."""
     request = pb.KillApplicationRequest(diagnostics=diagnostics)
     request.application_id.CopyFrom(convert.application_id_pb(app_id))
-    return (await rm.client.call(Client.forceKillApplication, request)).is_kill_completed
+    response = await rm.client.call(Client.forceKillApplication, request)
+    await rm.until(lambda: rm.manager.cluster.applications[app_id].is_over)
+    return response.is_kill_completed
 
 
 async def submit_with(
@@ -287,7 +290,6 @@ async def test_changes_outlive_a_restart(tmp_path: Path) -> None:
         expires = await set_expire_time(rm, app_id, "2099-01-01T00:00:00.125+0000")
         await move(rm, ended, "night")
         await kill(rm, ended)
-        await rm.until(lambda: rm.manager.cluster.applications[ended].is_over)
     assert store.stat().st_mode & 0o077 == 0, "users' tokens and our keys are in it"
     async with cluster({**QUEUES, **PRIORITIES}, store=store) as rm:
         report = await rm.report(app_id)
@@ -340,7 +342,6 @@ async def test_killed_application_says_who_did_it_and_why() -> None:
     async with cluster() as rm:
         app_id = await submit_with(rm)
         await kill(rm, app_id, "because")
-        await rm.until(lambda: rm.manager.cluster.applications[app_id].is_over)
         assert await kill(rm, app_id, "again")
         assert (await rm.report(app_id)).diagnostics == (
             f"Application {app_id} was killed by user alice at 127.0.0.1 with diagnostic message: because"
