@@ -19,6 +19,7 @@ from yaqd.ipc.errors import Authorization, IllegalArgument
 from yaqd.proto import job_pb2 as pb
 from yaqd.proto.protocols import Method
 
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _WAIT_MAX_S = 10.0
 _EVENTS_PER_CALL = 2000
 _ERROR_CHARS_MAX = 16_000
@@ -209,7 +210,8 @@ class Umbilical:
             )
         if request.with_counters:
             for group, name, value in self._job.counters():
-                response.counters.add(group=group, name=name, value=value)
+                # each task's counters fit, and yet their sum may not
+                response.counters.add(group=group, name=name, value=max(_INT64_MIN, min(value, _INT64_MAX)))
         return response
 
     def _kill_job(self, request: pb.KillJobRequest, caller: Caller) -> pb.KillJobResponse:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from aiohttp.http_exceptions import BadHttpMessage
 
 from yaqd.cli.log_flood import LINES_PER_MINUTE, FloodGuard, PlainFormatter
 
@@ -66,21 +65,3 @@ def test_what_the_daemon_does_itself_is_all_there(log: Log) -> None:
     for _ in range(500):
         log.logger.info("container done")
     assert len(log.lines) == 500
-
-
-def test_requests_that_are_no_http_are_one_line_per_peer_without_a_traceback() -> None:
-    log = Log("aiohttp.server")
-    for peer in ("10.0.0.1", "10.0.0.1", "10.0.0.2"):
-        try:
-            raise BadHttpMessage("Bad status line:\n  b'x'")
-        except BadHttpMessage:
-            log.logger.exception("Error handling request from %s", peer)
-    try:
-        raise KeyError("ours")
-    except KeyError:
-        log.logger.exception("Error handling request from %s", "10.0.0.1")
-    log.logger.removeHandler(log.kept)
-    assert len(log.lines) == 3
-    assert log.lines[0].startswith("Error handling request from 10.0.0.1: not an HTTP request: ")
-    assert "\n" not in log.lines[0] + log.lines[1]
-    assert "Traceback" in log.lines[2] and "KeyError: 'ours'" in log.lines[2]

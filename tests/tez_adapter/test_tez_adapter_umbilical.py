@@ -249,3 +249,11 @@ async def test_anybody_sees_the_status_and_the_owner_kills(served: tuple[Job, Ca
     assert job.machine.state is JobState.RUNNING
     await owner.call(JobClientProtocol.killJob, pb.KillJobRequest(reason="enough"))
     assert job.state is JobState.KILLED
+
+
+async def test_counters_whose_sum_is_beyond_the_wire(served: tuple[Job, Callable[..., RpcClient]]) -> None:
+    job, connect = served
+    job.noted = [("g", "up", 2**64), ("g", "down", -(2**64)), ("g", "n", 7)]
+    request = pb.GetJobStatusRequest(with_counters=True)
+    status = await connect("alice", is_task=False).call(JobClientProtocol.getJobStatus, request)
+    assert [counter.value for counter in status.counters] == [2**63 - 1, -(2**63), 7]

@@ -182,7 +182,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _OneLinePerPeer(logging.Filter):
-    """What is no HTTP is worth one line per peer and minute, and no trace."""
+    """What is no HTTP, and who leaves amid an answer, is worth one line per peer and minute, and no trace."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class _OneLinePerPeer(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if not isinstance(error, HttpProcessingError):
+        if not isinstance(error, HttpProcessingError | ConnectionError):
             return True
         peer, now = str(record.args), self._now()
         if now - self._told.get(peer, -_QUIET_S) < _QUIET_S:
@@ -199,7 +199,7 @@ class _OneLinePerPeer(logging.Filter):
         if len(self._told) >= _PEERS_REMEMBERED_MAX:
             self._told.clear()
         self._told[peer] = now
-        record.msg += ": " + " ".join(error.message.split())[:200].replace("%", "%%")
+        record.msg += ": " + " ".join(str(error).split())[:200].replace("%", "%%")
         record.exc_info, record.exc_text = None, None
         record.levelno, record.levelname = logging.WARNING, "WARNING"
         return True
