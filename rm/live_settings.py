@@ -27,11 +27,11 @@ class LiveSettings:
 
     async def proxy_users(self) -> None:
         """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""
-        self._identities.proxies.refresh(await self._read())
+        await asyncio.to_thread(self._identities.proxies.refresh, await self._read())
 
     async def services(self) -> None:
         """`hadoop-policy.xml`."""
-        self._identities.services.refresh(await self._read())
+        await asyncio.to_thread(self._identities.services.refresh, await self._read())
 
     @property
     def has_service_lists(self) -> bool:

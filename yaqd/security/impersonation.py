@@ -8,7 +8,6 @@ and wins. The decision and its texts are Hadoop's.
 import ipaddress
 import logging
 import socket
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -31,35 +30,35 @@ class Machines:
 
     anywhere: bool = False
     networks: tuple[_Network, ...] = ()
-    names: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        networks, names = [], []
+        """Names are resolved here and now. Blocking."""
+        networks: list[_Network] = []
         words = [word.strip() for word in text.split(",") if word.strip()]
         for word in words:
             try:
                 networks.append(ipaddress.ip_network(word, strict=False))
             except ValueError:
-                names.append(word)
-        return cls("*" in words, tuple(networks), tuple(name for name in names if name != "*"))
+                networks += _addresses(word) if word != "*" else []
+        return cls("*" in words, tuple(networks))
 
     def include(self, address: str) -> bool:
-        """Names are resolved only when no address or network matches."""
         if self.anywhere:
             return True
         try:
             where = ipaddress.ip_address(address)
         except ValueError:
             return False
-        return any(where in network for network in self.networks) or any(address in _addresses(n) for n in self.names)
+        return any(where in network for network in self.networks)
 
 
-def _addresses(name: str) -> Iterable[str]:
+def _addresses(name: str) -> list[_Network]:
     try:
-        return [str(found[4][0]) for found in socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)]
-    except OSError as error:
-        log.warning("host %s of a proxy user cannot be resolved: %s", name, error)
+        found = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
+        return [ipaddress.ip_network(str(entry[4][0]).partition("%")[0]) for entry in found]
+    except (OSError, ValueError, UnicodeError) as error:
+        log.warning("host %s is in a list of hosts and cannot be resolved: %s", name, error)
         return []
 
 
@@ -75,10 +74,12 @@ class ProxyUsers:
     """Decides on each connection whose context names a real user. `refresh` takes the configuration as it is now."""
 
     def __init__(self, conf: Configuration, groups_of: GroupsOf) -> None:
+        """Resolves host names. Blocking."""
         self._groups_of = groups_of
         self._users = _read(conf)
 
     def refresh(self, conf: Configuration) -> None:
+        """Resolves host names. Blocking; any thread."""
         self._users = _read(conf)
 
     def check(self, caller: Caller) -> None:
