@@ -50,6 +50,7 @@ SITE = {
     "mapreduce.task.io.sort.mb": 20,
     "mapreduce.client.progressmonitor.pollinterval": 200,
 }
+_PATIENCE_S = 120.0
 #: the cluster's own node, and one that comes and goes
 HOME, AWAY = "127.0.0.1", "127.0.0.2"
 
@@ -127,7 +128,7 @@ class Site:
         self.exclude.write_text("")
         self.clients.yarn("rmadmin", "-refreshNodes").checked()
         self.guest.start()
-        await_value("the guest", lambda: self.running() == 2 or None)
+        await_value("the guest", lambda: self.running() == 2 or None, _PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +149,7 @@ def site(hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPathF
         guest.start()
         here = Site(running, exclude, guest)
         try:
-            await_value("the guest", lambda: here.running() == 2 or None)
+            await_value("the guest", lambda: here.running() == 2 or None, _PATIENCE_S)
             yield here
         finally:
             guest.end()
@@ -184,19 +185,21 @@ def test_our_command_on_a_named_node(site: Site) -> None:
 
 def test_queue_takes_back_its_share_and_both_jobs_are_right(site: Site, tmp_path: Path) -> None:
     """Ours fills the cluster; a stock one in the other queue gets its guarantee within the grace period."""
-    text = tmp_path / "words.txt"
+    text, release = tmp_path / "words.txt", tmp_path / "release"
     text.write_text("to be or not to be\n")
     site.clients.fs("-put", str(text), "/preempted.txt").checked()
     with ThreadPoolExecutor(1) as pool:
         ours = _in_background(
             *(pool, site, "run", "-n", "11", "--memory", "512", "--queue", "a", "--logs"),
-            *("--", "sh", "-c", "sleep 12; echo done"),
+            *("--", "sh", "-c", f"while [ ! -e {release} ]; do sleep 0.2; done; echo done"),
         )
-        await_value("our job to fill the cluster", lambda: _used(site, "a") > 2.0 or None)
-        stock = site.clients.example(
-            "wordcount", "-Dmapreduce.job.queuename=b", "/preempted.txt", "/preempted-counts"
-        ).checked()
-        assert not ours.done(), "it did not wait for ours to end"
+        try:
+            await_value("our job to fill the cluster", lambda: _used(site, "a") > 2.0 or None, _PATIENCE_S)
+            stock = site.clients.example(
+                "wordcount", "-Dmapreduce.job.queuename=b", "/preempted.txt", "/preempted-counts"
+            ).checked()
+        finally:
+            release.touch()
         printed = ours.result(timeout=240).stdout
     assert output_lines(site.cluster, "/preempted-counts") == ["be\t2", "not\t1", "or\t1", "to\t2"]
     assert final_state(site.cluster, application_of(stock)) == "SUCCEEDED"
@@ -217,13 +220,13 @@ def _used(site: Site, queue: str) -> float:
 def test_node_is_drained_by_the_stock_command_and_let_back_in(site: Site) -> None:
     with ThreadPoolExecutor(1) as pool:
         job = _in_background(pool, site, "run", "--node", AWAY, "--", "sleep", "6")
-        await_value("its container", lambda: site.busy(AWAY) or None)
+        await_value("its container", lambda: site.busy(AWAY) or None, _PATIENCE_S)
         site.exclude.write_text(AWAY)
         drained = site.clients.yarn("rmadmin", "-refreshNodes", "-g", "60", "-client").checked()
         assert "Graceful decommissioning completed" in drained.stdout + drained.stderr
         job.result(timeout=60)
     assert site.states() == {HOME: "RUNNING", AWAY: "DECOMMISSIONED"}
-    await_value("the guest's end", site.guest.ended)
+    await_value("the guest's end", site.guest.ended, _PATIENCE_S)
     (line,) = [text for text in site.guest.log.read_text().splitlines() if "shuts this node down" in text]
     assert f"DECOMMISSIONING {AWAY}" in line and "is ready to be decommissioned" in line
     site.guest_joins()
@@ -233,10 +236,10 @@ def test_node_is_drained_by_the_stock_command_and_let_back_in(site: Site) -> Non
 def test_excluded_node_is_sent_away_at_once_and_not_let_in_again(site: Site) -> None:
     site.exclude.write_text(AWAY)
     site.clients.yarn("rmadmin", "-refreshNodes").checked()
-    await_value("the guest's end", site.guest.ended)
+    await_value("the guest's end", site.guest.ended, _PATIENCE_S)
     assert f"hostname: {AWAY}" in site.guest.log.read_text()
     site.guest.start()
-    await_value("the guest's end", site.guest.ended)
+    await_value("the guest's end", site.guest.ended, _PATIENCE_S)
     refusal = f"Disallowed NodeManager from  {AWAY}, Sending SHUTDOWN signal to the NodeManager."
     assert len([line for line in site.guest.log.read_text().splitlines() if refusal in line]) == 1
     assert site.states() == {HOME: "RUNNING", AWAY: "DECOMMISSIONED"}
