@@ -11,10 +11,10 @@ from fuzz_run import fuzz
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_hostile_peers_at_every_port(tmp_path: Path) -> None:
-    report = fuzz(tmp_path, frames=45_000, seed=7, rounds=1)
+    report = fuzz(tmp_path, frames=27_000, seed=7, rounds=1)
     assert not report.complaints, "\n".join(report.lines())
-    assert report.frames >= 45_000
-    assert len(report.tallies) == 9 and all(tally.frames >= 4_000 for tally in report.tallies.values())
+    assert report.frames >= 27_000
+    assert len(report.tallies) == 9 and all(tally.frames >= 2_500 for tally in report.tallies.values())
 
 
 def test_the_same_seed_gives_the_same_frames() -> None:
