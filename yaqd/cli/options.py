@@ -41,13 +41,15 @@ def terms_options(command: _Command) -> _Command:
     def with_terms(
         *args: Any, conf: Any, tags: tuple[str, ...], priority: str | None, timeout: str | None, **kwargs: Any
     ) -> Any:
-        settings = {
-            "mapreduce.job.tags": ",".join(words(tags)) or None,
-            "mapreduce.job.priority": priority,
-            "yaq.job.lifetime-secs": timeout,
-        }
-        given = {key: value for key, value in settings.items() if value is not None}
-        return command(*args, conf=conf.with_overrides(given) if given else conf, **kwargs)
+        settings = (
+            ("--tags", "mapreduce.job.tags", ",".join(words(tags)) or None),
+            ("--priority", "mapreduce.job.priority", priority),
+            ("--timeout", "yaq.job.lifetime-secs", timeout),
+        )
+        for option, key, value in settings:
+            if value is not None:
+                conf = conf.with_overrides({key: value}, source=option)
+        return command(*args, conf=conf, **kwargs)
 
     tags = click.option("--tags", multiple=True, metavar="WORDS", help="Words to find it by, commas.")
     priority = click.option("--priority", metavar="N", help="Higher ones are served first in the queue.")

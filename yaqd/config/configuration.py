@@ -114,9 +114,12 @@ class Configuration:
         kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
         return Configuration({**entries, **kept}, self.conf_dir, self._environ)
 
-    def with_overrides(self, overrides: Mapping[str, str]) -> "Configuration":
-        """A copy with these values on top, final ones included: the program's own settings, not a user's."""
-        added = {current_name(key): _Entry(value, Origin(PROGRAM)) for key, value in overrides.items()}
+    def with_overrides(self, overrides: Mapping[str, str], source: str = PROGRAM) -> "Configuration":
+        """A copy with these values on top, final ones included: the program's own settings, not a user's.
+
+        `source` is what an error in one of them is blamed on.
+        """
+        added = {current_name(key): _Entry(value, Origin(source)) for key, value in overrides.items()}
         return Configuration({**self._entries, **added}, self.conf_dir, self._environ)
 
     # Reading ----------------------------------------------------------------------------------------------------------
