@@ -11,6 +11,7 @@ import pytest
 
 from yaqd.cli.exits import CommandError
 from yaqd.cli.local import LocalCluster, machine, site
+from yaqd.cli.local.cluster import ClusterStatus, DaemonStatus
 from yaqd.cli.local.processes import (
     ProcessIdentity,
     end_all,
@@ -223,3 +224,11 @@ def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn) -> No
     assert cluster.stop() == []
     assert not orphan.is_alive()
     assert cluster.status().daemons == []
+
+
+def test_a_node_whose_daemon_died_is_not_ready_while_the_resourcemanager_waits_for_it(tmp_path: Path) -> None:
+    lives = {"resourcemanager": True, "nodemanager-1": True, "nodemanager-2": False}
+    daemons = [DaemonStatus(name, 1, is_running, tmp_path / name) for name, is_running in lives.items()]
+    assert ClusterStatus(daemons, nodes_running=2).nodes_ready == 1
+    assert ClusterStatus(daemons, nodes_running=0).nodes_ready == 0
+    assert ClusterStatus(daemons, nodes_running=None).nodes_ready is None

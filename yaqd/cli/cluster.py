@@ -73,8 +73,8 @@ def status(ctx: click.Context, directory: Path, as_json: bool) -> None:
             for d in state.daemons
         ]
         print_table(("daemon", "state", "pid", "memory", "log"), rows, empty=f"no cluster is running in {directory}")
-        if state.nodes_running is not None:
-            click.echo(f"{state.nodes_running} of {len(state.daemons) - 1} nodes ready")
+        if state.nodes_ready is not None:
+            click.echo(f"{state.nodes_ready} of {len(state.daemons) - 1} nodes ready")
     if not state.is_running:
         ctx.exit(UNREACHABLE)
 

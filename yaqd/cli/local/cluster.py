@@ -60,6 +60,13 @@ class ClusterStatus:
     nodes_running: int | None = None
 
     @property
+    def nodes_ready(self) -> int | None:
+        """`nodes_running` without those whose daemon is dead: the ResourceManager takes a while to miss one."""
+        if self.nodes_running is None:
+            return None
+        return min(self.nodes_running, sum(daemon.is_running for daemon in self.daemons if daemon.name != _RM))
+
+    @property
     def is_running(self) -> bool:
         return bool(self.daemons) and all(daemon.is_running for daemon in self.daemons)
 
