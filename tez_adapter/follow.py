@@ -176,7 +176,9 @@ class SubmittedJob:
         if end.get("state") == state:
             counters = end.get("counters", {})
             exit_code = int(end.get("exit_code", exit_code))
-            diagnostics = end.get("diagnostics") or diagnostics
+            if report.state is not YarnApplicationState.KILLED or not diagnostics:
+                # of an application that the ResourceManager ended, the job manager knows only that it was told to end
+                diagnostics = end.get("diagnostics") or diagnostics
         return JobResult(
             self.application_id, state, diagnostics, exit_code, counters, report.start_ms, report.finish_ms
         )

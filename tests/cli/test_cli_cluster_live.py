@@ -143,8 +143,14 @@ def test_terms_of_an_application(on: Yaq) -> None:
     moved = on("app", "move", application, "default")
     assert moved.stdout == f"{application} is in root.default\n"
     assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified queue: nowhere doesn't exist")
-    assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "mapreduce.job.priority", "VERY_HIGH")
+    assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "--priority", "VERY_HIGH")
+    assert_one_line(on("run", "--timeout", "soon", "--", "true"), 2, "--timeout", "not a duration")
     assert on("app", "kill", application).returncode == 0
+
+
+def test_a_command_that_takes_too_long_is_ended_and_told_why(on: Yaq) -> None:
+    ended = on("run", "--timeout", 1, "--", "sleep", 60)
+    assert (ended.returncode, "exceeded the lifetime period" in ended.stderr) == (1, True), ended.stderr
 
 
 BAD_SCRIPTS = {
