@@ -224,8 +224,7 @@ class FuzzCluster:
     def _token_door(self, target: str) -> Door:
         assert self._live is not None
         application = self._live.application_id
-        attempt = f"appattempt_{str(application).removeprefix('application_')}_000001"
-        token = self._tokens(application)[_KINDS[target]]
+        attempt, token = self._tokens(application)[_KINDS[target]]
         if target == "masters":
             address = self.conf.get_address("yarn.resourcemanager.scheduler.address")
             return Door(*address, token, attempt, ApplicationMasterProtocol.NAME)
@@ -239,10 +238,10 @@ class FuzzCluster:
         report = self._live.report()
         return report.host, report.rpc_port
 
-    def _tokens(self, application: ApplicationId) -> dict[str, Token]:
-        """The live application's tokens, by kind."""
+    def _tokens(self, application: ApplicationId) -> dict[str, tuple[str, Token]]:
+        """The live application's tokens by kind, those of its last attempt, each with who holds it."""
         number = str(application).removeprefix("application_")
-        found = {}
+        found: dict[str, tuple[str, Token]] = {}
         for path in self.recorded.glob("tokens.*"):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
@@ -253,7 +252,7 @@ class FuzzCluster:
                     entry["service"],
                 )
                 if number in entry["user"] or f"job_{number}".encode() in token.identifier:
-                    found[token.kind] = token
+                    found[token.kind] = max(found.get(token.kind, ("", token)), (entry["user"], token), key=_holder)
         return found
 
     # The application that stays ---------------------------------------------------------------------------------------
@@ -345,6 +344,10 @@ class FuzzCluster:
         logs = (self._cluster.directory / "nodes").glob("nm-*/logs/*/*_01_000001/stderr")
         attacked = [path for path in logs if path.parent.parent.name in self._stays]
         return [str(path) for path in attacked if "Traceback" in path.read_text(errors="replace")]
+
+
+def _holder(held: tuple[str, Token]) -> str:
+    return held[0]
 
 
 @dataclass(slots=True)

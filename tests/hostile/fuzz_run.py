@@ -17,6 +17,8 @@ from fuzz_mutations import Script, calls_script, http_script, opening_script
 _MB = 1 << 20
 #: enough to see what is wrong; each has cost the time that a server has to hang up
 _VIOLATIONS_MAX = 10
+#: turns without one frame, each after the application and the cluster were found well
+_IN_VAIN_MAX = 20
 _GROWTH_MAX_BYTES = 64 * _MB
 _ANSWER_MAX_S = 10.0
 #: one per peer, minute and server of the three daemons, with room for what the cluster says of its own fate
@@ -131,15 +133,19 @@ class Run:
         targets = list(self._cluster.doors())
         tally = self._report.tallies.setdefault(target, Tally())
         share = frames // len(targets)
-        while tally.frames < share and len(tally.violations) < _VIOLATIONS_MAX:
+        in_vain = 0
+        while tally.frames < share and len(tally.violations) < _VIOLATIONS_MAX and in_vain < _IN_VAIN_MAX:
             before = tally.frames
             server, door = self._cluster.doors()[target]
             goal = min(share, tally.frames + 4000)
             asyncio.run(self._play(target, server, door, tally, goal))
             if tally.frames < goal:
                 self._cluster.stay()  # a call was good enough to end the application: take the next one
-            if tally.frames == before:
+            in_vain = in_vain + 1 if tally.frames == before else 0
+            if in_vain:
                 self._cluster.settle()
+        if in_vain == _IN_VAIN_MAX:
+            self._report.complaints.append(f"{target}: nobody was let in, {in_vain} times one after another")
 
     async def _play(self, target: str, server: str, door: Door, tally: Tally, goal: int) -> None:
         away = tally.turned_away
