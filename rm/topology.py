@@ -96,7 +96,7 @@ class Topology:
             # Whatever it started goes with it, and is waited for.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            await _reap(process, self._timeout_s)
         words = output[:_OUTPUT_MAX].decode("utf-8", "replace").split()
         if status == 0 and len(words) == 1 and len(words[0]) <= _RACK_CHARS_MAX:
             return _rack(words[0])
@@ -117,6 +117,17 @@ async def _read_some(process: asyncio.subprocess.Process) -> bytes:
             break
         output += piece
     return output
+
+
+async def _reap(process: asyncio.subprocess.Process, timeout_s: float) -> None:
+    """Wait for a killed process. asyncio ends that wait only when the pipe has been read to its end, so the rest is
+    read too; whoever left the process group and still holds the pipe is not waited for."""
+    assert process.stdout is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            while await process.stdout.read(_OUTPUT_MAX):
+                pass
+            await process.wait()
 
 
 def _read_table(conf: Configuration) -> dict[str, str]:

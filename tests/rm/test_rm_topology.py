@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,17 @@ async def test_program_that_fails_leaves_the_default_rack_and_one_line(
     assert topology.rack_of("127.0.0.1") == "/default-rack"
     (record,) = caplog.records
     assert "no rack for 127.0.0.1" in record.getMessage()
+
+
+async def test_program_whose_child_left_with_the_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    body = f"setsid sh -c 'echo $$ > {pid_file}; exec sleep 600' & until [ -s {pid_file} ]; do :; done; echo /r1"
+    topology = Topology({}, program(tmp_path, body), timeout_s=1)
+    try:
+        await topology.resolve("127.0.0.1")
+    finally:
+        os.kill(int(pid_file.read_text()), signal.SIGKILL)
+    assert topology.rack_of("127.0.0.1") == "/default-rack"
 
 
 async def test_program_that_hangs_is_killed_with_all_it_started(
