@@ -76,6 +76,11 @@ def interop(hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPa
         yield running
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """`scripts/interop.sh` runs these alone unless it is told to run all."""
+    config.addinivalue_line("markers", "representative: the one test of a client that the short list runs")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Notes which row of the table a test belongs to: its module's `CLIENT`, else the module's own subject."""
     module = item.path.stem

@@ -30,6 +30,7 @@ def test_failing_command_is_reported(interop: InteropCluster) -> None:
     assert final_state(interop, application_of(run)) == "FAILED"
 
 
+@pytest.mark.representative
 def test_script_and_its_arguments_are_shipped(interop: InteropCluster, tmp_path: Path) -> None:
     script = tmp_path / "hello.sh"
     script.write_text(f"#!/bin/bash\necho $1 $FROM > {tmp_path}/$CONTAINER_ID\n")

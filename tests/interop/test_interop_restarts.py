@@ -34,6 +34,7 @@ def cluster(
             yield running
 
 
+@pytest.mark.representative
 def test_jobs_outlive_a_namenode_and_a_datanode(cluster: InteropCluster, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(MAPS):

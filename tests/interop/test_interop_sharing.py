@@ -94,6 +94,7 @@ def _shares_while(cluster: InteropCluster, threads: list[threading.Thread]) -> l
     return shares
 
 
+@pytest.mark.representative
 def test_our_job_on_a_stock_cluster_fetches_from_the_stock_shuffle(stock_yarn: StockYarn, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(3):

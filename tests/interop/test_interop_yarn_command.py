@@ -36,6 +36,7 @@ def test_nodes(interop: InteropCluster) -> None:
     assert "CPU-Capacity : 4 vcores" in status
 
 
+@pytest.mark.representative
 def test_application_its_attempt_and_its_containers(interop: InteropCluster, application: str) -> None:
     listing = interop.clients.yarn("application", "-list", "-appStates", "FINISHED").checked().stdout
     assert application in [row[0] for row in _rows(listing, "application_")]
