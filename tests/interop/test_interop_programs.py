@@ -1,5 +1,6 @@
 """Unmodified Hadoop programs on our ResourceManager and NodeManagers, their results checked."""
 
+import re
 import urllib.error
 from collections import Counter
 from pathlib import Path
