@@ -12,7 +12,8 @@ from nm.directories import NodeDirectories
 from nm.launch.context import LocalResource
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.cache import CachedResource, ResourceCache, ResourceKey, Scope
-from nm.localizer.fetch import Fetched, FetchFailed, fetch
+from nm.localizer.child import fetch_as
+from nm.localizer.fetch import Fetched, FetchFailed
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 
@@ -116,7 +117,7 @@ class ResourceLocalizer:
         if entry is None:
             entry = CachedResource(key, self._new_folder(key.scope, user, application))
             self._cache.add(entry)
-            work = partial(fetch, resource, entry.folder, self._conf, self._limits, user=user)
+            work = partial(fetch_as, resource, entry.folder, self._conf, self._limits, user=user)
             self._fetching[key] = task = self._loop.create_task(self._fetch(entry, work))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # may have no waiter left
         entry.uses += 1

@@ -26,7 +26,7 @@ from yaqd.storage import (
     open_reader,
     qualify,
 )
-from yaqd.storage.errors import PathDenied
+from yaqd.storage.errors import PathDenied, StorageError
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 CLIENT = "HDFS"
@@ -215,3 +215,10 @@ def test_a_forked_child_gets_a_client_of_its_own(conf: Configuration, folder: tu
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 7
     assert get_filesystem(base, conf) is filesystem
+
+
+def test_one_process_is_one_user(conf: Configuration) -> None:
+    get_filesystem("/", conf).list("/")
+    with pytest.raises(StorageError, match="hdfs-native needs another process to be mallory"):
+        get_filesystem("/", conf, user="mallory")
+    assert "mallory" not in os.environ.get("HADOOP_USER_NAME", "")

@@ -32,6 +32,8 @@ from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter
 
 _statistics: Final = statistics_of("hdfs")
+#: process id and the user that HDFS takes it for
+_taken_for: tuple[int, str] | None = None
 _RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
 _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "AccessControlException": PathDenied,
@@ -209,15 +211,24 @@ def _connect(authority: str, conf: Configuration, user: str) -> tuple[Any, Any]:
         from hdfs_native import Client, WriteOptions
     except ImportError as error:
         raise StorageUnavailable(f"hdfs-native does not load ({error}): pip install hdfs-native") from None
-    if user != hadoop_user():
-        # the library asks the environment, for the whole process
-        os.environ["HADOOP_USER_NAME"] = user
+    _be_taken_for(user)
     settings = {key: value for key, value in conf.items() if key.startswith(("dfs.", "fs.", "hadoop."))}
     _check_listens(authority, conf)
     try:
         return Client(f"hdfs://{authority}", settings), WriteOptions
     except (OSError, RuntimeError, ValueError) as error:
         raise StorageUnavailable(f"hdfs://{authority} is no address of a NameNode: {_first_line(str(error))}") from None
+
+
+def _be_taken_for(user: str) -> None:
+    """All of a process is one user: the library asks the environment at each connect. StorageError for another one."""
+    global _taken_for
+    process = os.getpid()
+    if _taken_for is not None and _taken_for[0] == process and _taken_for[1] != user:
+        raise StorageError(f"this process is {_taken_for[1]} to HDFS; hdfs-native needs another process to be {user}")
+    if user != hadoop_user():
+        os.environ["HADOOP_USER_NAME"] = user
+    _taken_for = (process, user)
 
 
 def _check_listens(authority: str, conf: Configuration) -> None:
