@@ -26,7 +26,7 @@ from yaqd.storage import (
     open_reader,
     qualify,
 )
-from yaqd.storage.errors import PathDenied, StorageError
+from yaqd.storage.errors import PathDenied
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 CLIENT = "HDFS"
