@@ -114,7 +114,7 @@ class StockHdfs(_Cluster):
             self._format()
         self.start_namenode()
         self.start_datanode()
-        self.daemons["namenode"].await_ready(self._has_datanode, _READY_TIMEOUT_S)
+        self.daemons["namenode"].await_ready(self._takes_blocks, _READY_TIMEOUT_S)
 
     def start_namenode(self) -> None:
         """Starts the NameNode alone (again)."""
@@ -143,10 +143,10 @@ class StockHdfs(_Cluster):
         if run.returncode != 0:
             raise StockFailure(f"formatting the NameNode failed\n{tail(log)}")
 
-    def _has_datanode(self) -> bool:
+    def _takes_blocks(self) -> bool:
         query = "qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        state = _get_json(f"http://127.0.0.1:{self.ports.namenode_http}/jmx?{query}")
-        return bool(state["beans"]) and state["beans"][0]["NumLiveDataNodes"] >= 1
+        beans = _get_json(f"http://127.0.0.1:{self.ports.namenode_http}/jmx?{query}")["beans"]
+        return bool(beans) and beans[0]["FSState"] == "Operational" and beans[0]["NumLiveDataNodes"] >= 1
 
 
 class StockYarn(_Cluster):

@@ -44,6 +44,7 @@ _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "NSQuotaExceededException": StorageFull,
     "DSQuotaExceededException": StorageFull,
     "QuotaExceededException": StorageFull,
+    "NotReplicatedYetException": StorageUnavailable,
     "SafeModeException": StorageUnavailable,
     "StandbyException": StorageUnavailable,
     "RetriableException": StorageUnavailable,
