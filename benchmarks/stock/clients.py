@@ -93,6 +93,10 @@ class StockClients:
         """`hadoop fs ARGS`."""
         return self.run("org.apache.hadoop.fs.FsShell", args, name=f"hadoop fs {' '.join(args)}")
 
+    def dfsadmin(self, *args: str) -> ClientRun:
+        """`hdfs dfsadmin ARGS`."""
+        return self.run("org.apache.hadoop.hdfs.tools.DFSAdmin", args, name=f"hdfs dfsadmin {' '.join(args)}")
+
     def example(self, program: str, *args: str) -> ClientRun:
         """`hadoop jar hadoop-mapreduce-examples.jar PROGRAM ARGS`."""
         jar = str(self.jars.jar("hadoop-mapreduce-examples"))

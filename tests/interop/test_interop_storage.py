@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from yaqd.storage import (
     open_reader,
     qualify,
 )
-from yaqd.storage.errors import PathDenied
+from yaqd.storage.errors import PathDenied, StorageNotReady
+from yaqd.storage.hdfs import HdfsFileSystem
+from yaqd.storage.paths import hadoop_user
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 CLIENT = "HDFS"
@@ -75,6 +78,27 @@ def test_files_appear_whole_and_come_back(folder: tuple[FileSystem, str]) -> Non
     assert reader.read(10) + reader.read() == data
     found = filesystem.status(f"{base}/deep/one")
     assert (found.length, found.block_size, found.is_dir) == (len(data), _BLOCK, False)
+
+
+def test_safe_mode_is_waited_for(hdfs: StockHdfs, conf: Configuration, folder: tuple[FileSystem, str]) -> None:
+    filesystem, base = folder
+    admin = StockClients(hdfs.jars, hdfs.conf_dir)
+    admin.dfsadmin("-safemode", "enter").checked()
+    try:
+        impatient = HdfsFileSystem(
+            filesystem.uri.removeprefix("hdfs://"),
+            conf.with_overrides({"yaq.storage.hdfs.safe-mode-wait": "0"}),
+            hadoop_user(),
+        )
+        with pytest.raises(StorageNotReady, match="safe mode"):
+            impatient.mkdirs(f"{base}/now")
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(filesystem.mkdirs, f"{base}/later")
+            admin.dfsadmin("-safemode", "leave").checked()
+            waiting.result(60)
+    finally:
+        admin.dfsadmin("-safemode", "leave")
+    assert [status.path for status in filesystem.list(base)] == [f"{base}/later"]
 
 
 def test_an_aborted_file_leaves_nothing(folder: tuple[FileSystem, str]) -> None:

@@ -17,7 +17,7 @@ from benchmarks.stock.daemons import StockYarn
 Made = TypeVar("Made")
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "yarn command beside a stock ResourceManager"
-_SHELL = ("-appname", "compared", "-shell_command", "true", "-num_containers", "1")
+_SHELL = ("-appname", "compared", "-shell_command", "true", "-num_containers", "1", "-application_tags", "compared")
 _SIZES = ("-container_memory", "128", "-master_memory", "256")
 #: What differs from run to run or from machine to machine, in the order in which it is taken out.
 _VARYING = (
@@ -32,9 +32,9 @@ _VARYING = (
     (r"[ \t]+", " "),
 )
 COMMANDS = (
-    "application -list -appStates FINISHED",
-    "application -list -appStates KILLED,FAILED -appTypes YARN",
-    "application -list -appStates ALL -appTypes MAPREDUCE",
+    "application -list -appStates FINISHED -appTags compared",
+    "application -list -appStates ALL -appTypes YARN -appTags compared",
+    "application -list -appStates KILLED,FAILED -appTags compared",
     "application -status APPLICATION",
     "application -status application_1_0001",
     "application -kill APPLICATION",

@@ -34,5 +34,9 @@ class StorageUnavailable(StorageError):
     """The file system's service does not answer, or its library does not load."""
 
 
+class StorageNotReady(StorageUnavailable):
+    """The service answers that it cannot serve yet: a NameNode that has just started, in safe mode."""
+
+
 class CorruptFile(StorageError):
     """Bytes that are not what their format says."""

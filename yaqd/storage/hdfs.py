@@ -9,11 +9,13 @@ Like local ones, files are written under a hidden name and renamed when closed.
 """
 
 import contextlib
+import logging
 import os
 import re
 import socket
-from collections.abc import Iterator
-from typing import Any, Final
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from yaqd.config import Configuration
 from yaqd.storage.errors import (
@@ -23,6 +25,7 @@ from yaqd.storage.errors import (
     PathNotFound,
     StorageError,
     StorageFull,
+    StorageNotReady,
     StorageUnavailable,
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
@@ -31,6 +34,10 @@ from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter
 
+Answer = TypeVar("Answer")
+_log: Final = logging.getLogger(__name__)
+_FIRST_PAUSE_S: Final = 0.25
+_LONGEST_PAUSE_S: Final = 4.0
 _statistics: Final = statistics_of("hdfs")
 #: process id and the user that HDFS takes it for
 _taken_for: tuple[int, str] | None = None
@@ -45,9 +52,9 @@ _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "DSQuotaExceededException": StorageFull,
     "QuotaExceededException": StorageFull,
     "NotReplicatedYetException": StorageUnavailable,
-    "SafeModeException": StorageUnavailable,
+    "SafeModeException": StorageNotReady,
     "StandbyException": StorageUnavailable,
-    "RetriableException": StorageUnavailable,
+    "RetriableException": StorageNotReady,
 }
 
 
@@ -93,6 +100,7 @@ class HdfsFileSystem:
         self._conf = conf
         self._client, self._options = _connect(authority, conf, user)
         self._blocks = BlockLocator(authority, conf, user)
+        self._patience_s = conf.get_duration_ms("yaq.storage.hdfs.safe-mode-wait", 60_000, minimum=0) / 1000
         self._write_settings: dict[str, Any] = {
             "block_size": conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1),
             "replication": conf.get_int("dfs.replication", 3, minimum=1),
@@ -100,14 +108,13 @@ class HdfsFileSystem:
 
     def open(self, path: str) -> ChunkReader:
         path = self._path(path)
-        with _translated(self.uri + path):
-            self._client.read(path)  # a missing file is an error now, not at the first read
+        self._ask(path, lambda: self._client.read(path))  # a missing file is an error now, not at the first read
         return ChunkReader(self.open_range(path, 0))
 
     def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
         path = self._path(path)
+        file = self._ask(path, lambda: self._client.read(path))
         with _translated(self.uri + path):
-            file = self._client.read(path)
             available = max(0, len(file) - start)
             wanted = available if length is None else min(length, available)
             if wanted == 0:
@@ -128,41 +135,41 @@ class HdfsFileSystem:
     def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
         path = self._path(path)
         options = self._options(create_parent=True, overwrite=False, **self._write_settings)
-        return RenamingWriter(
-            self, path, lambda hidden: self._client.create(hidden, options), _translated, overwrite=overwrite
-        )
+
+        def open_file(hidden: str) -> Any:
+            return self._ask(hidden, lambda: self._client.create(hidden, options))
+
+        return RenamingWriter(self, path, open_file, _translated, overwrite=overwrite)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)
-        with _translated(self.uri + path):
-            self._client.mkdirs(path, mode, True)
+        self._ask(path, lambda: self._client.mkdirs(path, mode, True))
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         src, dst = self._path(src), self._path(dst)
-        try:
-            self._client.rename(src, dst, overwrite)
-        except FileNotFoundError as error:
-            about = parent_of(dst) if "destination parent" in str(error) else src
-            raise PathNotFound(f"{self.uri}{about} does not exist", path=about) from None
-        except (OSError, RuntimeError) as error:
-            raise translate(error, self.uri + dst) from None
+
+        def rename() -> None:
+            try:
+                self._client.rename(src, dst, overwrite)
+            except FileNotFoundError as error:
+                about = parent_of(dst) if "destination parent" in str(error) else src
+                raise PathNotFound(f"{self.uri}{about} does not exist", path=about) from None
+
+        self._ask(dst, rename)
 
     def delete(self, path: str, recursive: bool = False) -> bool:
         path = self._path(path)
         if path == "/":
             raise StorageError("the root folder is not deleted", path=path)
-        with _translated(self.uri + path):
-            return bool(self._client.delete(path, recursive))
+        return bool(self._ask(path, lambda: self._client.delete(path, recursive)))
 
     def set_mode(self, path: str, mode: int) -> None:
         path = self._path(path)
-        with _translated(self.uri + path):
-            self._client.set_permission(path, mode)
+        self._ask(path, lambda: self._client.set_permission(path, mode))
 
     def set_group(self, path: str, group: str) -> None:
         path = self._path(path)
-        with _translated(self.uri + path):
-            self._client.set_owner(path, None, group)
+        self._ask(path, lambda: self._client.set_owner(path, None, group))
 
     def exists(self, path: str) -> bool:
         try:
@@ -173,17 +180,31 @@ class HdfsFileSystem:
 
     def status(self, path: str) -> FileStatus:
         path = self._path(path)
-        with _translated(self.uri + path):
-            return self._status(self._client.get_file_info(path), path)
+        return self._status(self._ask(path, lambda: self._client.get_file_info(path)), path)
 
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
-        return self._blocks.find(self._path(path), start, length)
+        path = self._path(path)
+        return self._ask(path, lambda: self._blocks.find(path, start, length))
 
     def list(self, path: str) -> list[FileStatus]:
         path = self._path(path)
-        with _translated(self.uri + path):
-            found = [self._status(status, status.path) for status in self._client.list_status(path, False)]
-        return sorted(found, key=lambda status: status.path)
+        found = self._ask(path, lambda: list(self._client.list_status(path, False)))
+        return sorted((self._status(status, status.path) for status in found), key=lambda status: status.path)
+
+    def _ask(self, path: str, call: Callable[[], Answer]) -> Answer:
+        """What `call` returns, its errors translated. A NameNode that has just started is waited for, within bounds."""
+        deadline = time.monotonic() + self._patience_s
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                with _translated(self.uri + path):
+                    return call()
+            except StorageNotReady as error:
+                if time.monotonic() + pause_s > deadline:
+                    raise
+                _log.warning("waiting for HDFS: %s", error)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
     def _path(self, path: str) -> str:
         if path.startswith("/"):

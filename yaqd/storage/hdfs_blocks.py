@@ -6,7 +6,7 @@ from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.proto import hdfs_pb2
 from yaqd.proto.protocols import NamenodeProtocol
-from yaqd.storage.errors import PathNotFound, StorageUnavailable
+from yaqd.storage.errors import PathNotFound, StorageNotReady, StorageUnavailable
 from yaqd.storage.filesystem import BlockLocation
 
 _PORT: Final = 8020
@@ -45,6 +45,9 @@ class BlockLocator:
             except RemoteException as error:
                 if error.class_name.endswith("FileNotFoundException"):
                     raise PathNotFound(f"hdfs://{self._authority}{path} does not exist", path=path) from None
+                if error.class_name.endswith(("SafeModeException", "RetriableException")):
+                    message = error.message.splitlines()[0]
+                    raise StorageNotReady(f"hdfs://{self._authority}{path}: {message}", path=path) from None
                 problem = f"{error.class_name.rpartition('.')[2]}: {error.message.splitlines()[0]}"
                 if not error.class_name.endswith("StandbyException"):
                     break
