@@ -21,6 +21,7 @@ from nm.deletion import Deletion
 from nm.diagnostics import with_advice
 from nm.directories import NodeDirectories, NoUsableDisk
 from nm.executor import Executor, LaunchFailed, ProcessSpec
+from nm.gpus import Gpus, NotEnoughGpus
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.prepare import NodeIdentity, prepare
 from nm.localizer.localizer import LocalizationFailed, Localized
@@ -88,6 +89,7 @@ class ContainerRuntime:
         self,
         *,
         queue: NodeQueue,
+        gpus: Gpus,
         localizer: Localizer,
         executor: Executor,
         directories: NodeDirectories,
@@ -100,6 +102,7 @@ class ContainerRuntime:
     ) -> None:
         """`on_change` hears of each container that starts running or is done; it must not block."""
         self._queue = queue
+        self._gpus = gpus
         self._localizer = localizer
         self._executor = executor
         self._directories = directories
@@ -208,7 +211,7 @@ class ContainerRuntime:
         return self._queue.statistics()
 
     def set_capacity(self, capacity: Resource) -> None:
-        self._apply(CapacityChanged(capacity))
+        self._apply(CapacityChanged(self._gpus.bounded(capacity)))
 
     def limit_opportunistic(self, max_length: int) -> None:
         """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
@@ -220,7 +223,7 @@ class ContainerRuntime:
         if container is None or container.is_done or grant.version <= container.grant.version:
             return
         container.grant = grant
-        self._apply(Updated(container_id, grant.resource, grant.execution_type))
+        self._apply(Updated(container_id, self._gpus.in_use(container_id, grant.resource), grant.execution_type))
 
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
         """The ResourceManager answered a heartbeat that carried these ends."""
@@ -234,6 +237,7 @@ class ContainerRuntime:
     def validate(self) -> None:
         """Raises AssertionError when the records contradict each other; tests call it."""
         self._queue.validate()
+        self._gpus.validate({c.id for c in self.containers.values() if not c.is_done})
         stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
         running = {c.id for c in self.containers.values() if c.stage in stages}
         assert all(self.containers[c].process is not None for c in running)
@@ -329,13 +333,15 @@ class ContainerRuntime:
 
     async def _launch(self, container: Container) -> None:
         try:
+            if gpus := self._gpus.assign(container.id, container.grant.resource):
+                log.info("%s has GPUs %s", container.id, ", ".join(map(str, gpus)))
             if container.folders is None:
                 container.folders = self._directories.folders(container.grant.user, container.id)
             if self._address is None:
                 self._address = await self._in_thread(partial(_address_of, self._identity().host))
             spec: ProcessSpec = await self._in_thread(self._preparation(container))
             process = await self._executor.launch(spec)
-        except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk) as error:
+        except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk, NotEnoughGpus) as error:
             reason = with_advice(error)
             log.warning("%s could not be launched: %s", container.id, reason)
             container.add_diagnostics(f"Container could not be launched: {reason}")
@@ -360,6 +366,7 @@ class ContainerRuntime:
             folders=container.folders,
             links=self._localized[container.id].links,
             localization=container.localization,
+            devices=self._gpus.environment(container.id),
             node=self._identity(),
         )
 
@@ -423,6 +430,7 @@ class ContainerRuntime:
         if container.folders is not None:
             self._deletion.container_ended(container.folders)
         log.info("%s is done with exit status %d", container.id, container.exit_status)
+        self._gpus.release(container.id)
         self._on_change(container)
         self._apply(Ended(container.id))
         application = self.applications.get(container.id.application_id)

@@ -93,6 +93,7 @@ TRANSITIONS: dict[tuple[Stage, Event], tuple[Stage, Action]] = {
     (Stage.COMPLETING, Event.LOCALIZATION_FAILED): (Stage.COMPLETING, Action.NOTHING),
     (Stage.DONE, Event.LOCALIZED): (Stage.DONE, Action.NOTHING),
     (Stage.DONE, Event.LOCALIZATION_FAILED): (Stage.DONE, Action.NOTHING),
+    (Stage.COMPLETING, Event.TURN): (Stage.COMPLETING, Action.NOTHING),
     (Stage.COMPLETING, Event.KILL): (Stage.COMPLETING, Action.NOTHING),
     (Stage.DONE, Event.KILL): (Stage.DONE, Action.NOTHING),
 }

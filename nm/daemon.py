@@ -22,6 +22,7 @@ from nm.deletion import Deletion
 from nm.directories import NodeDirectories
 from nm.disk_health import DiskReport, check_disks
 from nm.executor import DefaultExecutor
+from nm.gpus import Gpus
 from nm.heartbeat import Heartbeat, NodeHealth, NodeReadings, tracker_client
 from nm.launch.prepare import NodeIdentity
 from nm.leftovers import clear_leftovers
@@ -191,6 +192,7 @@ class NodeManager:
         )
         self.runtime = ContainerRuntime(
             queue=queue,
+            gpus=Gpus(settings.gpus),
             localizer=self.localizer,
             executor=DefaultExecutor(self.bare, self.prepared),
             directories=self.directories,

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nm.gpu_settings import gpu_devices
+from nm.gpus import GPU
 from nm.queue import OpportunisticPolicy
 from yaqd.config import Configuration
 from yaqd.config.resource_types import node_resources, resource_types
@@ -32,6 +34,8 @@ class NodeSettings:
     tracker: tuple[str, int]
     #: offered to containers
     resource: Resource
+    #: numbers of the GPUs among it
+    gpus: tuple[int, ...]
     local_dirs: tuple[Path, ...]
     log_dirs: tuple[Path, ...]
     env_whitelist: tuple[str, ...]
@@ -76,9 +80,10 @@ class NodeSettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "NodeSettings":
-        """Raises ConfigError with the key, its place and the remedy."""
+        """Raises ConfigError with the key, its place and the remedy. Blocking."""
         host, port = conf.get_address("yarn.nodemanager.address")
         _, web_port = conf.get_address("yarn.nodemanager.webapp.address")
+        resource, gpus = _resource(conf)
         return cls(
             host=_own_name() if host in _WILDCARDS else host,
             bind_host=conf.get("yarn.nodemanager.bind-host") or host,
@@ -86,7 +91,8 @@ class NodeSettings:
             web_port=web_port,
             shuffle_port=conf.get_int("mapreduce.shuffle.port", minimum=0, maximum=65535),
             tracker=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
-            resource=_resource(conf),
+            resource=resource,
+            gpus=gpus,
             local_dirs=_folders(conf, "yarn.nodemanager.local-dirs"),
             log_dirs=_folders(conf, "yarn.nodemanager.log-dirs"),
             env_whitelist=(*conf.get_list("yarn.nodemanager.env-whitelist"), "YAQ_PYTHON"),
@@ -136,7 +142,8 @@ def _own_name() -> str:
     return socket.gethostname() or "localhost"
 
 
-def _resource(conf: Configuration) -> Resource:
+def _resource(conf: Configuration) -> tuple[Resource, tuple[int, ...]]:
+    """What the node offers, and which GPUs that is."""
     detect = conf.get_bool("yarn.nodemanager.resource.detect-hardware-capabilities")
     memory = conf.get_int("yarn.nodemanager.resource.memory-mb", minimum=-1)
     vcores = conf.get_int("yarn.nodemanager.resource.cpu-vcores", minimum=-1)
@@ -145,7 +152,12 @@ def _resource(conf: Configuration) -> Resource:
         memory = physical_mb * 8 // 10 if detect else _DEFAULT_MEMORY_MB
     if vcores < 0:
         vcores = len(os.sched_getaffinity(0)) if detect else _DEFAULT_VCORES
-    return Resource(memory, vcores, node_resources(conf, resource_types(conf)))
+    types = resource_types(conf)
+    further = node_resources(conf, types)
+    gpus = gpu_devices(conf, [kind.name for kind in types], further.pop(GPU, 0))
+    if gpus:
+        further[GPU] = len(gpus)
+    return Resource(memory, vcores, further), gpus
 
 
 def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:

@@ -46,11 +46,12 @@ def prepare(
     folders: ContainerFolders,
     links: Mapping[str, Path],
     localization: tuple[int, ...],
+    devices: Mapping[str, str],
     node: NodeIdentity,
 ) -> ProcessSpec:
     """Blocking. Makes the folders, writes script and tokens, decides between warm and cold. Raises OSError,
-    BadLaunchContext."""
-    variables = _node_variables(container_id, user, folders, localization, node)
+    BadLaunchContext. `devices`: variables that say which of the node's devices are the container's."""
+    variables = {**_node_variables(container_id, user, folders, localization, node), **devices}
     java_home = launch.environment.get("JAVA_HOME") or node.environment.get("JAVA_HOME")
     java_options = add_opens(java_home)
     environment = build_environment(

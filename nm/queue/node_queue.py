@@ -58,7 +58,7 @@ class NodeQueue:
         """`max_length` bounds the guaranteed line, `opportunistic_max` the other; 0 there refuses all of its kind."""
         self._capacity = capacity
         self._max_length = max_length
-        #: False launches guaranteed containers whatever is free, as a stock NodeManager without queueing does
+        #: False launches guaranteed containers whatever memory and cores are free, as a stock NodeManager does
         self._by_resources = by_resources
         self._opportunistic_max = opportunistic_max
         self._policy = policy
@@ -158,16 +158,22 @@ class NodeQueue:
 
     def _launch_line(self, kind: ExecutionType) -> Iterator[Decision]:
         line = self._lines[kind]
-        must_fit = self._by_resources or kind is ExecutionType.OPPORTUNISTIC
         while line:
             container_id, first = next(iter(line.items()))
-            if must_fit and self._running and not (self._used + first.resource).fits_in(self._capacity):
+            if self._running and not self._has_room(first):
                 return
             del line[container_id]
             self._running[container_id] = first
             self._used += first.resource
             self._opportunistic_running += kind is ExecutionType.OPPORTUNISTIC
             yield Launch(container_id)
+
+    def _has_room(self, container: Arrived) -> bool:
+        wanted = self._used + container.resource
+        if self._by_resources or container.execution_type is ExecutionType.OPPORTUNISTIC:
+            return wanted.fits_in(self._capacity)
+        # memory and cores can be shared out more than once; a device cannot
+        return all(wanted.extras.get(n, 0) <= self._capacity.extras.get(n, 0) for n in container.resource.extras)
 
     def _make_room(self) -> Iterator[Decision]:
         """Ends opportunistic containers while guaranteed ones, waiting or grown, have more than the node without."""

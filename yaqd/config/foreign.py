@@ -46,7 +46,7 @@ UNREAD_PREFIXES: Final = (
     "yarn.nodemanager.pmem-",
     "yarn.nodemanager.recovery.",
     "yarn.nodemanager.remote-app-log-dir",
-    "yarn.nodemanager.resource-plugins",
+    "yarn.nodemanager.resource-plugins.",
     "yarn.nodemanager.resource.",
     "yarn.nodemanager.resourcemanager.",
     "yarn.nodemanager.runtime.",
