@@ -47,14 +47,12 @@ from nm.web_settings import NodeWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcConnectionError, RpcServer, server_limits
 from yaqd.ipc.loop import SlowProtobuf, run
-from yaqd.model import ApplicationId, NodeId, Resource
-from yaqd.proto import yarn_server_pb2 as server
+from yaqd.model import ApplicationId, NodeId
 from yaqd.security import ContainerTokenSecrets, NMTokenSecrets, VerifierKeys
 
 log = logging.getLogger(__name__)
 
 _IO_THREADS = 8
-_UNLIMITED_VCORES = 1 << 30
 _STOP_DEADLINE_S = 3.0
 _THREADS_DEADLINE_S = 0.5
 _WEB_THREADS = 4
@@ -273,7 +271,6 @@ class NodeManager:
             readings=NodeReadings(self._health, lambda: self._monitor.node, lambda: self._monitor.containers),
             log_reports=self.logs.reports if self.logs is not None else LogReports(),
             is_out_of_turn=settings.out_of_turn_heartbeats,
-            on_registered=self._registered,
             on_shutdown=self.end,
         )
 
@@ -376,13 +373,6 @@ class NodeManager:
         self._nm_tokens.application_finished(application)
         if self.logs is None or not self.logs.application_ended(application):
             self.deletion.logs_ended(application)
-
-    def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
-        resource = self.settings.resource
-        if not self.registration.counts_vcores:
-            # a stock scheduler may grant by memory alone: then no container waits for cores that were never counted
-            resource = Resource(resource.memory_mb, _UNLIMITED_VCORES, resource.extras)
-        self.runtime.set_capacity(resource)
 
 
 async def _serve(conf: Configuration) -> int:

@@ -37,6 +37,7 @@ _MAX_INTERVAL_S = 60.0
 #: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
 _MB_PER_GB = 1024
 _SIGNALS = {1: 3, 2: 15, 3: 9}
+_UNLIMITED_VCORES = 1 << 30
 _BACK_OFF = RetryPolicy(attempts=1 << 30, first_delay_s=0.1, delay_max_s=5.0)
 
 
@@ -84,7 +85,6 @@ class Heartbeat:
         readings: NodeReadings,
         log_reports: LogReports,
         is_out_of_turn: bool,
-        on_registered: Callable[[server.RegisterNodeManagerResponse], None],
         on_shutdown: Callable[[str], None],
     ) -> None:
         self._client = client
@@ -98,7 +98,6 @@ class Heartbeat:
         self._readings = readings
         self._log_reports = log_reports
         self._is_out_of_turn = is_out_of_turn
-        self._on_registered = on_registered
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -170,10 +169,17 @@ class Heartbeat:
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
+        self._tell_capacity()
         for container in self._runtime.containers.values():
             container.is_reported = False
-        self._on_registered(response)
         log.info("registered with the ResourceManager as %s with %s", self._registration.node_id, self._resource)
+
+    def _tell_capacity(self) -> None:
+        resource = self._resource
+        if not self._registration.counts_vcores:
+            # a stock scheduler may grant by memory alone: then no container waits for cores that were never counted
+            resource = Resource(resource.memory_mb, _UNLIMITED_VCORES, resource.extras)
+        self._runtime.set_capacity(resource)
 
     def _take_keys(self, response: server.RegisterNodeManagerResponse | server.NodeHeartbeatResponse) -> None:
         if response.HasField("container_token_master_key"):
@@ -276,7 +282,7 @@ class Heartbeat:
         self._interval_s = min(interval_ms / 1000, _MAX_INTERVAL_S) if interval_ms > 0 else _DEFAULT_INTERVAL_S
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
-            self._runtime.set_capacity(self._resource)
+            self._tell_capacity()
         runtime = self._runtime
         if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:
             runtime.limit_opportunistic(response.container_queuing_limit.max_queue_length)

@@ -54,9 +54,6 @@ _ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]
     Admin.mapAttributesToNodes: Refusal(
         UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
     ),
-    Admin.refreshNodesResources: Refusal(
-        UnsupportedOperation, "refreshNodesResources is not supported by this ResourceManager: use updateNodeResource"
-    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from rm.absent_features import register_absent_administration
 from rm.access import Access
@@ -10,6 +10,7 @@ from rm.cluster import Cluster
 from rm.decommission import Decommission
 from rm.hosts import HostLists
 from rm.live_settings import LiveSettings
+from rm.node_sizes import NodeSizes
 from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.nodes import Nodes
 from rm.scheduler.events import QueuesRefreshed
@@ -17,7 +18,7 @@ from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import RemoteIOError, YarnError
-from yaqd.model import NodeState
+from yaqd.model import NodeId, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as pb
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
@@ -34,15 +35,17 @@ class AdminService:
         *,
         read_queues: Callable[[], SchedulerSpec],
         read_hosts: Callable[[], HostLists],
+        read_sizes: Callable[[], NodeSizes],
         access: Access,
         live: LiveSettings,
     ) -> None:
-        """`read_queues` and `read_hosts` read files again; they may block."""
+        """`read_queues`, `read_hosts` and `read_sizes` read files again; they may block."""
         self._cluster = cluster
         self._nodes = nodes
         self._decommission = decommission
         self._read_queues = read_queues
         self._read_hosts = read_hosts
+        self._read_sizes = read_sizes
         self._access = access
         self._live = live
 
@@ -50,6 +53,7 @@ class AdminService:
         server.register(Protocol.refreshQueues, self.refresh_queues)
         server.register(Protocol.refreshNodes, self.refresh_nodes)
         server.register(Protocol.updateNodeResource, self.update_node_resource)
+        server.register(Protocol.refreshNodesResources, self.refresh_nodes_resources)
         server.register(Protocol.getGroupsForUser, self.get_groups_for_user)
         server.register(Protocol.checkForDecommissioningNodes, self.check_for_decommissioning_nodes)
         server.register(Protocol.refreshAdminAcls, self.refresh_admin_acls)
@@ -92,21 +96,38 @@ class AdminService:
         self, request: pb.UpdateNodeResourceRequest, caller: Caller
     ) -> pb.UpdateNodeResourceResponse:
         self._check(caller, "updateNodeResource")
+        changes = request.node_resource_map
+        self._resize([(convert.node_id(c.node_id), convert.resource(c.resource_option.resource)) for c in changes])
+        return pb.UpdateNodeResourceResponse()
+
+    async def refresh_nodes_resources(
+        self, request: pb.RefreshNodesResourcesRequest, caller: Caller
+    ) -> pb.RefreshNodesResourcesResponse:
+        self._check(caller, "refreshNodesResources")
+        try:
+            sizes = await asyncio.to_thread(self._read_sizes)
+        except ConfigError as error:
+            raise RemoteIOError(f"the nodes stay as they are: {error}") from None
+        if sizes:  # as in Hadoop, a file that names no node changes nothing, for nodes that come later neither
+            self._resize(sizes.items())
+            self._nodes.sizes = sizes
+            log.info("sizes of %d nodes refreshed by %s", len(sizes), caller.user)
+        return pb.RefreshNodesResourcesResponse()
+
+    def _resize(self, sizes: Iterable[tuple[NodeId, Resource]]) -> None:
+        """Gives each node its size, or none of them when one cannot have it."""
         changes = []
-        for change in request.node_resource_map:
-            node_id = convert.node_id(change.node_id)
+        for node_id, total in sizes:
             node = self._cluster.nodes.get(node_id)
             if node is None or node.state not in (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING):
                 raise YarnError(
                     f"Resource update get failed on all nodes due to change resource on an unrecognized node: {node_id}"
                 )
-            total = convert.resource(change.resource_option.resource)
             if not (0 <= total.memory_mb <= NODE_MB_MAX and 0 <= total.vcores <= NODE_VCORES_MAX):
                 raise YarnError(f"node {node.id} cannot be given {total}")
             changes.append((node, total))
         for node, total in changes:
             self._nodes.resize(node, total)
-        return pb.UpdateNodeResourceResponse()
 
     def get_groups_for_user(self, request: pb.GetGroupsForUserRequest, caller: Caller) -> pb.GetGroupsForUserResponse:
         self._access.check_groups_reader(caller)

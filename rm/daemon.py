@@ -38,6 +38,7 @@ from rm.identities import Identities
 from rm.live_settings import LiveSettings
 from rm.log_retention import LogRetention
 from rm.log_status import LogStatuses
+from rm.node_sizes import read_node_sizes
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.placement import PlacementRequests
@@ -108,6 +109,7 @@ class ResourceManager:
         )
         self.applications = Applications(self.cluster, limits)
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
+        self.nodes.sizes = read_node_sizes(conf)
         self.tokens = self._mint()
         self.identities = Identities.read(conf, settings, self.store, self.scheduler.view, self._clock)
         self.access = self.identities.access
@@ -158,6 +160,7 @@ class ResourceManager:
             self.decommission,
             read_queues=lambda: read_queues(conf),
             read_hosts=lambda: read_host_lists(conf),
+            read_sizes=lambda: read_node_sizes(conf),
             access=self.access,
             live=LiveSettings(conf, self.identities, self.applications),
         )

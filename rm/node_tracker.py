@@ -8,7 +8,7 @@ that said they understand them, so that a stock NodeManager sees nothing unknown
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rm.cluster import Cluster
@@ -79,6 +79,9 @@ class NodeTracker:
         self, request: pb.RegisterNodeManagerRequest, caller: Caller
     ) -> pb.RegisterNodeManagerResponse:
         said = _registration(request)
+        size = self._nodes.sizes.get(said.node_id)
+        if size is not None:
+            said = replace(said, total=size)
         address = await self._decommission.find_address(said.node_id.host)
         refusal = self._refusal(said, address)
         if refusal is not None:
@@ -99,6 +102,8 @@ class NodeTracker:
         )
         response.container_token_master_key.CopyFrom(self._tokens.container_keys.current.to_pb())
         response.nm_token_master_key.CopyFrom(self._tokens.nm_keys.current.to_pb())
+        if size is not None:
+            response.resource.CopyFrom(convert.resource_pb(node.total))
         if node.capabilities:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
             if self._cluster.scheduler.view.calculator.counts_vcores:

@@ -13,6 +13,7 @@ from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage, RmContainer
 from rm.liveness import Liveness
 from rm.node import NodeEvent, RmNode
+from rm.node_sizes import NodeSizes
 from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized
 from rm.topology import Topology
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
@@ -52,6 +53,8 @@ class Nodes:
         self.cluster = cluster
         self.liveness: Liveness[NodeId] = Liveness(expiry_s)
         self.topology = topology
+        #: what the nodes named here have, whatever they say themselves; set by the daemon and the administrator
+        self.sizes: NodeSizes = {}
         #: hears of nodes that report grown containers; set by the daemon
         self.on_increased: Callable[[RmNode, server.NodeStatus], None] = lambda node, status: None
         #: nodes that are not there any more, in the order of their going

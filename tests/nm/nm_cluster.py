@@ -60,6 +60,8 @@ class FakeResourceManager:
         self.register_action = server.NORMAL
         #: what it says of itself in its answers to registrations
         self.capabilities = ["counts-vcores"]
+        #: what it says at registration that the node has
+        self.size: Resource | None = None
         #: acknowledge ends by ordering their removal
         self.removes_completed = True
         self._changed = asyncio.Event()
@@ -95,6 +97,8 @@ class FakeResourceManager:
         response.container_token_master_key.CopyFrom(self.container_keys.current.to_pb())
         response.nm_token_master_key.CopyFrom(self.nm_keys.current.to_pb())
         response.yaq_capabilities.understands.extend(self.capabilities)
+        if self.size is not None:
+            response.resource.CopyFrom(convert.resource_pb(self.size))
         return response
 
     def _heartbeat(self, request: server.NodeHeartbeatRequest, _: Caller) -> server.NodeHeartbeatResponse:

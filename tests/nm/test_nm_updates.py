@@ -8,6 +8,7 @@ from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.daemon import NodeManager
 from yaqd.model import ContainerSubState, ExitStatus, Resource
+from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ContainerManagementProtocol as Protocol
@@ -50,6 +51,30 @@ async def test_containers_wait_for_cores_only_where_cores_are_scheduled(
     second = ContainerSubState.SCHEDULED if counts_vcores else ContainerSubState.RUNNING
     await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING and rm.sub_state(container_id(2)) == second)
     assert node.runtime.queue_statistics().queued == int(counts_vcores)
+    await master.client.close()
+
+
+@pytest.mark.parametrize("counts_vcores", [False, True])
+@pytest.mark.parametrize("when", ["at registration", "in a heartbeat"])
+async def test_resource_manager_gives_the_node_another_size(
+    rm: FakeResourceManager, start_node: Callable[..., Any], counts_vcores: bool, when: str
+) -> None:
+    """Two of its 8 cores; they count only where cores are scheduled, however the node hears of them."""
+    rm.capabilities = ["counts-vcores"] if counts_vcores else ["yaq-1"]
+    two = Resource(8192, 2)
+    if when == "at registration":
+        rm.size = two
+    node: NodeManager = await start_node()
+    if when == "in a heartbeat":
+        rm.orders.append(lambda response: response.resource.CopyFrom(convert.resource_pb(two)))
+        await rm.until(lambda: not rm.orders)
+        seen = len(rm.heartbeats)
+        await rm.until(lambda: len(rm.heartbeats) > seen)
+    master = Master(rm, node)
+    for number in (1, 2):
+        await master.run(container_id(number), launch_context("sleep 1000"), resource=Resource(512, 2))
+    second = ContainerSubState.SCHEDULED if counts_vcores else ContainerSubState.RUNNING
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING and rm.sub_state(container_id(2)) == second)
     await master.client.close()
 
 

@@ -18,13 +18,13 @@ from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.deprecated import CURRENT_NAMES
 from yaqd.config.errors import ConfigError
 from yaqd.config.foreign import UNREAD_PREFIXES
-from yaqd.config.resource_types import NODE_FILE, TYPES_FILE, node_resources, resource_types
+from yaqd.config.resource_types import NODE_FILE, SIZES_FILE, TYPES_FILE, node_resources, resource_types
 from yaqd.config.xmlfile import Property, read_properties
 
 OWN_PREFIXES = ("yarn.", "yaq.")
 #: Where a name one or two letters off a known one earns a note.
 HADOOP_PREFIXES = ("mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io.", "net.")
-_TYPE_FILES = (TYPES_FILE, NODE_FILE)
+_RESOURCE_FILES = (TYPES_FILE, NODE_FILE, SIZES_FILE)
 # Names are long, so two wrong letters still leave them very alike; unread families are compared more strictly.
 ALIKE = 0.88
 VERY_ALIKE = 0.95
@@ -56,7 +56,7 @@ def check_folder(conf_dir: Path) -> list[Finding]:
     if not conf_dir.is_dir():
         raise ConfigError(f"no configuration folder {conf_dir}", remedy="create it or name another")
     findings: list[Finding] = []
-    for name in (*(f"{resource}-site.xml" for resource in DEFAULT_RESOURCES), QUEUES_FILE, *_TYPE_FILES):
+    for name in (*(f"{resource}-site.xml" for resource in DEFAULT_RESOURCES), QUEUES_FILE, *_RESOURCE_FILES):
         file = conf_dir / name
         if not file.exists():
             continue

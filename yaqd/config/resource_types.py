@@ -16,6 +16,8 @@ from yaqd.config.errors import ConfigError
 
 TYPES_FILE: Final = "resource-types.xml"
 NODE_FILE: Final = "node-resources.xml"
+#: sizes of nodes by name, which the ResourceManager reads
+SIZES_FILE: Final = "dynamic-resources.xml"
 _NAMES: Final = "yarn.resource-types"
 _NODE: Final = "yarn.nodemanager.resource-type."
 _MANDATORY: Final = {"memory-mb": "Mi", "vcores": ""}
