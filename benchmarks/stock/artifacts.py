@@ -65,13 +65,13 @@ def fetch() -> HadoopJars:
     """The checked jars, fetched first if they are not in the cache; safe to call from several processes at once."""
     java = find_java()
     root = cache_root() / f"hadoop-{HADOOP_VERSION}"
-    jars = root / "jars"
     pinned = _pinned()
+    # Each set has a folder of its own: checkouts that pin different ones must not take each other's away.
+    jars = root / f"jars-{_stamp(pinned)[:12]}"
     root.mkdir(parents=True, exist_ok=True)
     with _locked(root / "lock"):
-        if _stamp(pinned) != _read(root / "checked") or not jars.is_dir():
+        if not jars.is_dir():  # whole or not there
             _fetch_into(root, jars, pinned)
-            (root / "checked").write_text(_stamp(pinned))
     return HadoopJars(jars, java)
 
 
@@ -91,7 +91,6 @@ def _fetch_into(root: Path, jars: Path, pinned: dict[str, str]) -> None:
             why = lines[0] if lines else "no reason given"
             raise StockUnavailable(f"Maven could not fetch Hadoop {HADOOP_VERSION}: {why}")
         _check(staging, pinned)
-        shutil.rmtree(jars, ignore_errors=True)
         staging.rename(jars)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -112,10 +111,6 @@ def _pinned() -> dict[str, str]:
 
 def _stamp(pinned: dict[str, str]) -> str:
     return hashlib.sha256(repr(sorted(pinned.items())).encode()).hexdigest()
-
-
-def _read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
 
 
 @contextmanager
