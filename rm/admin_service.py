@@ -13,6 +13,7 @@ from rm.live_settings import LiveSettings
 from rm.node_sizes import NodeSizes
 from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.nodes import Nodes
+from rm.preemption import PreemptionMonitor, PreemptionSettings
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
@@ -32,8 +33,9 @@ class AdminService:
         cluster: Cluster,
         nodes: Nodes,
         decommission: Decommission,
+        preemption: PreemptionMonitor,
         *,
-        read_queues: Callable[[], SchedulerSpec],
+        read_queues: Callable[[], tuple[SchedulerSpec, PreemptionSettings]],
         read_hosts: Callable[[], HostLists],
         read_sizes: Callable[[], NodeSizes],
         access: Access,
@@ -43,6 +45,7 @@ class AdminService:
         self._cluster = cluster
         self._nodes = nodes
         self._decommission = decommission
+        self._preemption = preemption
         self._read_queues = read_queues
         self._read_hosts = read_hosts
         self._read_sizes = read_sizes
@@ -69,10 +72,11 @@ class AdminService:
     async def refresh_queues(self, request: pb.RefreshQueuesRequest, caller: Caller) -> pb.RefreshQueuesResponse:
         self._check(caller, "refreshQueues")
         try:
-            spec = await asyncio.to_thread(self._read_queues)
+            spec, preemption = await asyncio.to_thread(self._read_queues)
             self._cluster.schedule(QueuesRefreshed(spec))
         except (ConfigError, QueueConfigError) as error:
             raise RemoteIOError(f"the queues stay as they are: {error}") from None
+        self._preemption.refresh(preemption)
         log.info("queues refreshed by %s", caller.user)
         return pb.RefreshQueuesResponse()
 

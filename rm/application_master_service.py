@@ -197,6 +197,8 @@ class ApplicationMasterService:
                     raise InvalidResourceRequest(str(error)) from None
             if ask.node_label_expression.strip() not in ("", ANY_HOST):
                 raise InvalidResourceRequest(f"no node has the label {ask.node_label_expression[:80]!r}")
+            # Whether the type is enforced is not looked at: neither does Hadoop's ResourceManager, which gives
+            # opportunistic containers to those who ask for them, and guaranteed ones where it gives none of the others.
             opportunistic = ask.execution_type_request.execution_type == common.OPPORTUNISTIC
             rows.append(
                 AskRow(

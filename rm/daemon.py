@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 
 from rm.admin_service import AdminService
 from rm.am_launcher import MasterLauncher
@@ -46,7 +47,7 @@ from rm.preemption import PreemptionMonitor
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
-from rm.settings import RmSettings, read_queues
+from rm.settings import RmSettings, read_queues, read_refreshed
 from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
 from rm.topology import Topology
@@ -158,14 +159,15 @@ class ResourceManager:
             self.cluster,
             self.nodes,
             self.decommission,
-            read_queues=lambda: read_queues(conf),
+            self.preemption,
+            read_queues=partial(read_refreshed, conf),
             read_hosts=lambda: read_host_lists(conf),
             read_sizes=lambda: read_node_sizes(conf),
             access=self.access,
             live=LiveSettings(conf, self.identities, self.applications),
         )
         #: its web address is known when the web server listens
-        self.reports = Reports(self.cluster, "", settings.cluster_id, logs, settings.preemption.is_enabled)
+        self.reports = Reports(self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled)
         self._register_methods()
         self.launcher: MasterLauncher | None = None
         self.web: RmWeb | None = None

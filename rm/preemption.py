@@ -10,7 +10,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage
 from rm.scheduler.decisions import Preempt, Warn
-from rm.scheduler.events import PreemptionDue
+from rm.scheduler.events import PreemptionDue, PreemptionRefreshed
 from rm.scheduler.preemption import PreemptionSpec
 from yaqd.config import Configuration
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus, Resource
@@ -33,25 +33,28 @@ class PreemptionSettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "PreemptionSettings":
-        """Raises ConfigError."""
+        """From `yarn-site.xml`, and how it is done from `capacity-scheduler.xml` too, as Hadoop. Blocking. Raises
+        ConfigError."""
         key = "yarn.resourcemanager.scheduler.monitor.policies"
         policies = [p.strip() for p in (conf.get(key) or "").split(",") if p.strip()]
         enabled = conf.get_bool("yarn.resourcemanager.scheduler.monitor.enable")
         if enabled and [p for p in policies if p != _POLICY]:
             raise conf.error(key, "not supported", f"set it to {_POLICY}")
 
+        how = conf.capacity_scheduler()
+
         def share(name: str) -> float:
-            return conf.get_float(_PREFIX + name, minimum=0.0)
+            return how.get_float(_PREFIX + name, minimum=0.0)
 
         return cls(
             enabled and bool(policies),
             PreemptionSpec(
-                interval_s=conf.get_duration_ms(_PREFIX + "monitoring_interval", minimum=1) / 1000,
-                wait_s=conf.get_duration_ms(_PREFIX + "max_wait_before_kill", minimum=0) / 1000,
+                interval_s=how.get_duration_ms(_PREFIX + "monitoring_interval", minimum=1) / 1000,
+                wait_s=how.get_duration_ms(_PREFIX + "max_wait_before_kill", minimum=0) / 1000,
                 per_round=share("total_preemption_per_round"),
                 ignored_over_capacity=share("max_ignored_over_capacity"),
                 natural_termination=share("natural_termination_factor"),
-                observe_only=conf.get_bool(_PREFIX + "observe_only"),
+                observe_only=how.get_bool(_PREFIX + "observe_only"),
             ),
         )
 
@@ -61,6 +64,19 @@ class PreemptionMonitor:
         self._cluster = cluster
         self._settings = settings
         self._last = cluster.clock.now()
+
+    @property
+    def is_enabled(self) -> bool:
+        return self._settings.is_enabled
+
+    def refresh(self, settings: PreemptionSettings) -> None:
+        """Go by these from now on, as Hadoop's SchedulingMonitorManager when queues are refreshed."""
+        was_enabled = self._settings.is_enabled
+        if settings != self._settings:
+            log.info("preemption between queues is %s: %s", "on" if settings.is_enabled else "off", settings.spec)
+        self._settings = settings
+        starts_anew = not (was_enabled and settings.is_enabled)
+        self._cluster.schedule(PreemptionRefreshed(settings.spec, starts_anew))
 
     def check(self, now: float) -> None:
         """Look, when it is time to."""

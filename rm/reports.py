@@ -44,8 +44,8 @@ class Reports:
     web_address: str
     cluster_id: str
     logs: LogStatuses
-    #: whether containers are taken back for other queues at all
-    preempts: bool = False
+    #: whether containers are taken back for other queues at all, at present
+    preempts: Callable[[], bool]
 
     # ---- applications
 
@@ -220,7 +220,7 @@ class Reports:
             schedulerType="CapacityScheduler",
             weight=-1.0,
             maxParallelApps=_INT32_MAX,
-            preemptionDisabled=not self.preempts or spec.preemption_disabled,
+            preemptionDisabled=not self.preempts() or spec.preemption_disabled,
             intraQueuePreemptionDisabled=True,
             defaultNodeLabelExpression="",
             accessibleNodeLabels=["*"],

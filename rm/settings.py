@@ -175,6 +175,12 @@ def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationB
     return AllocationBounds(least, most)
 
 
+def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings]:
+    """What a refresh of the queues takes from the files as they are now. Blocking. Raises ConfigError."""
+    fresh = conf.reread()
+    return read_queues(fresh), PreemptionSettings.read(fresh)
+
+
 def read_queues(conf: Configuration) -> SchedulerSpec:
     """The queues as `capacity-scheduler.xml` has them now. Blocking. Raises ConfigError."""
     queues = conf.capacity_scheduler()

@@ -1,10 +1,14 @@
 """What the scheduler is told. Events are facts about the cluster; none of them asks for an answer by itself."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rm.scheduler.placement import Placement
 from rm.scheduler.queues import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+
+if TYPE_CHECKING:
+    from rm.scheduler.preemption import PreemptionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +164,22 @@ class QueuesRefreshed:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionRefreshed:
+    """Other settings for what is taken back."""
+
+    spec: "PreemptionSpec"
+    #: nothing was, or is to be, taken back: who has been told counts no more
+    starts_anew: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PreemptionDue:
     """Time to look whether containers should be taken back. Answered by `Warn` and `Preempt`."""
 
 
 SchedulerEvent = (
     PreemptionDue
+    | PreemptionRefreshed
     | NodeJoined
     | NodeLeft
     | NodeResized

@@ -38,6 +38,7 @@ from rm.scheduler.events import (
     NodeLoaded,
     NodeResized,
     PreemptionDue,
+    PreemptionRefreshed,
     PriorityChanged,
     QueuesRefreshed,
     SchedulerEvent,
@@ -106,6 +107,7 @@ class Scheduler:
             ApplicationMoved: self._application_moved,
             QueuesRefreshed: self._queues_refreshed,
             PreemptionDue: self._preemption_due,
+            PreemptionRefreshed: self._preemption_refreshed,
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
@@ -442,6 +444,12 @@ class Scheduler:
 
     def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Decision]:
         yield from self._preemption.decide(self.view, now)
+
+    def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Decision]:
+        if event.starts_anew:
+            self._preemption = Preemption(event.spec)
+        self._preemption.spec = event.spec
+        yield from ()
 
     def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
         """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""

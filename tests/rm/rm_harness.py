@@ -271,12 +271,17 @@ class Harness:
 
 @asynccontextmanager
 async def cluster(
-    overrides: Mapping[str, str] | None = None, *, clock: ManualClock | None = None, store: Path | None = None
+    overrides: Mapping[str, str] | None = None,
+    *,
+    clock: ManualClock | None = None,
+    store: Path | None = None,
+    conf: Configuration | None = None,
 ) -> AsyncIterator[Harness]:
+    """`conf` instead of `overrides` and `store`: one whose files can be read again."""
     settings = dict(overrides or {})
     if store is not None:
         settings["yaq.rm.state-store.path"] = str(store)
-    manager = ResourceManager(configuration(settings), clock=clock, tick_s=0.01 if clock else 1.0)
+    manager = ResourceManager(conf or configuration(settings), clock=clock, tick_s=0.01 if clock else 1.0)
     await manager.start()
     harness = Harness(manager)
     try:

@@ -249,3 +249,20 @@ async def test_off_by_default_as_in_hadoop() -> None:
         response = await master.allocate(spare_ask(3))
         assert [c.execution_type for c in response.allocated_containers] == [common.GUARANTEED]
         assert not (await loaded(node)).HasField("container_queuing_limit")
+
+
+@pytest.mark.parametrize("is_enforced", [False, True])
+@pytest.mark.parametrize("wanted", [common.GUARANTEED, common.OPPORTUNISTIC])
+@pytest.mark.parametrize("settings", [ENABLED, {}])
+async def test_asks_get_their_type_where_it_is_given_whether_they_enforce_it_or_not(
+    is_enforced: bool, wanted: "common.ExecutionTypeProto", settings: dict[str, str]
+) -> None:
+    async with cluster(settings) as rm:
+        node = await rm.node(memory_mb=4096)
+        _, master = await rm.running(node)
+        await loaded(node)
+        request = ask(1)
+        request.execution_type_request.execution_type = wanted
+        request.execution_type_request.enforce_execution_type = is_enforced
+        (granted,) = (await master.allocate(request)).allocated_containers
+        assert granted.execution_type == (wanted if settings else common.GUARANTEED)

@@ -1,8 +1,13 @@
 """Containers that are taken back for queues below their guarantee: who, when, with which notice."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
@@ -19,11 +24,16 @@ from rm.scheduler.events import (
 from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.config import Configuration
+from yaqd.ipc import RpcClient
+from yaqd.ipc.errors import RemoteIOError
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
+from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
+from yaqd.proto.yarn_admin_pb2 import RefreshQueuesRequest
 
 GB = 1024
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -250,6 +260,9 @@ def test_nobody_loses_its_guarantee_and_it_comes_to_rest(
 
 # ---- on the wire
 
+ENABLE = "yarn.resourcemanager.scheduler.monitor.enable"
+KEYS = "yarn.resourcemanager.monitor.capacity.preemption."
+WAIT = f"{KEYS}max_wait_before_kill"
 SETTINGS = {
     "yarn.resourcemanager.scheduler.monitor.enable": "true",
     "yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": "1000",
@@ -319,3 +332,59 @@ async def test_container_that_its_master_does_not_know_yet_is_not_killed() -> No
 
 async def queue_info(rm: Harness, name: str) -> common.QueueInfo:
     return (await rm.client.call(Client.getQueueInfo, pb.GetQueueInfoRequest(queueName=name))).queueInfo
+
+
+def files(folder: Path, *, site: Mapping[str, str] | None = None, **queues: str) -> Configuration:
+    """A configuration of files, with `queues` as capacity-scheduler.xml has them; written again by a second call."""
+    halves = {PREFIX + name: value for name, value in HALVES.items()}
+    for name, pairs in (("yarn-site.xml", dict(site or {})), ("capacity-scheduler.xml", {**halves, **queues})):
+        body = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in pairs.items())
+        (folder / name).write_text(f"<configuration>{body}</configuration>")
+    base = configuration()
+    settings = {k: base.get(k) or "" for k in base.changed_keys() if "capacity" not in k}
+    return Configuration.load(folder, overrides=settings, environ={})
+
+
+async def test_a_refresh_of_the_queues_turns_preemption_on_and_off_and_takes_its_settings(tmp_path: Path) -> None:
+    clock = ManualClock()
+    on = {ENABLE: "true"}
+    at_once = {WAIT: "0", f"{KEYS}total_preemption_per_round": "1.0", f"{KEYS}natural_termination_factor": "1.0"}
+    async with cluster(conf=files(tmp_path), clock=clock) as rm, admin(rm) as refresh:
+        node = await rm.node(memory_mb=8 * GB)
+        _, in_a = await rm.running(node, queue="a")
+        for container in (await in_a.allocate(ask(7))).allocated_containers:
+            node.run(convert.container_id(container.id))
+        await node.beat()
+        await rm.submit(queue="b")
+        assert (await queue_info(rm, "a")).preemptionDisabled is True
+        files(tmp_path, site=on, **{**at_once, f"{PREFIX}root.a.disable_preemption": "true"})
+        await refresh()
+        await passes(rm, clock, node, 4)
+        assert not (await in_a.allocate()).HasField("preempt"), "its queue is exempt"
+        files(tmp_path, site={**on, WAIT: "3600000"}, **at_once)
+        await refresh()
+        assert (await queue_info(rm, "a")).preemptionDisabled is False
+        await passes(rm, clock, node, 4)
+        (told,) = (await in_a.allocate()).preempt.contract.container
+        files(tmp_path, site=on, **{WAIT: "a while"})
+        with pytest.raises(RemoteIOError, match=r"capacity-scheduler.xml:1: .*max_wait_before_kill"):
+            await refresh()
+        files(tmp_path)
+        await refresh()
+        assert (await queue_info(rm, "a")).preemptionDisabled is True
+        files(tmp_path, site=on, **at_once)
+        await refresh()
+        await passes(rm, clock, node, 4)
+        (again,) = (await in_a.allocate()).preempt.contract.container
+        assert again.id == told.id, "told anew: what was said before it was off counts no more"
+        await passes(rm, clock, node, 4)
+        (ended,) = (await in_a.allocate()).completed_container_statuses
+        assert ended.container_id == told.id, "and its time is up at once, by the file of the queues"
+
+
+@asynccontextmanager
+async def admin(rm: Harness) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """What refreshes the queues."""
+    client = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+    yield lambda: client.call(Admin.refreshQueues, RefreshQueuesRequest())
+    await client.close()
