@@ -16,7 +16,8 @@ from yaqd.config import Configuration
 from yaqd.ipc import Caller
 from yaqd.ipc.server_connection import ServiceAcl
 from yaqd.security.delegation import DelegationTokens
-from yaqd.security.groups import Groups
+from yaqd.security.group_lookups import GroupLookups
+from yaqd.security.groups import Groups, unix_groups
 from yaqd.security.impersonation import ProxyUsers
 from yaqd.security.service_acls import ServiceAcls
 
@@ -36,22 +37,24 @@ class Identities:
     ) -> "Identities":
         """Blocking. Raises ConfigError, StateStoreError."""
         groups = Groups.read(conf)
+        groups_of = GroupLookups(groups, unix_groups)
         access = Access(
             view,
             enabled=settings.acls,
             administrators=settings.administrators,
             daemon_user=settings.user,
-            groups_of=groups,
+            groups_of=groups_of,
         )
         delegation_store = DelegationStore(store)
         keys, tokens = delegation_store.load()
         delegations = DelegationTokens(
             settings.delegation, now_ms=clock.wall_ms, random=os.urandom, keys=keys, tokens=tokens
         )
-        return cls(groups, ProxyUsers(conf, groups), ServiceAcls(conf, groups), access, delegations, delegation_store)
+        proxies, services = ProxyUsers(conf, groups_of), ServiceAcls(conf, groups_of)
+        return cls(groups, proxies, services, access, delegations, delegation_store)
 
     def admission(self, protocols: Sequence[str]) -> ServiceAcl:
-        """What a server that serves these asks of each connection: raises Authorization."""
+        """What a server that serves these asks of each connection: raises Authorization, NotYetKnown."""
 
         def admit(caller: Caller, protocol: str) -> None:
             self.proxies.check(caller)

@@ -1,6 +1,8 @@
 """The ResourceManager's web server put together: REST, pages, proxy, and what holds for all of them."""
 
 import secrets
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -12,8 +14,20 @@ from rm.web.pages import Pages
 from rm.web.proxy import WebProxy
 from rm.web.rest import Rest
 from rm.web.settings import RmWebSettings
+from yaqd.ipc.later import NotYetKnown, again
 from yaqd.web.identity import SimpleIdentity, answer_options
 from yaqd.web.server import HttpServer
+
+
+@web.middleware
+async def _when_known(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer once it is known what decides whether the caller may see it."""
+    try:
+        return await handler(request)
+    except NotYetKnown as missing:
+        return await again(partial(handler, request), missing)
 
 
 class RmWeb:
@@ -34,7 +48,9 @@ class RmWeb:
         self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
         self._pages = Pages(cluster, reports, self._callers)
         self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)
-        self._http = HttpServer(self._add_routes, settings.limits, middlewares=[identity.remember, answer_options])
+        self._http = HttpServer(
+            self._add_routes, settings.limits, middlewares=[identity.remember, answer_options, _when_known]
+        )
         #: the bound port; only after start
         self.port = 0
 

@@ -19,6 +19,7 @@ from typing import Final, Literal
 from yaqd.ipc import errors
 from yaqd.ipc.caller import Caller, is_user_name
 from yaqd.ipc.frames import FRAME_BYTES_MAX, FrameDecoder, delimited, encode_varint, frame, read_delimited
+from yaqd.ipc.later import NotYetKnown
 from yaqd.ipc.negotiation import ServerNegotiation
 from yaqd.ipc.wire import (
     AUTH_NONE,
@@ -53,7 +54,7 @@ _HTTP_ANSWER: Final = (
     b"This port speaks Hadoop RPC, not HTTP. The daemon's web pages are on another port.\r\n"
 )
 
-#: (caller, protocol) -> None, or raises Authorization
+#: (caller, protocol) -> None, or raises Authorization, or NotYetKnown: then it is asked again
 ServiceAcl = Callable[[Caller, str], None]
 
 
@@ -120,6 +121,10 @@ class ServerConnection:
             callId=0, status=rpc.RpcResponseHeader.SUCCESS, serverIpcVersionNum=IPC_VERSION
         )
         self.phase = Phase.PREAMBLE
+        #: the peer has said who it is, and is not admitted yet
+        self._context: rpc.IpcConnectionContext | None = None
+        #: what must be known before it can be; once it is, take it away and go on
+        self.waits_for: NotYetKnown | None = None
         #: set when the peer is admitted
         self.caller: Caller | None = None
         #: why the connection was closed, for one log line; None while it is healthy
@@ -143,11 +148,13 @@ class ServerConnection:
         return output
 
     def next_call(self) -> Call | None:
-        """Return the next call, or None: more bytes are needed, or the connection is closed."""
+        """Return the next call, or None: more bytes are needed, `waits_for` is set, or the connection is closed."""
         try:
             if self.phase is Phase.PREAMBLE:
                 self._read_preamble()
-            while self.phase not in (Phase.CLOSED, Phase.PREAMBLE):
+            if self._context is not None and self.waits_for is None:
+                self._admit(self._context)
+            while self.phase not in (Phase.CLOSED, Phase.PREAMBLE) and self.waits_for is None:
                 payload = self._decoder.next_frame()
                 if payload is None:
                     return None
@@ -278,15 +285,22 @@ class ServerConnection:
             self.phase = Phase.CONTEXT
 
     def _read_context(self, payload: bytes, position: int) -> None:
-        context = parse(rpc.IpcConnectionContext, _last_message(payload, position))
+        self._context = parse(rpc.IpcConnectionContext, _last_message(payload, position))
+        self._admit(self._context)
+
+    def _admit(self, context: rpc.IpcConnectionContext) -> None:
         try:
             caller = self._identify(context.userInfo)
             if self._admission.service_acl is not None:
                 self._admission.service_acl(caller, context.protocol)
             elif caller.real_user is not None and caller.auth == "SIMPLE":
                 raise errors.Authorization(f"User: {caller.real_user} is not allowed to impersonate {caller.user}")
+        except NotYetKnown as missing:
+            self.waits_for = missing
+            return
         except errors.RemoteException as error:
             raise self._unauthorized(error) from None
+        self._context = None
         self.caller = caller
         self.phase = Phase.CALLS
         self._decoder.max_frame_bytes = self._admission.frame_bytes_max

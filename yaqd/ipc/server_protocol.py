@@ -7,12 +7,15 @@ from until that changes.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from yaqd.ipc import errors
+from yaqd.ipc.caller import Caller
+from yaqd.ipc.later import NotYetKnown, again
 from yaqd.ipc.routes import ERROR_CODES, Route
 from yaqd.ipc.server_connection import Call, Code, ServerConnection
 from yaqd.ipc.wire import missing_fields
@@ -37,6 +40,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._write_paused_since: float | None = None
         self._is_reading = True
         self._flush_scheduled = False
+        #: until it is known whether the peer is admitted
+        self._is_waiting = False
         self._counted_bytes = 0
         self._connected_at = self.last_read_at = loop.time()
         #: when the frame that is now incomplete began
@@ -90,6 +95,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._take_calls()
 
     def _is_blocked(self) -> bool:
+        if self._connection is not None and self._connection.waits_for is not None:
+            return True
         return self._write_paused_since is not None or self._outstanding >= self._server.limits.outstanding_calls_max
 
     def _take_calls(self) -> None:
@@ -111,8 +118,29 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if connection.is_closed:
             self.drop(connection.failure or "closed")
             return
+        if connection.waits_for is not None and not self._is_waiting:
+            self._is_waiting = True
+            self._start(self._admit_later(connection, connection.waits_for))
         self._account(connection, has_progress)
         self._set_reading()
+
+    async def _admit_later(self, connection: ServerConnection, missing: NotYetKnown) -> None:
+        """Go on with a peer once what decides about it is known; its deadline for being admitted holds meanwhile."""
+        try:
+            await missing.ready()
+        except Exception:
+            log.exception("%s: %s", self._server.name, missing)
+            self.close()
+            return
+        self._is_waiting = False
+        connection.waits_for = None
+        if self._connection is not None:
+            self._take_calls()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._server.tasks.add(task)
+        task.add_done_callback(self._server.tasks.discard)
 
     def _account(self, connection: ServerConnection, has_progress: bool) -> None:
         """Keep the server's sum of buffered bytes and the start of an incomplete frame."""
@@ -154,25 +182,38 @@ class ServerProtocol(asyncio.BufferedProtocol):
         except DecodeError as error:
             message = f"{route.method.name}: request is not a {route.method.request.__name__}: {error}"
             return self._fail(connection, call, errors.ServerError(message), Code.ERROR_RPC_SERVER)
-        assert connection.caller is not None
+        caller = connection.caller
+        assert caller is not None
+        result: object
         try:
-            result = route.handler(request, connection.caller)
+            result = route.handler(request, caller)
+        except NotYetKnown as missing:
+            result = again(partial(_handle, route, request, caller), missing)
         except Exception as error:
             return self._fail_handler(connection, call, route, error)
         if isinstance(result, Message):
             return self._succeed(connection, call, route, result)
         if inspect.isawaitable(result):
             self._outstanding += 1
-            task = self._loop.create_task(self._finish(connection, call, route, result))
-            server.tasks.add(task)
-            task.add_done_callback(server.tasks.discard)
+            self._start(self._finish(connection, call, route, result, partial(_handle, route, request, caller)))
             return 0
         wrong = TypeError(f"handler returned {type(result).__name__}, not {route.method.response.__name__}")
         return self._fail_handler(connection, call, route, wrong)
 
-    async def _finish(self, connection: ServerConnection, call: Call, route: Route, result: Awaitable[Message]) -> None:
+    async def _finish(
+        self,
+        connection: ServerConnection,
+        call: Call,
+        route: Route,
+        result: Awaitable[Message],
+        handle: Callable[[], Awaitable[Message]],
+    ) -> None:
+        """`handle` calls the handler once more."""
         try:
-            response = await result
+            try:
+                response = await result
+            except NotYetKnown as missing:
+                response = await again(handle, missing)
             self._succeed(connection, call, route, response)
         except Exception as error:
             self._fail_handler(connection, call, route, error)
@@ -256,3 +297,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def _release_bytes(self) -> None:
         self._server.buffered_bytes -= self._counted_bytes
         self._counted_bytes = 0
+
+
+async def _handle(route: Route, request: Message, caller: Caller) -> Message:
+    result = route.handler(request, caller)
+    return cast(Message, await result if inspect.isawaitable(result) else result)
