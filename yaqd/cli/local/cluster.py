@@ -23,6 +23,7 @@ from typing import Any
 
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
 from yaqd.cli.local import site
+from yaqd.cli.local.file_system import check_file_system
 from yaqd.cli.local.processes import (
     ProcessIdentity,
     end_all,
@@ -97,6 +98,7 @@ class LocalCluster:
         What is not given stays as the folder's last start had it.
         """
         shape = self._shape(nodes, hdfs, defines or {})
+        check_file_system(shape, timeout_s)
         self._prepare()
         with self._locked():
             running = [name for name, process in self._recorded() if process.is_alive()]
