@@ -31,7 +31,7 @@ from yaqd.model import ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
-from yaqd.storage import get_filesystem, qualify
+from yaqd.storage import NotAFile, PathDenied, check_output_possible, get_filesystem, locate
 
 APPMASTER_ENTRY = "tez_adapter.appmaster:main"
 REDUCES_MAX_KEY = "yaq.job.reduces-max"
@@ -158,10 +158,16 @@ def submit_streaming(
 
 
 def check_output(conf: Configuration, output: str) -> str:
-    """The qualified output folder, which must not exist."""
-    target = qualify(output, conf)
-    if get_filesystem(target, conf).exists(target):
-        raise SubmitError(f"output folder {target} exists already: remove it or name another")
+    """The qualified output folder, which must not exist, and which this user must be able to make."""
+    location = locate(output, conf)
+    target = str(location)
+    files = get_filesystem(target, conf)
+    try:
+        if files.exists(target):
+            raise SubmitError(f"output folder {target} exists already: remove it or name another")
+        check_output_possible(files, location.path)
+    except (NotAFile, PathDenied) as error:
+        raise SubmitError(f"output folder {target} cannot be made: {error}") from None
     return target
 
 

@@ -21,6 +21,7 @@ from yaqd.storage import (
     PathExists,
     PathNotFound,
     StorageError,
+    check_output_possible,
     compute_splits,
     get_filesystem,
     glob,
@@ -148,6 +149,7 @@ def test_errors_are_one_line_of_the_right_kind(folder: tuple[FileSystem, str]) -
 def test_another_user_is_denied(hdfs: StockHdfs, folder: tuple[FileSystem, str]) -> None:
     filesystem, base = folder
     filesystem.mkdirs(f"{base}/mine", 0o700)
+    check_output_possible(filesystem, f"{base.removeprefix(filesystem.uri)}/mine/deep/out")
     done = _in_child(
         "from pathlib import Path\n"
         "from yaqd.config import Configuration\n"
@@ -159,13 +161,30 @@ def test_another_user_is_denied(hdfs: StockHdfs, folder: tuple[FileSystem, str])
         "    print(type(error).__name__, error)\n"
     )
     assert done.startswith(PathDenied.__name__) and "user=mallory" in done and done.count("\n") == 1
+    done = _in_child(
+        "from pathlib import Path\n"
+        "from tez_adapter.submit import SubmitError, check_output\n"
+        "from yaqd.config import Configuration\n"
+        f"conf = Configuration.load(Path({str(hdfs.conf_dir)!r}), environ={{}})\n"
+        f"for path in ({base + '/deep/out'!r}, {base + '/mine/out'!r}):\n"
+        "    try:\n"
+        "        check_output(conf, path)\n"
+        "    except SubmitError as error:\n"
+        "        print(error)\n",
+        user="mallory",
+    )
+    above, inside = done.splitlines()
+    assert above.startswith(f"output folder {base}/deep/out cannot be made: ")
+    assert inside.startswith(f"output folder {base}/mine/out cannot be made: ")
+    assert all("Permission denied: user=mallory, access=" in line for line in (above, inside))
 
 
-def _in_child(script: str) -> str:
+def _in_child(script: str, user: str = "") -> str:
     import subprocess
     import sys
 
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    environ = {**os.environ, **({"HADOOP_USER_NAME": user} if user else {})}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environ)
     return done.stdout + done.stderr
 
 

@@ -23,7 +23,7 @@ from yaqd.storage import (
     qualify,
 )
 from yaqd.storage.hdfs import translate
-from yaqd.storage.hdfs_blocks import namenode_addresses
+from yaqd.storage.hdfs_namenode import namenode_addresses
 from yaqd.storage.hdfs_optional import ArrowFileSystem
 from yaqd.storage.local import LocalFileSystem
 

@@ -1,7 +1,10 @@
 """Codecs, writers and the committer."""
 
 import gzip
+import os
+import tempfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from yaqd.config import Configuration
 from yaqd.storage import (
     CorruptFile,
+    NotAFile,
     OutputCommitter,
     PathExists,
     StorageError,
+    check_output_possible,
     get_codec,
     get_filesystem,
     open_writer,
@@ -162,6 +167,41 @@ def test_anothers_output_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     job.abort_job()
     assert (tmp_path / "out").is_dir()
+
+
+def as_nobody(work: Callable[[], object]) -> str:
+    """What a process that is not root raises; root itself may write anywhere."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            work()
+        except BaseException as error:
+            os.write(writer, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_where_an_output_cannot_be_made_is_said_before_anything_starts() -> None:
+    files = get_filesystem("/", CONF)
+    with tempfile.TemporaryDirectory() as base:  # pytest's own folders are closed to others
+        free, closed = Path(base) / "free", Path(base) / "closed"
+        for folder, mode in ((Path(base), 0o755), (free, 0o777), (closed, 0o555)):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(mode)
+        assert as_nobody(lambda: check_output_possible(files, f"{free}/a/b/out")) == ""
+        said = as_nobody(lambda: check_output_possible(files, f"{closed}/a/out"))
+        assert said == f"PathDenied: {closed}: no permission to write there: check its owner and mode"
+        assert [*closed.iterdir(), *free.iterdir()] == []
+        (free / "file").write_text("")
+        with pytest.raises(NotAFile, match="/file is a file: no folder can be made below it"):
+            check_output_possible(files, f"{free}/file/out")
 
 
 def test_success_can_be_switched_off(tmp_path: Path) -> None:

@@ -281,6 +281,7 @@ def test_submissions_that_cannot_work_are_refused_in_one_line(
 
     assert "reduces-max" in refused(SubmitError, reduces=100_000)
     assert "exists already" in refused(SubmitError, StorageError, output=str(tmp_path))
+    assert f"{source} is a file" in refused(SubmitError, output=f"{source}/out")
     assert "does not exist" in refused(StorageError, inputs=[str(tmp_path / "missing")])
     assert "no job class" in refused(JobError, script=write("none.py", "x = 1\n"))
     assert "does not import" in refused(JobError, script=write("broken.py", "import nothing_of_that_name\n"))

@@ -1,10 +1,30 @@
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class FsAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NONE: _ClassVar[FsAction]
+    EXECUTE: _ClassVar[FsAction]
+    WRITE: _ClassVar[FsAction]
+    WRITE_EXECUTE: _ClassVar[FsAction]
+    READ: _ClassVar[FsAction]
+    READ_EXECUTE: _ClassVar[FsAction]
+    READ_WRITE: _ClassVar[FsAction]
+    PERM_ALL: _ClassVar[FsAction]
+NONE: FsAction
+EXECUTE: FsAction
+WRITE: FsAction
+WRITE_EXECUTE: FsAction
+READ: FsAction
+READ_EXECUTE: FsAction
+READ_WRITE: FsAction
+PERM_ALL: FsAction
 
 class ExtendedBlock(_message.Message):
     __slots__ = ("poolId", "blockId", "generationStamp", "numBytes")
@@ -79,3 +99,15 @@ class GetBlockLocationsResponse(_message.Message):
     LOCATIONS_FIELD_NUMBER: _ClassVar[int]
     locations: LocatedBlocks
     def __init__(self, locations: _Optional[_Union[LocatedBlocks, _Mapping]] = ...) -> None: ...
+
+class CheckAccessRequest(_message.Message):
+    __slots__ = ("path", "mode")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    mode: FsAction
+    def __init__(self, path: _Optional[str] = ..., mode: _Optional[_Union[FsAction, str]] = ...) -> None: ...
+
+class CheckAccessResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -334,9 +334,10 @@ class ResourceManagerAdministrationProtocol:
 
 
 class NamenodeProtocol:
-    """Client to NameNode: block locations only, the rest goes through the HDFS library."""
+    """Client to NameNode: what the HDFS library does not give."""
 
     NAME: Final = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
     getBlockLocations: Final = Method(
         NAME, "getBlockLocations", hdfs.GetBlockLocationsRequest, hdfs.GetBlockLocationsResponse
     )
+    checkAccess: Final = Method(NAME, "checkAccess", hdfs.CheckAccessRequest, hdfs.CheckAccessResponse)

@@ -6,7 +6,7 @@ Readers work with NumPy and are imported when first asked for, so that a daemon 
 from typing import TYPE_CHECKING, Any
 
 from yaqd.storage.codecs import Codec, get_codec
-from yaqd.storage.committer import OutputCommitter, check_output_absent, part_name
+from yaqd.storage.committer import OutputCommitter, check_output_absent, check_output_possible, part_name
 from yaqd.storage.errors import (
     CorruptFile,
     NotAFile,
@@ -54,6 +54,7 @@ __all__ = [
     "StorageFull",
     "StorageUnavailable",
     "check_output_absent",
+    "check_output_possible",
     "compute_splits",
     "get_codec",
     "get_filesystem",

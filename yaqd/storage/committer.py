@@ -25,6 +25,22 @@ def check_output_absent(filesystem: FileSystem, output: str) -> None:
         )
 
 
+def check_output_possible(filesystem: FileSystem, output: str) -> None:
+    """NotAFile or PathDenied where the output (an absolute path) cannot be made: nothing may start then either."""
+    folder = parent_of(output)
+    while True:
+        try:
+            found = filesystem.status(folder)
+            break
+        except PathNotFound:
+            if folder == "/":
+                raise
+            folder = parent_of(folder)
+    if not found.is_dir:
+        raise NotAFile(f"{found.path} is a file: no folder can be made below it", path=folder)
+    filesystem.check_may_create_in(folder)
+
+
 def part_name(phase: str, index: int, suffix: str = "") -> str:
     """part-m-00000 for a map task's output, part-r-00000 for a reduce task's."""
     return f"part-{phase[0]}-{index:05d}{suffix}"

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from yaqd.config import Configuration
+from yaqd.proto import hdfs_pb2
 from yaqd.storage.errors import (
     NotAFile,
     PathDenied,
@@ -29,7 +30,7 @@ from yaqd.storage.errors import (
     StorageUnavailable,
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
-from yaqd.storage.hdfs_blocks import BlockLocator
+from yaqd.storage.hdfs_namenode import NamenodeAsker
 from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter
@@ -99,7 +100,7 @@ class HdfsFileSystem:
         self.uri = f"hdfs://{authority}"
         self._conf = conf
         self._client, self._options = _connect(authority, conf, user)
-        self._blocks = BlockLocator(authority, conf, user)
+        self._namenode = NamenodeAsker(authority, conf, user)
         self._patience_s = conf.get_duration_ms("yaq.storage.hdfs.safe-mode-wait", 60_000, minimum=0) / 1000
         self._write_settings: dict[str, Any] = {
             "block_size": conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1),
@@ -171,6 +172,10 @@ class HdfsFileSystem:
         path = self._path(path)
         self._ask(path, lambda: self._client.set_owner(path, None, group))
 
+    def check_may_create_in(self, folder: str) -> None:
+        path = self._path(folder)
+        self._ask(path, lambda: self._namenode.check_access(path, hdfs_pb2.WRITE_EXECUTE))
+
     def exists(self, path: str) -> bool:
         try:
             self.status(path)
@@ -184,7 +189,7 @@ class HdfsFileSystem:
 
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
         path = self._path(path)
-        return self._ask(path, lambda: self._blocks.find(path, start, length))
+        return self._ask(path, lambda: self._namenode.find(path, start, length))
 
     def list(self, path: str) -> list[FileStatus]:
         path = self._path(path)

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from yaqd.config import Configuration
+from yaqd.proto import hdfs_pb2
 from yaqd.storage.errors import PathExists, PathNotFound, StorageError, StorageUnavailable
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
-from yaqd.storage.hdfs_blocks import BlockLocator, namenode_addresses
+from yaqd.storage.hdfs_namenode import NamenodeAsker, namenode_addresses
 from yaqd.storage.paths import locate, parent_of
 from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter
@@ -58,7 +59,7 @@ class ArrowFileSystem:
         self.uri = f"hdfs://{authority}"
         self._client = client
         self._conf = conf
-        self._blocks = BlockLocator(authority, conf, user)
+        self._namenode = NamenodeAsker(authority, conf, user)
         self._block_bytes = conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1)
 
     def open(self, path: str) -> ChunkReader:
@@ -125,6 +126,9 @@ class ArrowFileSystem:
         path = self._path(path)
         raise StorageError(f"{self.uri}{path}: pyarrow cannot set groups: {_REMEDY.removeprefix('or ')}", path=path)
 
+    def check_may_create_in(self, folder: str) -> None:
+        self._namenode.check_access(self._path(folder), hdfs_pb2.WRITE_EXECUTE)
+
     def exists(self, path: str) -> bool:
         try:
             self._file_info(path)
@@ -136,7 +140,7 @@ class ArrowFileSystem:
         return self._status(self._file_info(path))
 
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
-        return self._blocks.find(self._path(path), start, length)
+        return self._namenode.find(self._path(path), start, length)
 
     def list(self, path: str) -> list[FileStatus]:
         from pyarrow import fs

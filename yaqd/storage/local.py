@@ -142,6 +142,11 @@ class LocalFileSystem:
         except LookupError:
             raise StorageError(f"{path}: there is no group {group!r} on this machine", path=path) from None
 
+    def check_may_create_in(self, folder: str) -> None:
+        path = self._path(folder)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PathDenied(f"{path}: no permission to write there: check its owner and mode", path=path)
+
     def exists(self, path: str) -> bool:
         return os.path.exists(self._path(path))
 

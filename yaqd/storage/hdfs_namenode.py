@@ -1,19 +1,41 @@
-"""Where HDFS keeps the blocks of a file: ClientProtocol.getBlockLocations, through our own RPC client."""
+"""What a NameNode is asked through our own RPC client, because the library does not: where the blocks of a file are,
+and what a user may do where.
+"""
 
-from typing import Final
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
 
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.proto import hdfs_pb2
-from yaqd.proto.protocols import NamenodeProtocol
-from yaqd.storage.errors import PathNotFound, StorageNotReady, StorageUnavailable
+from yaqd.proto.protocols import Method, NamenodeProtocol
+from yaqd.storage.errors import (
+    NotAFile,
+    PathDenied,
+    PathNotFound,
+    StorageError,
+    StorageNotReady,
+    StorageUnavailable,
+)
 from yaqd.storage.filesystem import BlockLocation
 
 _PORT: Final = 8020
 _TIMEOUT_S: Final = 30.0
+_STANDBY: Final = "StandbyException"
+#: a considered answer: about the path, or that it will know later
+_CONSIDERED: Final[dict[str, type[StorageError]]] = {
+    "AccessControlException": PathDenied,
+    "ParentNotDirectoryException": NotAFile,
+    "SafeModeException": StorageNotReady,
+    "RetriableException": StorageNotReady,
+}
+
+Req = TypeVar("Req", bound=Message)
+Resp = TypeVar("Resp", bound=Message)
 
 
-class BlockLocator:
+class NamenodeAsker:
     """Asks the NameNode; connects at the first question."""
 
     def __init__(self, authority: str, conf: Configuration, user: str) -> None:
@@ -25,7 +47,7 @@ class BlockLocator:
     def find(self, path: str, start: int, length: int) -> list[BlockLocation]:
         """The blocks that overlap the range, in the order of the file."""
         request = hdfs_pb2.GetBlockLocationsRequest(src=path, offset=start, length=length)
-        response = self._ask(path, request)
+        response = self._ask(path, NamenodeProtocol.getBlockLocations, request, "no block locations of")
         if not response.HasField("locations"):
             raise PathNotFound(f"hdfs://{self._authority}{path} does not exist", path=path)
         return [
@@ -33,7 +55,12 @@ class BlockLocator:
             for block in response.locations.blocks
         ]
 
-    def _ask(self, path: str, request: hdfs_pb2.GetBlockLocationsRequest) -> hdfs_pb2.GetBlockLocationsResponse:
+    def check_access(self, path: str, action: "hdfs_pb2.FsAction") -> None:
+        """PathDenied unless the user may do this there."""
+        request = hdfs_pb2.CheckAccessRequest(path=path, mode=action)
+        self._ask(path, NamenodeProtocol.checkAccess, request, "no answer about the rights on")
+
+    def _ask(self, path: str, method: Method[Req, Resp], request: Req, missed: str) -> Resp:
         """The active NameNode's answer; the others of a name service refuse, and are asked once each."""
         problem = ""
         for _ in self._addresses:
@@ -41,22 +68,23 @@ class BlockLocator:
             if self._client is None:
                 self._client = BlockingRpcClient(host, port, user=self._user, timeout_s=_TIMEOUT_S)
             try:
-                return self._client.call(NamenodeProtocol.getBlockLocations, request, idempotent=True)
+                return self._client.call(method, request, idempotent=True)
             except RemoteException as error:
-                if error.class_name.endswith("FileNotFoundException"):
+                short = error.class_name.rpartition(".")[2]
+                line = (error.message.splitlines() or [""])[0]
+                if short == "FileNotFoundException":
                     raise PathNotFound(f"hdfs://{self._authority}{path} does not exist", path=path) from None
-                if error.class_name.endswith(("SafeModeException", "RetriableException")):
-                    message = error.message.splitlines()[0]
-                    raise StorageNotReady(f"hdfs://{self._authority}{path}: {message}", path=path) from None
-                problem = f"{error.class_name.rpartition('.')[2]}: {error.message.splitlines()[0]}"
-                if not error.class_name.endswith("StandbyException"):
+                if short in _CONSIDERED:
+                    raise _CONSIDERED[short](f"hdfs://{self._authority}{path}: {line}", path=path) from None
+                problem = f"{short}: {line}"
+                if short != _STANDBY:
                     break
             except RpcError as error:
                 problem = str(error)
             self._client.close()
             self._client = None
             self._addresses.append(self._addresses.pop(0))
-        raise StorageUnavailable(f"no block locations of hdfs://{self._authority}{path}: {problem}", path=path)
+        raise StorageUnavailable(f"{missed} hdfs://{self._authority}{path}: {problem}", path=path)
 
 
 def namenode_addresses(authority: str, conf: Configuration) -> list[tuple[str, int]]:
