@@ -315,7 +315,7 @@ class ContainerRuntime:
             )
         except (LocalizationFailed, NoUsableDisk) as error:
             if container.kill_status is None:
-                if isinstance(error, NoUsableDisk):
+                if isinstance(error, NoUsableDisk) or error.is_disk_full:
                     container.kill_status = ExitStatus.DISKS_FAILED
                 container.add_diagnostics(str(error))
             self._handle(container, Event.LOCALIZATION_FAILED)
@@ -346,7 +346,8 @@ class ContainerRuntime:
             log.warning("%s could not be launched: %s", container.id, reason)
             container.add_diagnostics(f"Container could not be launched: {reason}")
             container.exit_status = ExitStatus.INVALID
-            if isinstance(error, NoUsableDisk) and container.kill_status is None:
+            is_disks_fault = isinstance(error, NoUsableDisk) or diagnostics.is_disk_full(error)
+            if is_disks_fault and container.kill_status is None:
                 container.kill_status = ExitStatus.DISKS_FAILED
             self._handle(container, Event.LAUNCH_FAILED)
             return

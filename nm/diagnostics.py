@@ -39,8 +39,13 @@ def _stderr_file(log_dir: Path) -> Path | None:
     return Path(max(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name)).path) if found else None
 
 
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a disk, or somebody's share of it, has no room left."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def with_advice(error: Exception) -> str:
     """The error's text, and for a full disk what to do about it."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_disk_full(error):
         return f"{error}; free space there or name other folders in yarn.nodemanager.local-dirs and log-dirs"
     return str(error)

@@ -22,6 +22,9 @@ from yaqd.storage.paths import hadoop_user, locate
 
 _TIMEOUT_S: Final = 600.0
 _ERROR_CHARS_MAX: Final = 2000
+_FAILED: Final = 1
+#: of the process: this node has no room for the resource
+_NO_ROOM: Final = 2
 
 
 def fetch_as(
@@ -53,7 +56,7 @@ def fetch_as(
         raise FetchFailed(f"Resource {resource.url}: no process to fetch it as {user}: {error}") from None
     if done.returncode != 0:
         reason = done.stderr.strip()[-_ERROR_CHARS_MAX:] or f"the process that fetched it exited with {done.returncode}"
-        raise FetchFailed(reason)
+        raise FetchFailed(reason, is_disk_full=done.returncode == _NO_ROOM)
     answer = json.loads(done.stdout)
     return Fetched(Path(answer["path"]), int(answer["size"]))
 
@@ -75,7 +78,7 @@ def main() -> int:
         )
     except FetchFailed as error:
         print(error, file=sys.stderr)
-        return 1
+        return _NO_ROOM if error.is_disk_full else _FAILED
     print(json.dumps({"path": str(fetched.path), "size": fetched.size_bytes}))
     return 0
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
+from nm.diagnostics import is_disk_full
 from nm.launch.context import LocalResource
 from nm.localizer.archives import ArchiveLimits, BadArchive, copy_into, set_modes, unpack
 from yaqd.config import Configuration
@@ -21,6 +22,11 @@ _WORLD_EXECUTE = 0o001
 class FetchFailed(Exception):
     """The resource is not as the launch context says, or could not be read; the text is for diagnostics."""
 
+    def __init__(self, text: str, *, is_disk_full: bool = False) -> None:
+        super().__init__(text)
+        #: nothing is wrong with it: this node has no room for it
+        self.is_disk_full = is_disk_full
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -33,6 +39,7 @@ class Fetched:
 def fetch(resource: LocalResource, folder: Path, conf: Configuration, limits: ArchiveLimits, *, user: str) -> Fetched:
     """Makes `folder` with the resource in it, whole or not at all. Raises FetchFailed."""
     partial = folder.with_name(folder.name + "_tmp")
+    is_full = False
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -44,11 +51,12 @@ def fetch(resource: LocalResource, folder: Path, conf: Configuration, limits: Ar
     except StorageError as error:
         failure = f"Resource {resource.url}: {error}"
     except OSError as error:
+        is_full = is_disk_full(error)
         failure = f"Resource {resource.url} cannot be stored in {folder}: {error.strerror or error}"
     except FetchFailed as error:
         failure = str(error)
     shutil.rmtree(partial, ignore_errors=True)
-    raise FetchFailed(failure)
+    raise FetchFailed(failure, is_disk_full=is_full)
 
 
 def _fetch_into(

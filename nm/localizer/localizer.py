@@ -23,6 +23,11 @@ log = logging.getLogger(__name__)
 class LocalizationFailed(Exception):
     """A resource could not be had; the text says which and why."""
 
+    def __init__(self, text: str, *, is_disk_full: bool = False) -> None:
+        super().__init__(text)
+        #: this node has no room for it
+        self.is_disk_full = is_disk_full
+
 
 @dataclass(frozen=True, slots=True)
 class Localized:
@@ -79,7 +84,7 @@ class ResourceLocalizer:
                 await asyncio.shield(wait)
         except FetchFailed as error:
             self.release(Localized({}, tuple(held)))
-            raise LocalizationFailed(str(error)) from None
+            raise LocalizationFailed(str(error), is_disk_full=error.is_disk_full) from None
         except BaseException:
             self.release(Localized({}, tuple(held)))
             raise

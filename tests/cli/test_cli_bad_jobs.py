@@ -174,6 +174,35 @@ def test_a_folder_that_takes_no_files_holds_no_cluster(tmp_path: Path, options: 
     assert processes_working_under(tmp_path) == []
 
 
+def test_a_disk_that_stays_full_is_named_and_not_blamed_on_the_task(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a b a\n")
+    (tmp_path / "fill.py").write_text(
+        "import os\nfrom yaqd.mapreduce import Job\n\n\nclass Fill(Job):\n    reduces = 0\n\n"
+        "    def map(self, key, value):\n"
+        f"        with open({str(tmp_path / 'disk/big')!r}, 'ab', buffering=0) as file:\n"
+        "            for size in (1 << 20, 1):\n"
+        "                try:\n                    while True:\n                        file.write(bytes(size))\n"
+        "                except OSError:\n                    pass\n"
+        "        os._exit(9)\n"
+    )
+    script = """
+    export HADOOP_CONF_DIR=$PWD/disk/c/conf
+    yaq cluster start --dir disk/c -D yarn.app.mapreduce.am.staging-dir=$PWD/staging \
+        -D yaq.job.history-dir=$PWD/history >/dev/null || exit 1
+    yaq mr submit fill.py --input in.txt --output out 2>&1; echo code $?
+    cat history/*
+    rm disk/big
+    yaq cluster stop --dir disk/c
+    """
+    said = on_small_disk(tmp_path, "size=40m", script)
+    line = next(line for line in said.splitlines() if line.startswith("no node has room on its disks"))
+    assert "map task 0" in line and "No space left on device" in line and "free space there" in line, said
+    assert "code 1" in said, said
+    attempts = [json.loads(text) for text in said.splitlines() if text.startswith('{"type": "attempt"')]
+    assert [a["state"] for a in attempts] == ["FAILED", "KILLED", "KILLED", "KILLED"], said
+    assert attempts[0]["exit_status"] == 9 and {a["exit_status"] for a in attempts[1:]} == {-101}
+
+
 def test_a_mapper_that_fills_the_disk_fails_and_the_next_job_runs(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("a b a\n")
     (tmp_path / "fill.py").write_text(

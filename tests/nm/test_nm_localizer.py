@@ -1,6 +1,7 @@
 """Localization: files as Hadoop lays them out, shared, bounded, and archives that mean harm."""
 
 import asyncio
+import errno
 import io
 import os
 import stat
@@ -232,6 +233,26 @@ async def test_failed_localization_ends_the_container(
     end = await rm.end_of(container_id(1))
     assert end.exit_status == ExitStatus.INVALID
     assert "changed on src filesystem" in end.diagnostics
+
+
+@pytest.mark.parametrize("step", ["nm.localizer.fetch._fetch_into", "nm.container_runtime.prepare"])
+async def test_a_disk_without_room_is_the_disks_fault(
+    rm: FakeResourceManager,
+    node: NodeManager,
+    master: Master,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(step, full)
+    wanted = local_file(source(tmp_path, "a"))
+    await master.run(container_id(1), launch_context("true", resources={"a": wanted}))
+    end = await rm.end_of(container_id(1))
+    assert end.exit_status == ExitStatus.DISKS_FAILED
+    assert "No space left on device" in end.diagnostics
 
 
 def tar_with(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:

@@ -292,6 +292,60 @@ def test_parked_containers_go_with_the_job() -> None:
     assert drive(ev.KillRequested("x"))[:-1] == [ev.Release("c2")]
 
 
+NO_ROOM = "[Errno 28] No space left on device: '/d'"
+
+
+def test_a_node_without_room_on_its_disks_is_not_the_tasks_fault_and_others_are_tried() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive(ev.ClusterSeen(Resource(4096, 4), 2))
+    drive.allocate("c1", "full")
+    drive(ev.ContainerCompleted("c1", ExitStatus.DISKS_FAILED, NO_ROOM))
+    task = drive.machine.vertices[0].tasks[0]
+    assert (task.failures, task.attempts[0].state) == (0, AttemptState.KILLED)
+    assert drive.allocate("c2", "full") == []  # parked: it would come again at once
+    assert drive.allocate("c3", "other") == [ev.Launch("c3", "other:1", AttemptId(0, 0, 1))]
+    drive.now = 5.5
+    assert drive(ev.Tick()) == [ev.Release("c2")]
+    # one full node of two never fails a job
+    for number in range(10):
+        drive(ev.ContainerCompleted(f"c{number + 3}", ExitStatus.ABORTED))
+        drive.now += 6
+        drive(ev.Tick())
+        drive.allocate(f"f{number}", "full")
+        drive(ev.ContainerCompleted(f"f{number}", ExitStatus.DISKS_FAILED, NO_ROOM))
+        drive.allocate(f"c{number + 4}", "other")
+        drive(ev.TaskRequested(f"c{number + 4}"))
+    assert drive.machine.state is JobState.RUNNING and task.failures == 0
+
+
+def test_a_job_ends_where_no_node_has_room() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive(ev.ClusterSeen(Resource(4096, 4), 1))
+    for number in range(3):
+        assert drive.machine.state is JobState.RUNNING
+        drive.now += 6
+        drive(ev.Tick())
+        drive.allocate(f"c{number}")
+        out = drive(ev.ContainerCompleted(f"c{number}", ExitStatus.DISKS_FAILED, NO_ROOM))
+    why = f"no node has room on its disks for map task 0, last h1:1: {NO_ROOM}"
+    assert out == [ev.Finish(JobState.FAILED, why)]
+
+
+def test_room_that_comes_and_goes_is_room() -> None:
+    drive = Driver(mapreduce(1, 0))
+    for number in range(6):
+        drive.now += 6
+        drive(ev.Tick())
+        drive.allocate(f"c{number}")
+        if number % 2:
+            drive(ev.ContainerCompleted(f"c{number}", ExitStatus.DISKS_FAILED, ""))
+        else:
+            drive(ev.TaskRequested(f"c{number}"))
+            drive(ev.ContainerCompleted(f"c{number}", ExitStatus.ABORTED))
+    assert drive.machine.state is JobState.RUNNING
+    assert "the disks of node h1:1 are full or broken" in drive.machine.vertices[0].tasks[0].attempts[-1].error
+
+
 def test_waiting_maps_take_the_room_of_a_reduce() -> None:
     drive = Driver(mapreduce(1, 1))
     drive.allocate("c1")

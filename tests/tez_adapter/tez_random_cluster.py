@@ -98,7 +98,7 @@ class RandomCluster:
         if kind == 0 and names:
             name = self.rng.choice(names)
             del self.processes[name]
-            self.send(ev.ContainerCompleted(name, self.rng.choice([-100, -102, -108, -100, 1, 137])))
+            self.send(ev.ContainerCompleted(name, self.rng.choice([-100, -101, -102, -108, 1, 137])))
         elif kind == 1:
             node = f"h{self.rng.randrange(3)}:1"
             for name in [n for n in names if self.processes[n].node == node]:

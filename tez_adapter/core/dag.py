@@ -74,6 +74,10 @@ class Limits:
     preempt_after_s: float = 1.0
     #: a node that does not answer is not used for so long, seconds
     node_retry_s: float = 30.0
+    #: a node without room on its disks is not used for so long, seconds
+    disk_retry_s: float = 5.0
+    #: containers of one task in a row that find no room; then the job ends, if no node is known to have some
+    disk_failures: int = 3
     #: containers kept unused on such nodes
     parked_max: int = 256
     #: a process that has begun a task and says nothing for so long is lost (with its node, as a rule); 0 never

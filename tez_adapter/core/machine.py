@@ -16,7 +16,7 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.moves import Moves
-from tez_adapter.core.nodes import HostFailures, SilentNodes
+from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
 from tez_adapter.core.states import (
     AttemptEvent,
@@ -52,7 +52,7 @@ class JobMachine:
         self._moves = Moves(self.vertices)
         self._demand = Demand(spec, self.vertices, self.containers)
         self._hosts = HostFailures(spec.limits)
-        self._silent = SilentNodes(spec.limits)
+        self._unusable = UnusableNodes(spec.limits)
         self._headroom: Resource | None = None
         self._watch = Watch(spec, self.vertices)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
@@ -133,7 +133,7 @@ class JobMachine:
         if event.container in self.containers or self._hosts.is_avoided(event.host) or first is None:
             self._out.append(ev.Release(event.container))
             return
-        if self._silent.park(event.container, event.node):
+        if self._unusable.park(event.container, event.node):
             return
         vertex = self._demand.vertex_for(event.resource, lambda _: True)
         if vertex is None:
@@ -163,8 +163,10 @@ class JobMachine:
             return
         if container.state is ContainerState.STARTING:
             self._moves.container(container, ContainerEvent.HEARD)
+            self._unusable.started(container.node)
         attempt = container.attempt
         if attempt is not None:
+            self.vertices[attempt.id.vertex].tasks[attempt.id.task].disk_failures = 0
             if attempt.state is AttemptState.ASSIGNED:
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.moved = attempt.heard = self._now
@@ -213,19 +215,35 @@ class JobMachine:
     def _on_completed(self, event: ev.ContainerCompleted) -> None:
         container = self.containers.pop(event.container, None)
         if container is None:
-            self._silent.completed(event.container)
+            self._unusable.completed(event.container)
             return
         self._idle.pop(container.id, None)
         attempt = container.attempt
         if attempt is None:
             return
         attempt.exit_status = event.exit_status
-        if event.exit_status in _NOT_AT_FAULT:
+        if event.exit_status >= 0:
+            self._unusable.started(container.node)
+        if event.exit_status == ExitStatus.DISKS_FAILED:
+            self._on_disks_full(attempt, event.diagnostics)
+        elif event.exit_status in _NOT_AT_FAULT:
             self._end_attempt(attempt, event.diagnostics, at_fault=False)
         elif event.exit_status == ExitStatus.SUCCESS and not container.reusable:
             self._succeed(attempt)
         else:
             self._end_attempt(attempt, _exit_text(container, event), at_fault=True)
+
+    def _on_disks_full(self, attempt: Attempt, diagnostics: str) -> None:
+        """The node's fault, not the task's; but where no node has room, waiting longer helps nobody."""
+        vertex = self.vertices[attempt.id.vertex]
+        task = vertex.tasks[attempt.id.task]
+        self._unusable.disk_full(attempt.node, self._now)
+        vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
+        task.disk_failures += 1
+        is_hopeless = task.disk_failures >= self.spec.limits.disk_failures
+        is_hopeless = is_hopeless and self._unusable.all_full(self._hosts.nodes)
+        error = diagnostics.strip() or f"the disks of node {attempt.node} are full or broken"
+        self._end_attempt(attempt, error, at_fault=False, fatal=is_hopeless)
 
     def _on_launch_failed(self, event: ev.LaunchFailed) -> None:
         container = self.containers.pop(event.container, None)
@@ -237,7 +255,7 @@ class JobMachine:
             error = f"node {container.node} did not start container {container.id}: {event.reason}"
             self._end_attempt(container.attempt, error, at_fault=event.refused)
         if not event.refused:
-            self._silent.failed(container.node, self._now)
+            self._unusable.silent(container.node, self._now)
 
     # ---- attempts
 
@@ -299,9 +317,7 @@ class JobMachine:
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
             self._moves.task(task, TaskEvent.GIVE_UP)
-            times = f"{task.failures} time{'s' if task.failures != 1 else ''}"
-            where = f"{vertex.spec.name} task {task.id.task} failed {times}, last on {attempt.node}"
-            self._finish(JobState.FAILED, f"{where}: {attempt.error}")
+            self._finish(JobState.FAILED, f"{_verdict(vertex, task, attempt)}: {attempt.error}")
         elif self._moves.task(task, event):
             vertex.pending.add(task.id.task)
 
@@ -349,7 +365,7 @@ class JobMachine:
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
-        self._silent.lost(event.node)
+        self._unusable.lost(event.node)
         for container in [c for c in self.containers.values() if c.node == event.node]:
             del self.containers[container.id]
             self._idle.pop(container.id, None)
@@ -378,14 +394,14 @@ class JobMachine:
             if not (hanging or silent) or self.state is not JobState.RUNNING:
                 continue
             if silent:
-                self._silent.failed(attempt.node, self._now)
+                self._unusable.silent(attempt.node, self._now)
             self._stop_process(attempt, "its task hangs")
             self._end_attempt(attempt, hanging or silent, at_fault=True)
         for container_id in list(self._idle):
             container = self.containers[container_id]
             if self._now - container.idle_since > self.spec.limits.idle_release_s:
                 self._dismiss(container)
-        for container_id in self._silent.recovered(self._now):
+        for container_id in self._unusable.recovered(self._now):
             self._out.append(ev.Release(container_id))
         for vertex in self.vertices:
             victim = self._watch.victim(vertex, self._headroom, self._now)
@@ -438,7 +454,7 @@ class JobMachine:
                 self._dismiss(container)
             else:
                 self._stop(container, f"the job is over: {state}")
-        self._out += [ev.Release(container_id) for container_id in self._silent.clear()]
+        self._out += [ev.Release(container_id) for container_id in self._unusable.clear()]
         self._out.append(ev.Finish(state, diagnostics))
 
     def _after_the_end(self, event: ev.Event) -> None:
@@ -453,6 +469,13 @@ class JobMachine:
                 self._out.append(ev.AnswerCommit(event.attempt, False))
             case _:
                 pass
+
+
+def _verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
+    name = f"{vertex.spec.name} task {task.id.task}"
+    if attempt.exit_status == ExitStatus.DISKS_FAILED:
+        return f"no node has room on its disks for {name}, last {attempt.node}"
+    return f"{name} failed {task.failures} time{'s' if task.failures != 1 else ''}, last on {attempt.node}"
 
 
 def _exit_text(container: Container, event: ev.ContainerCompleted) -> str:

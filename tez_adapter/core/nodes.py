@@ -1,9 +1,10 @@
-"""Places to keep away from: hosts where too much fails, nodes that do not answer.
+"""Places to keep away from: hosts where too much fails, nodes that do not answer or have no room on their disks.
 
 Hosts are avoided through the ResourceManager's blacklist, as long as enough of the cluster stays usable. A node that
 does not answer looks free to the ResourceManager until it expires there, so every container given back would come
 again from the same node at once: such containers are parked instead, neither started nor given back, until the node
-has had time to return. What is parked takes the dead node's room, and the next container comes from elsewhere.
+has had time to return. What is parked takes the dead node's room, and the next container comes from elsewhere. The same
+goes for a node whose disks are full, which is healthy to the ResourceManager until its next check.
 """
 
 from tez_adapter.core.dag import Limits
@@ -16,6 +17,11 @@ class HostFailures:
         self._failures: dict[str, int] = {}
         self._avoided: dict[str, None] = {}
         self._nodes = 1
+
+    @property
+    def nodes(self) -> int:
+        """How many the cluster has."""
+        return self._nodes
 
     def is_avoided(self, host: str) -> bool:
         return host in self._avoided
@@ -39,41 +45,55 @@ class HostFailures:
         return Blacklist((), removals)
 
 
-class SilentNodes:
+class UnusableNodes:
+    """Nodes that are left alone for a while."""
+
     def __init__(self, limits: Limits) -> None:
-        self._retry_s = limits.node_retry_s
+        self._limits = limits
         self._parked_max = limits.parked_max
-        #: node -> when it last failed to answer
-        self._since: dict[str, float] = {}
+        #: node -> when it is tried again
+        self._until: dict[str, float] = {}
+        #: nodes that had no room on their disks and have started nothing since
+        self._full: set[str] = set()
         #: container -> node
         self._parked: dict[str, str] = {}
 
-    def failed(self, node: str, now: float) -> None:
-        self._since[node] = now
+    def silent(self, node: str, now: float) -> None:
+        self._until[node] = now + self._limits.node_retry_s
+
+    def disk_full(self, node: str, now: float) -> None:
+        self._until[node] = now + self._limits.disk_retry_s
+        self._full.add(node)
+
+    def started(self, node: str) -> None:
+        """A container runs there: its disks have room."""
+        self._full.discard(node)
+
+    def all_full(self, nodes: int) -> bool:
+        """Whether no node of so many is known to have room on its disks."""
+        return len(self._full) >= nodes
 
     def park(self, container: str, node: str) -> bool:
         """Whether a container that came on this node is to be kept unused."""
-        if node not in self._since or len(self._parked) >= self._parked_max:
+        if node not in self._until or len(self._parked) >= self._parked_max:
             return False
         self._parked[container] = node
         return True
-
-    def is_silent(self, node: str) -> bool:
-        return node in self._since
 
     def completed(self, container: str) -> None:
         self._parked.pop(container, None)
 
     def lost(self, node: str) -> None:
         """The ResourceManager has noticed: it ends the containers there itself."""
-        self._since.pop(node, None)
+        self._until.pop(node, None)
+        self._full.discard(node)
         self._parked = {c: n for c, n in self._parked.items() if n != node}
 
     def recovered(self, now: float) -> list[str]:
         """Parked containers to give back: their nodes are tried again from now on."""
-        for node in [n for n, at in self._since.items() if now - at > self._retry_s]:
-            del self._since[node]
-        released = [c for c, n in self._parked.items() if n not in self._since]
+        for node in [n for n, until in self._until.items() if now > until]:
+            del self._until[node]
+        released = [c for c, n in self._parked.items() if n not in self._until]
         for container in released:
             del self._parked[container]
         return released

@@ -39,6 +39,8 @@ class Task:
     attempts: list[Attempt] = field(default_factory=list)
     #: attempts that count against the vertex's max_attempts
     failures: int = 0
+    #: containers in a row that could not be started for want of room on a disk
+    disk_failures: int = 0
     #: reports of failed fetches of the present output
     fetch_failures: int = 0
 
