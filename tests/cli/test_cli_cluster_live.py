@@ -146,6 +146,16 @@ def test_terms_of_an_application(on: Yaq) -> None:
     assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "--priority", "VERY_HIGH")
     assert_one_line(on("run", "--timeout", "soon", "--", "true"), 2, "--timeout", "not a duration")
     assert on("app", "kill", application).returncode == 0
+    assert_one_line(on("app", "priority", application, 5), 2, "has ended (KILLED) and keeps its priority 0")
+
+
+def test_logs_of_an_application_that_nobody_knows(on: Yaq) -> None:
+    unknown = "application_1700000000000_0001"
+    doesnt_exist = f"Application with id '{unknown}' doesn't exist in RM"
+    assert_one_line(on("app", "logs", unknown), 2, doesnt_exist, "nor are there logs of it\n")
+    for more in ((), ("--list",), ("--follow",), ("--json",)):
+        done = on("app", "logs", unknown, "--owner", "nobody", *more)
+        assert_one_line(done, 2, doesnt_exist, "nor are there logs of it that are nobody's")
 
 
 def test_a_command_that_takes_too_long_is_ended_and_told_why(on: Yaq) -> None:

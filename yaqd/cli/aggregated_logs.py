@@ -43,6 +43,15 @@ def read_uploaded(
             complain(str(error))
 
 
+def has_logs_of(conf: Configuration, owner: str, application_id: "ApplicationId") -> bool:
+    """Whether the user's folder has anything of the application. StorageError where it cannot be looked at."""
+    from yaqd.storage import get_filesystem
+    from yaqd.storage.tfile import RemoteLogs
+
+    remote = RemoteLogs.read(conf)
+    return bool(remote.find(get_filesystem(remote.root, conf), owner, application_id))
+
+
 def owner_of(conf: Configuration, application_id: "ApplicationId") -> str | None:
     """Whose logs of the application there are, oneself first: for one that the ResourceManager has forgotten."""
     from yaqd.storage import get_filesystem

@@ -184,7 +184,7 @@ def move(conf: Configuration, application: str, queue: str, as_json: bool) -> No
 @json_option
 @with_conf
 def set_priority(conf: Configuration, application: str, priority: int, as_json: bool) -> None:
-    """Change an application's priority, up to the cluster's highest (yarn.cluster.max-application-priority).
+    """Change the priority of an application that has not ended, up to yarn.cluster.max-application-priority.
 
     \b
     Example:
@@ -195,6 +195,9 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
     application_id = parse_application_id(application)
     with rm_client(conf) as rm:
         priority = rm.set_priority(application_id, priority)
+        report = rm.report(application_id)
+    if report.state.is_final:
+        raise CommandError(f"{application_id} has ended ({_verdict(report)}) and keeps its priority {priority}")
     if as_json:
         print_json({"application_id": str(application_id), "priority": priority})
     else:

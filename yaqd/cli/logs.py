@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
-from yaqd.cli.aggregated_logs import owner_of, read_uploaded
+from yaqd.cli.aggregated_logs import has_logs_of, owner_of, read_uploaded
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.cli.output import print_json, print_table, size
@@ -19,6 +19,7 @@ from yaqd.config import Configuration
 
 if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport, RmClient
+    from yaqd.ipc import RemoteException
     from yaqd.model import ApplicationId
 
 #: What the node itself writes beside the container's own output; shown only when asked for by name.
@@ -222,21 +223,35 @@ def find_application(conf: Configuration, application_id: "ApplicationId", choic
     """CommandError where neither the ResourceManager nor the file system has heard of it."""
     from yaqd.cli.client import rm_client
     from yaqd.ipc import RemoteException
-    from yaqd.storage import StorageError
 
     with rm_client(conf) as rm:
         try:
             report = rm.report(application_id)
         except RemoteException as error:
-            try:
-                owner = choice.owner or owner_of(conf, application_id)
-            except StorageError:
-                owner = None
-            if owner is None:
-                raise CommandError(f"{error.message}; nor are there logs of it") from None
-            return KnownApplication(application_id, None, owner, [])
+            return KnownApplication(
+                application_id, None, _forgotten_ones_owner(conf, application_id, choice, error), []
+            )
         containers = _containers(conf, rm, report)
     return KnownApplication(application_id, report, choice.owner or report.user, containers)
+
+
+def _forgotten_ones_owner(
+    conf: Configuration, application_id: "ApplicationId", choice: Choice, refusal: "RemoteException"
+) -> str:
+    """Whose the logs are of an application that the ResourceManager does not know. CommandError: there are none."""
+    from yaqd.storage import StorageError
+
+    if choice.owner:
+        if has_logs_of(conf, choice.owner, application_id):
+            return choice.owner
+        raise CommandError(f"{refusal.message}; nor are there logs of it that are {choice.owner}'s")
+    try:
+        owner = owner_of(conf, application_id)
+    except StorageError:
+        owner = None
+    if owner is None:
+        raise CommandError(f"{refusal.message}; nor are there logs of it")
+    return owner
 
 
 def _containers(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> list[LoggedContainer]:
