@@ -13,7 +13,7 @@ _COMMANDS = {
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
     "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
-    "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager in the foreground."),
+    "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager; have it read its files again."),
     "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),
     "completion": Lazy("yaqd.cli.completion", "completion", "Print a completion script for bash, zsh or fish."),
 }

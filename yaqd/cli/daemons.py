@@ -1,4 +1,7 @@
-"""`yaq rm start` and `yaq nm start`: one daemon in the foreground, as service managers and `yaq cluster` start it."""
+"""`yaq rm start` and `yaq nm start`: one daemon in the foreground, as service managers and `yaq cluster` start it.
+
+`yaq rm refresh` has a module of its own.
+"""
 
 import logging
 import logging.handlers
@@ -9,6 +12,7 @@ import click
 
 from yaqd.cli.log_flood import FloodGuard, PlainFormatter
 from yaqd.cli.options import with_conf
+from yaqd.cli.refresh import refresh
 from yaqd.config import Configuration
 
 log = logging.getLogger(__name__)
@@ -17,9 +21,12 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-@click.group(help="Run a ResourceManager in the foreground.")
+@click.group(help="Run a ResourceManager in the foreground; have it read its files again.")
 def rm() -> None:
     pass
+
+
+rm.add_command(refresh)
 
 
 @click.group(help="Run a NodeManager in the foreground.")
