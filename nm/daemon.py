@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from nm.admission import admission
 from nm.container import Container
 from nm.container_runtime import ContainerRuntime, RuntimeLimits
 from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
@@ -219,6 +220,7 @@ class NodeManager:
             token_secrets=self._nm_tokens,
             allow_simple=False,
             limits=server_limits(self._conf),
+            service_acl=admission(self._conf),
         )
         service = ContainerService(
             runtime=self.runtime,

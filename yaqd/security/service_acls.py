@@ -19,13 +19,14 @@ _SWITCH: Final = "hadoop.security.authorization"
 _POLICY_FILE: Final = "hadoop-policy.xml"
 _DEFAULT: Final = "security.service.authorization.default"
 
-#: protocol -> what it is called in the keys (Hadoop's RMPolicyProvider)
+#: protocol -> what it is called in the keys (Hadoop's RMPolicyProvider and NMPolicyProvider)
 _NAMES: Final[Mapping[str, str]] = {
     "org.apache.hadoop.yarn.server.api.ResourceTrackerPB": "resourcetracker",
     "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB": "applicationclient",
     "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB": "applicationmaster",
     "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB": "resourcemanager-administration",
     "org.apache.hadoop.yarn.server.api.DistributedSchedulingAMProtocolPB": "distributedscheduling",
+    "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB": "containermanagement",
 }
 
 
