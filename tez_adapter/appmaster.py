@@ -15,6 +15,7 @@ import secrets
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,8 @@ _TICK_S = 0.25
 _RM_RETRY_S = 1.0
 _DRAIN_S = 2.0
 _DIAGNOSTICS_CHARS_MAX = 20_000
+#: kept for clients, which ask several times a second
+_NOTICES_MAX = 20
 _UNUSABLE = (NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST)
 _FINAL = {
     JobState.SUCCEEDED: FinalApplicationStatus.SUCCEEDED,
@@ -81,6 +84,9 @@ class ApplicationMaster:
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
         self._diagnostics = ""
+        #: for clients, the latest of so many
+        self._notices: deque[str] = deque(maxlen=_NOTICES_MAX)
+        self._notices_total = 0
         self._dismissal: asyncio.Task[None] | None = None
         #: another attempt of this application will run the job
         self._is_replaced = False
@@ -227,6 +233,10 @@ class ApplicationMaster:
             for line in self.machine.anomalies:
                 log.warning("%s", line)
             self.machine.anomalies.clear()
+        for line in self.machine.notices.take():
+            log.warning("%s", line)
+            self._notices.append(line)
+            self._notices_total += 1
         self._umbilical.outputs_may_have_changed()
         self._rm.wake_if_changed(self.machine.wanted())
         return decisions
@@ -324,6 +334,10 @@ class ApplicationMaster:
 
     def diagnostics(self) -> str:
         return self._diagnostics
+
+    def notices(self) -> tuple[list[str], int]:
+        """The latest, and how many there were in all."""
+        return list(self._notices), self._notices_total
 
     # ---- parts
 

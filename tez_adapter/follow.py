@@ -59,6 +59,9 @@ class JobStatus:
     counters: CounterGroups = field(default_factory=dict)
     #: why it does not run yet, as the ResourceManager puts it
     waits_for: str = ""
+    #: what happened to it on the cluster: the latest lines, of so many in all
+    notices: tuple[str, ...] = ()
+    notices_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,15 @@ class SubmittedJob:
             VertexStatus(v.name, v.tasks, v.pending, v.running, v.done, v.failed, v.killed, v.progress)
             for v in response.vertices
         )
-        return JobStatus(self.application_id, report.state, response.progress, vertices, counters)
+        return JobStatus(
+            self.application_id,
+            report.state,
+            response.progress,
+            vertices,
+            counters,
+            notices=tuple(response.notices),
+            notices_total=response.notices_total,
+        )
 
     def _ask(self, report: ApplicationReport, with_counters: bool) -> pb.GetJobStatusResponse | None:
         if report.state is not YarnApplicationState.RUNNING or not report.rpc_port:

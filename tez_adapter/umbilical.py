@@ -40,6 +40,7 @@ class JobView(Protocol):
     def counters(self) -> list[tuple[str, str, int]]: ...
     def exit_code(self) -> int: ...
     def diagnostics(self) -> str: ...
+    def notices(self) -> tuple[list[str], int]: ...
 
 
 class Umbilical:
@@ -208,6 +209,8 @@ class Umbilical:
                 killed=vertex.ended[AttemptState.KILLED],
                 progress=vertex.progress(),
             )
+        latest, response.notices_total = self._job.notices()
+        response.notices.extend(latest)
         if request.with_counters:
             for group, name, value in self._job.counters():
                 # each task's counters fit, and yet their sum may not

@@ -400,6 +400,9 @@ def test_a_job_outlives_a_node(own_cluster: Configuration, write: Write, tmp_pat
     assert victim is not None
     owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == victim.port]
     os.kill(owners[0], signal.SIGKILL)
-    result = finish(job)
+    heard: list[str] = []
+    result = job.wait(lambda status: heard.extend(status.notices), progress_every_s=0.05, timeout_s=60)
+    job.close()
+    assert any(f"from node {victim}" in line or f"node {victim} was lost with" in line for line in heard), heard
     assert result.state == "SUCCEEDED", result.diagnostics
     assert sorted("".join(parts(tmp_path / "out")).split()) == sorted(["1"] * 10 + [f"w{i}" for i in range(10)])

@@ -408,7 +408,7 @@ def test_any_order_of_faults_keeps_the_invariants_and_ends(seed: int, maps: int,
     if machine.state is JobState.SUCCEEDED:
         assert all(t.state is TaskState.SUCCEEDED for v in machine.vertices for t in v.tasks)
     else:
-        assert any(t.failures == 4 for v in machine.vertices for t in v.tasks)
+        assert any(t.failures == 4 or t.disk_failures >= 3 for v in machine.vertices for t in v.tasks)
     # each commit was granted to the attempt of its moment, and no process is left behind
     assert not cluster.committed_twice
     assert not cluster.processes

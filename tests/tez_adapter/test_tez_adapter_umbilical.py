@@ -68,6 +68,9 @@ class Job:
     def diagnostics(self) -> str:
         return ""
 
+    def notices(self) -> tuple[list[str], int]:
+        return ["node h:1 was lost"], 3
+
 
 @pytest.fixture
 async def served() -> AsyncIterator[tuple[Job, Callable[..., RpcClient]]]:

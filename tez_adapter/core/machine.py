@@ -17,6 +17,7 @@ from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.moves import Moves
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
+from tez_adapter.core.notices import Notices
 from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
 from tez_adapter.core.states import (
     AttemptEvent,
@@ -53,6 +54,8 @@ class JobMachine:
         self._demand = Demand(spec, self.vertices, self.containers)
         self._hosts = HostFailures(spec.limits)
         self._unusable = UnusableNodes(spec.limits)
+        #: for the user
+        self.notices = Notices(spec.limits)
         self._headroom: Resource | None = None
         self._watch = Watch(spec, self.vertices)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
@@ -164,6 +167,7 @@ class JobMachine:
         if container.state is ContainerState.STARTING:
             self._moves.container(container, ContainerEvent.HEARD)
             self._unusable.started(container.node)
+            self.notices.started(container.node)
         attempt = container.attempt
         if attempt is not None:
             self.vertices[attempt.id.vertex].tasks[attempt.id.task].disk_failures = 0
@@ -243,6 +247,7 @@ class JobMachine:
         is_hopeless = task.disk_failures >= self.spec.limits.disk_failures
         is_hopeless = is_hopeless and self._unusable.all_full(self._hosts.nodes)
         error = diagnostics.strip() or f"the disks of node {attempt.node} are full or broken"
+        self.notices.disk_full(attempt.node, error)
         self._end_attempt(attempt, error, at_fault=False, fatal=is_hopeless)
 
     def _on_launch_failed(self, event: ev.LaunchFailed) -> None:
@@ -256,6 +261,7 @@ class JobMachine:
             self._end_attempt(container.attempt, error, at_fault=event.refused)
         if not event.refused:
             self._unusable.silent(container.node, self._now)
+            self.notices.unreachable(container.node, event.reason)
 
     # ---- attempts
 
@@ -366,10 +372,12 @@ class JobMachine:
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
         self._unusable.lost(event.node)
+        running = outputs = 0
         for container in [c for c in self.containers.values() if c.node == event.node]:
             del self.containers[container.id]
             self._idle.pop(container.id, None)
             if container.attempt is not None:
+                running += 1
                 self._end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
         for vertex in self.vertices:
             if all(target.complete for target in self._watch.targets(vertex)):
@@ -377,8 +385,10 @@ class JobMachine:
             for task in vertex.tasks:
                 last = task.last
                 if last is not None and task.state is TaskState.SUCCEEDED and last.node == event.node:
+                    outputs += 1
                     last.error = f"node {event.node} was lost with its output"
                     self._lose_output(last, AttemptEvent.KILL)
+        self.notices.lost(event.node, running, outputs)
 
     def _on_cluster(self, event: ev.ClusterSeen) -> None:
         self._headroom = event.headroom
@@ -389,6 +399,7 @@ class JobMachine:
     # ---- time
 
     def _on_tick(self, _: ev.Tick) -> None:
+        self.notices.watch(self._live_attempts(), self._now)
         for attempt in list(self._live_attempts()):
             hanging, silent = self._watch.hanging(attempt, self._now), self._watch.silent(attempt, self._now)
             if not (hanging or silent) or self.state is not JobState.RUNNING:

@@ -55,9 +55,12 @@ def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S
     """Writes a line when the state changes, a vertex has done a tenth more, or the job waits for something else."""
     last: tuple[Any, ...] = ()
     waiting = WaitingReason(patience_s=patience_s)
+    notices = UnseenNotices()
 
     def show(status: "JobStatus") -> None:
         nonlocal last
+        for line in notices.of(status):
+            write(line)
         if (reason := waiting.news(status.waits_for)) is not None:
             write(f"waiting: {reason}")
         steps = tuple(int(vertex.progress / _STEP) for vertex in status.vertices)
@@ -86,6 +89,22 @@ class WaitingReason:
             return None
         self._said = reason
         return reason
+
+
+class UnseenNotices:
+    """What happened to a job on the cluster, each line once."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def of(self, status: "JobStatus") -> tuple[str, ...]:
+        if not status.vertices:
+            return ()  # the job manager did not answer
+        if status.notices_total < self._seen:
+            self._seen = 0  # another one, which begins anew
+        unseen = min(status.notices_total - self._seen, len(status.notices))
+        self._seen = status.notices_total
+        return status.notices[len(status.notices) - unseen :]
 
 
 def local_progress(*, is_quiet: bool) -> Callable[[str, int, int], None]:
@@ -117,10 +136,13 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
         waiting = bars.add_task("waiting", total=None, tasks="")
         rows: dict[str, Any] = {}
         reasons = WaitingReason()
+        notices = UnseenNotices()
 
         def show(status: "JobStatus") -> None:
             if (reason := reasons.news(status.waits_for)) is not None:
                 bars.console.print(f"waiting: {reason}", markup=False, highlight=False)
+            for line in notices.of(status):
+                bars.console.print(line, markup=False, highlight=False)
             if status.vertices:
                 bars.update(waiting, visible=False)
             for vertex in status.vertices:

@@ -215,20 +215,24 @@ class VertexProgress(_message.Message):
     def __init__(self, name: _Optional[str] = ..., tasks: _Optional[int] = ..., pending: _Optional[int] = ..., running: _Optional[int] = ..., done: _Optional[int] = ..., failed: _Optional[int] = ..., killed: _Optional[int] = ..., progress: _Optional[float] = ...) -> None: ...
 
 class GetJobStatusResponse(_message.Message):
-    __slots__ = ("state", "progress", "vertices", "counters", "diagnostics", "exit_code")
+    __slots__ = ("state", "progress", "vertices", "counters", "diagnostics", "exit_code", "notices", "notices_total")
     STATE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     VERTICES_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     DIAGNOSTICS_FIELD_NUMBER: _ClassVar[int]
     EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_TOTAL_FIELD_NUMBER: _ClassVar[int]
     state: str
     progress: float
     vertices: _containers.RepeatedCompositeFieldContainer[VertexProgress]
     counters: _containers.RepeatedCompositeFieldContainer[Counter]
     diagnostics: str
     exit_code: int
-    def __init__(self, state: _Optional[str] = ..., progress: _Optional[float] = ..., vertices: _Optional[_Iterable[_Union[VertexProgress, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., diagnostics: _Optional[str] = ..., exit_code: _Optional[int] = ...) -> None: ...
+    notices: _containers.RepeatedScalarFieldContainer[str]
+    notices_total: int
+    def __init__(self, state: _Optional[str] = ..., progress: _Optional[float] = ..., vertices: _Optional[_Iterable[_Union[VertexProgress, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., diagnostics: _Optional[str] = ..., exit_code: _Optional[int] = ..., notices: _Optional[_Iterable[str]] = ..., notices_total: _Optional[int] = ...) -> None: ...
 
 class KillJobRequest(_message.Message):
     __slots__ = ("reason",)
