@@ -2,7 +2,8 @@
 
 Three sources of events: the ResourceManager's answers (`rm_link`), the tasks' calls (`umbilical`) and a clock.
 `dispatch` is the one way in and `_perform` the one way out. Files (committing output, history, staging) are
-touched in a thread, never on the event loop.
+touched in a thread, never on the event loop. The end of a job that failed or was killed does not wait for a file system
+that does not answer: the ResourceManager is told, and the files go later.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tez_adapter.background import in_background
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
@@ -50,6 +52,9 @@ log = logging.getLogger(__name__)
 _TICK_S = 0.25
 _RM_RETRY_S = 1.0
 _DRAIN_S = 2.0
+#: how long the end of a job that did not succeed waits for its files, and how long they are waited for after that
+_CLEANED_BY_S = 2.0
+_CLEANED_LATER_S = 300.0
 _DIAGNOSTICS_CHARS_MAX = 20_000
 #: kept for clients, which ask several times a second
 _NOTICES_MAX = 20
@@ -119,24 +124,25 @@ class ApplicationMaster:
 
     async def _converse(self) -> None:
         host, port = self._server.address
-        setup = asyncio.create_task(asyncio.to_thread(self._output.setup))
+        self._setup = asyncio.wrap_future(in_background(self._output.setup))
+        setup = asyncio.create_task(self._note_failure(self._setup, "cannot prepare the output"))
         registered = await self._rm.register(host, port, "")
         log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
         heartbeats = asyncio.create_task(self._heartbeats())
         ticks = asyncio.create_task(self._ticks())
         try:
-            await self._note_failure(setup, "cannot prepare the output")
+            await asyncio.wait((setup, self._finished), return_when=asyncio.FIRST_COMPLETED)
             largest = convert.resource(registered.maximumCapability)
             problem = too_large(self.spec.kind, self.spec.reduces, self.conf, largest)
-            if problem is not None:
+            if problem is not None and not self._finished.done():
                 self._fail(problem)
             self.dispatch(ev.Tick())
             await self._finished
-            await self._conclude()
+            await self._conclude(heartbeats)
         finally:
-            for task in (heartbeats, ticks):
+            for task in (heartbeats, ticks, setup):
                 task.cancel()
-            await asyncio.gather(heartbeats, ticks, return_exceptions=True)
+            await asyncio.gather(heartbeats, ticks, setup, return_exceptions=True)
 
     async def _heartbeats(self) -> None:
         """An RM that is away is waited for: the tasks go on meanwhile."""
@@ -187,19 +193,37 @@ class ApplicationMaster:
     def _fail(self, diagnostics: str) -> None:
         if self.machine.state is JobState.RUNNING:
             self.dispatch(ev.AbortRequested(diagnostics))
-        else:
+        elif self.state is JobState.SUCCEEDED:
             # every task is done, and yet there is no output
             self.state, self._diagnostics = JobState.FAILED, diagnostics
 
-    async def _conclude(self) -> None:
+    async def _conclude(self, heartbeats: "asyncio.Task[None]") -> None:
         """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it."""
         if self._is_replaced:
             await self._nodes.drain(_DRAIN_S)
             return
         if self.state is JobState.SUCCEEDED:
             await self._note_failure(asyncio.to_thread(self._output.commit), "cannot commit the output")
-        else:
-            await self._note_failure(asyncio.to_thread(self._output.abort), "cannot remove the output")
+        files = asyncio.create_task(self._note_failure(self._finish_files(), "cannot end the job's files"))
+        await asyncio.wait((files,), timeout=None if self.state is JobState.SUCCEEDED else _CLEANED_BY_S)
+        if not files.done():
+            log.warning("the file system does not answer: the ResourceManager is told before the job's files are gone")
+        try:
+            await self._rm.finish(_FINAL[self.state], self._diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
+        except (RemoteException, RpcError, TimeoutError) as error:
+            log.error("could not unregister: %s", error)
+        log.info("%s %s", self.spec.job_id, self.state)
+        if not files.done():
+            heartbeats.cancel()  # the ResourceManager knows no master of this job any more
+            await asyncio.wait((files,), timeout=_CLEANED_LATER_S)
+            log.info("the job's files are %s", "gone" if files.done() else "left behind")
+
+    async def _finish_files(self) -> None:
+        """Remove output that was not committed, write the history, remove the staging folder."""
+        if self.state is not JobState.SUCCEEDED:
+            await asyncio.wait((self._setup,))  # killed early: what it makes is to be removed after it
+            abort = asyncio.wrap_future(in_background(self._output.abort))
+            await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
         lines = list(
             self._record.history(
@@ -209,12 +233,7 @@ class ApplicationMaster:
                 diagnostics=self._diagnostics,
             )
         )
-        await asyncio.to_thread(self._leave_records, lines)
-        try:
-            await self._rm.finish(_FINAL[self.state], self._diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
-        except (RemoteException, RpcError, TimeoutError) as error:
-            log.error("could not unregister: %s", error)
-        log.info("%s %s", self.spec.job_id, self.state)
+        await asyncio.wrap_future(in_background(lambda: self._leave_records(lines)))
 
     def _leave_records(self, lines: list[dict[str, Any]]) -> None:
         try:

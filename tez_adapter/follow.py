@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tez_adapter.background import in_background
 from tez_adapter.history import NoHistory, read_history
 from tez_adapter.jobspec import BadJobSpec, job_id_of
 from tez_adapter.protocol import JobClientProtocol
@@ -29,6 +30,8 @@ _POLL_SHARE = 0.05
 _STATUS_TIMEOUT_S = 2.0
 #: how long after the job's end its job manager may take to leave
 _KILL_TIMEOUT_S = 60.0
+#: how long the end of a job that did not succeed waits for a file system
+_FILES_S = 2.0
 
 CounterGroups = Mapping[str, Mapping[str, int]]
 
@@ -180,9 +183,11 @@ class SubmittedJob:
         exit_code = 0 if status is FinalApplicationStatus.SUCCEEDED else 1
         counters: CounterGroups = {}
         diagnostics = report.diagnostics
+        history = in_background(lambda: read_history(self.conf, self.application_id))
+        patience_s = None if status is FinalApplicationStatus.SUCCEEDED else _FILES_S
         try:
-            end = read_history(self.conf, self.application_id).end
-        except (NoHistory, StorageError):
+            end = history.result(patience_s).end
+        except (NoHistory, StorageError, TimeoutError):
             end = {}
         if end.get("state") == state:
             counters = end.get("counters", {})
@@ -198,8 +203,12 @@ class SubmittedJob:
         """Remove what a job manager that died could not: staging folder and half-made output of one's own job."""
         if report.user != self._rm.user:
             return
+        sweeping = in_background(lambda: Staging(self.conf, report.user, self.job_id).sweep())
         try:
-            Staging(self.conf, report.user, self.job_id).sweep()
+            sweeping.result(_FILES_S)
+        except TimeoutError:
+            again = f"`yaq app kill {self.application_id}` removes them when it does"
+            log.warning("%s may have left files behind, the file system does not answer: %s", self.job_id, again)
         except (StorageError, BadJobSpec, SubmitError) as error:
             log.warning("%s left files behind: %s", self.job_id, error)
 
@@ -208,6 +217,7 @@ class SubmittedJob:
         reason = reason or f"killed by user {self._rm.user}"
         report = self.report()
         if report.state.is_final:
+            self._sweep(report)  # what the last kill, or the job manager, had to leave behind
             return
         if report.state is YarnApplicationState.RUNNING and report.rpc_port and self._kill_kindly(report, reason):
             return

@@ -90,11 +90,13 @@ class Staging:
         self._files.delete(self.path, recursive=True)
 
     def sweep(self) -> None:
-        """After the job's end: remove the folder if it still stands, and output that was never committed."""
-        if not self._files.exists(self.path):
-            return
+        """After the job's end: remove the folder if it still stands, and output that was never committed.
+
+        A folder without our job file belongs to a stock job, whose settings say whether it stays.
+        """
         path = f"{self.path}/{JOB_FILE}"
-        if self._files.exists(path):
-            spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
-            JobOutput(spec, self._conf).abort()
+        if not self._files.exists(path):
+            return
+        spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
+        JobOutput(spec, self._conf).abort()
         self.remove()

@@ -255,6 +255,22 @@ def test_a_job_whose_managers_all_die_fails_and_leaves_nothing(
     assert staging_is_empty(cluster) and not (tmp_path / "out").exists()
 
 
+def test_what_a_job_left_behind_is_removed_by_killing_it_once_more(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    script = job_script(write, "time.sleep(100)")
+    job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
+    for attempt in (1, 2):
+        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)
+        until(lambda: any(v.running for v in job.status().vertices))
+        kill_job_manager(job)
+    until(lambda: job.report().state.is_final)
+    assert not staging_is_empty(cluster) and (tmp_path / "out").exists()
+    job.kill()
+    assert staging_is_empty(cluster) and not (tmp_path / "out").exists()
+    job.close()
+
+
 def test_a_job_outlives_its_first_job_manager(cluster: Configuration, write: Write, tmp_path: Path) -> None:
     script = job_script(write, "time.sleep(1); yield value, 1")
     job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\nb\n")], output=str(tmp_path / "out"))

@@ -129,7 +129,9 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
 @json_option
 @with_conf
 def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
-    """End applications and wait until they have ended. One that has ended already is left as it is.
+    """End applications and wait until they have ended.
+
+    Of a job of yours that has ended already, files that it had to leave behind are removed.
 
     \b
     Example:
@@ -142,11 +144,11 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     with rm_client(conf) as rm:
         for application_id in application_ids:
             before = rm.report(application_id)
+            _kill(conf, rm, before)
             if before.state.is_final:
                 outcomes.append((str(application_id), f"had ended before ({_verdict(before)})"))
-                continue
-            _kill(conf, rm, application_id)
-            outcomes.append((str(application_id), _verdict(rm.report(application_id))))
+            else:
+                outcomes.append((str(application_id), _verdict(rm.report(application_id))))
     if as_json:
         print_json([{"application_id": name, "outcome": outcome} for name, outcome in outcomes])
     else:
@@ -281,16 +283,16 @@ def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
     }
 
 
-def _kill(conf: Configuration, rm: "RmClient", application_id: "ApplicationId") -> None:
+def _kill(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> None:
     """A job manager of ours is asked first, so that it cleans up; else the ResourceManager ends it."""
     from tez_adapter.follow import SubmittedJob
 
-    report = rm.report(application_id)
+    application_id = report.id
     if report.type in ("YAQ", "MAPREDUCE"):
         SubmittedJob(conf, application_id).kill()
         return
     deadline = time.monotonic() + _KILL_TIMEOUT_S
-    while not rm.kill(application_id, f"killed by user {rm.user}"):
+    while not report.state.is_final and not rm.kill(application_id, f"killed by user {rm.user}"):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{application_id} has not ended {_KILL_TIMEOUT_S:g} s after it was killed")
         time.sleep(0.1)
