@@ -102,7 +102,7 @@ class ContainerRuntime:
     ) -> None:
         """`on_change` hears of each container that starts running or is done; it must not block."""
         self._queue = queue
-        self._gpus = gpus
+        self.gpus = gpus
         self._localizer = localizer
         self._executor = executor
         self._directories = directories
@@ -211,7 +211,7 @@ class ContainerRuntime:
         return self._queue.statistics()
 
     def set_capacity(self, capacity: Resource) -> None:
-        self._apply(CapacityChanged(self._gpus.bounded(capacity)))
+        self._apply(CapacityChanged(self.gpus.bounded(capacity)))
 
     def limit_opportunistic(self, max_length: int) -> None:
         """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
@@ -223,7 +223,7 @@ class ContainerRuntime:
         if container is None or container.is_done or grant.version <= container.grant.version:
             return
         container.grant = grant
-        self._apply(Updated(container_id, self._gpus.in_use(container_id, grant.resource), grant.execution_type))
+        self._apply(Updated(container_id, self.gpus.in_use(container_id, grant.resource), grant.execution_type))
 
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
         """The ResourceManager answered a heartbeat that carried these ends."""
@@ -237,7 +237,7 @@ class ContainerRuntime:
     def validate(self) -> None:
         """Raises AssertionError when the records contradict each other; tests call it."""
         self._queue.validate()
-        self._gpus.validate({c.id for c in self.containers.values() if not c.is_done})
+        self.gpus.validate({c.id for c in self.containers.values() if not c.is_done})
         stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
         running = {c.id for c in self.containers.values() if c.stage in stages}
         assert all(self.containers[c].process is not None for c in running)
@@ -333,7 +333,7 @@ class ContainerRuntime:
 
     async def _launch(self, container: Container) -> None:
         try:
-            if gpus := self._gpus.assign(container.id, container.grant.resource):
+            if gpus := self.gpus.assign(container.id, container.grant.resource):
                 log.info("%s has GPUs %s", container.id, ", ".join(map(str, gpus)))
             if container.folders is None:
                 container.folders = self._directories.folders(container.grant.user, container.id)
@@ -367,7 +367,7 @@ class ContainerRuntime:
             folders=container.folders,
             links=self._localized[container.id].links,
             localization=container.localization,
-            devices=self._gpus.environment(container.id),
+            devices=self.gpus.environment(container.id),
             node=self._identity(),
         )
 
@@ -431,7 +431,7 @@ class ContainerRuntime:
         if container.folders is not None:
             self._deletion.container_ended(container.folders)
         log.info("%s is done with exit status %d", container.id, container.exit_status)
-        self._gpus.release(container.id)
+        self.gpus.release(container.id)
         self._on_change(container)
         self._apply(Ended(container.id))
         application = self.applications.get(container.id.application_id)

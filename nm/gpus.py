@@ -51,6 +51,10 @@ class Gpus:
         """No process of the container is left. Without effect for one that has none."""
         self._held.pop(container_id, None)
 
+    def of(self, container_id: ContainerId) -> tuple[int, ...]:
+        """The container's devices; none before its first launch and after its end."""
+        return self._held.get(container_id, ())
+
     def environment(self, container_id: ContainerId) -> Mapping[str, str]:
         """What a process must be told, over what its owner says; nothing where the node has no GPU.
 
@@ -59,7 +63,7 @@ class Gpus:
         """
         if not self._devices:
             return {}
-        visible = ",".join(map(str, self._held.get(container_id, ())))
+        visible = ",".join(map(str, self.of(container_id)))
         return {
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
             "CUDA_VISIBLE_DEVICES": visible,

@@ -170,6 +170,7 @@ class NodeWeb:
             "pid": container.process.pid if container.process is not None else None,
             "warmStart": container.is_warm,
             "physicalMemoryBytes": container.physical_bytes,
+            "gpus": list(self._runtime.gpus.of(container.id)),
         }
 
 

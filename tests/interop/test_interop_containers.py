@@ -172,6 +172,17 @@ def test_gpus_are_handed_out_counted_and_shown(small: InteropCluster, tmp_path: 
     assert "yarn.io/gpu" in node, node
 
 
+def test_each_container_of_a_stock_program_sees_a_gpu_of_its_own(small: InteropCluster, tmp_path: Path) -> None:
+    script = tmp_path / "note.sh"
+    script.write_text(f"echo $CUDA_VISIBLE_DEVICES > {tmp_path}/$CONTAINER_ID\nsleep 1\n")
+    run = small.clients.distributed_shell(
+        *("-shell_script", str(script), "-num_containers", "2", "-master_memory", "256"),
+        *("-container_resources", "memory-mb=256,vcores=1,yarn.io/gpu=1"),
+    ).checked()
+    ids = [str(convert.container_id(c.container_id)) for c in _containers(small, _application(run))[1:]]
+    assert sorted((tmp_path / name).read_text().strip() for name in ids) == ["0", "1"]
+
+
 def test_more_gpus_than_any_node_has_are_refused(small: InteropCluster) -> None:
     run = small.clients.distributed_shell(
         *("-shell_command", "true", "-container_resources", "memory-mb=256,vcores=1,yarn.io/gpu=3"),

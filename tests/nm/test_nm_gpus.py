@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from nm.daemon import NodeManager
 from nm.gpus import GPU, Gpus, NotEnoughGpus
 from nm.settings import NodeSettings
 from yaqd.config import ConfigError, Configuration
-from yaqd.model import ContainerSubState, ExitStatus, Resource
+from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 
@@ -164,8 +165,11 @@ def test_auto_without_nvidia_smi_is_a_clear_error(tmp_path: Path, monkeypatch: p
 # ---- a node
 
 
-def seen(node: NodeManager, container: Any) -> list[str]:
-    return log_text(node, container, "gpus").strip().split("/")
+async def seen(rm: FakeResourceManager, node: NodeManager, container: ContainerId) -> list[str]:
+    """What a container wrote; waits for it where it still runs."""
+    file = node.settings.log_dirs[0] / str(container.application_id) / str(container) / "gpus"
+    text = await rm.until(lambda: file.exists() and file.read_text())
+    return str(text).strip().split("/")
 
 
 async def test_two_containers_have_a_gpu_each_and_a_third_waits_for_one(
@@ -180,14 +184,19 @@ async def test_two_containers_have_a_gpu_each_and_a_third_waits_for_one(
     overruled = {"CUDA_VISIBLE_DEVICES": "0,1"}
     await master.run(none, launch_context(SHOW, environment=overruled), resource=of(0))
     assert (await rm.end_of(none)).exit_status == 0
-    assert seen(node, none) == ["", "", "PCI_BUS_ID"], "a container without GPUs sees none, whatever it says"
+    assert await seen(rm, node, none) == ["", "", "PCI_BUS_ID"], "a container without GPUs sees none, whatever it says"
     await master.run(THIRD, launch_context(SHOW), resource=of(1))
-    await rm.until(lambda: all(rm.sub_state(c) == ContainerSubState.RUNNING for c in (ONE, OTHER)))
+    assert await seen(rm, node, ONE) == ["0", "0", "PCI_BUS_ID"]
+    assert await seen(rm, node, OTHER) == ["1", "1", "PCI_BUS_ID"]
     await rm.until(lambda: node.runtime.containers[THIRD].stage is Stage.SCHEDULED)
+    async with aiohttp.ClientSession() as session:
+        address = "http://{}:{}/ws/v1/node/containers".format(*node.web_address)
+        async with session.get(address) as answer:
+            shown = {c["id"]: c["gpus"] for c in (await answer.json())["containers"]["container"]}
+    assert [shown[str(c)] for c in (ONE, OTHER, THIRD)] == [[0], [1], []]
     await master.stop(OTHER)
     assert (await rm.end_of(THIRD)).exit_status == 0
-    assert seen(node, ONE) == ["0", "0", "PCI_BUS_ID"]
-    assert seen(node, OTHER) == seen(node, THIRD) == ["1", "1", "PCI_BUS_ID"]
+    assert await seen(rm, node, THIRD) == ["1", "1", "PCI_BUS_ID"]
     node.runtime.validate()
     await master.client.close()
 
@@ -198,7 +207,7 @@ async def test_a_node_without_gpus_leaves_the_variables_alone(
     context = launch_context(SHOW, environment={"CUDA_VISIBLE_DEVICES": "5"})
     await master.run(ONE, context)
     assert (await rm.end_of(ONE)).exit_status == 0
-    assert seen(node, ONE) == ["5", "", ""]
+    assert await seen(rm, node, ONE) == ["5", "", ""]
 
 
 async def test_gpus_come_back_after_a_failed_launch_a_crash_and_a_lost_process(
@@ -219,7 +228,7 @@ async def test_gpus_come_back_after_a_failed_launch_a_crash_and_a_lost_process(
     last = container_id(4)
     await master.run(last, launch_context(SHOW), resource=of(2))
     await rm.end_of(last)
-    assert seen(node, last)[0] == "0,1"
+    assert (await seen(rm, node, last))[0] == "0,1"
     await master.client.close()
 
 
