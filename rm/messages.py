@@ -80,8 +80,7 @@ def container_report_pb(container: RmContainer, user: str) -> common.ContainerRe
     message = common.ContainerReport(
         creation_time=container.created_ms,
         finish_time=container.finished_ms,
-        diagnostics_info=over.diagnostics if over is not None else "",
-        container_exit_status=over.exit_status if over is not None else -1000,
+        container_exit_status=over.exit_status if over is not None else 0,
         container_state=wire(state if started else ContainerState.NEW),
         node_http_address=f"http://{container.http_address}",
         log_url=f"http://{container.http_address}/node/containerlogs/{container.id}/{user}",
@@ -91,6 +90,8 @@ def container_report_pb(container: RmContainer, user: str) -> common.ContainerRe
     message.resource.CopyFrom(convert.resource_pb(allocation.resource))
     message.node_id.CopyFrom(convert.node_id_pb(container.node_id))
     message.priority.priority = allocation.priority
+    if over is not None:  # clients print `null` of a container that runs, as Hadoop's ResourceManager has them do
+        message.diagnostics_info = over.diagnostics
     return message
 
 

@@ -109,8 +109,11 @@ class Nodes:
                 self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, why, kill=False)
 
     def _leave(self, node: RmNode, event: NodeEvent, why: str) -> None:
+        was_draining = node.state is NodeState.DECOMMISSIONING
         if not node.machine.advance(event):
             return
+        if was_draining:
+            node.total = node.used  # what clients were told since the draining began
         level = logging.INFO if event is NodeEvent.SHUT_DOWN else logging.WARNING
         log.log(level, "node %s: %s (%s)", node.id, node.state.name, why)
         self.liveness.forget(node.id)
@@ -167,11 +170,8 @@ class Nodes:
         """Take in what a node reports and let the scheduler use the opportunity."""
         self.liveness.refresh(node.id, self.cluster.clock.now())
         node.status = status
-        health = status.nodeHealthStatus
-        if node.state is NodeState.DECOMMISSIONING:
-            pass  # it goes anyway: sickness changes nothing
-        elif health.is_node_healthy != node.is_usable and status.HasField("nodeHealthStatus"):
-            self._health_changed(node, health)
+        if status.HasField("nodeHealthStatus"):
+            self._note_health(node, status.nodeHealthStatus)
         if status.containersStatuses or node.running:
             self._statuses(node, status.containersStatuses)
         if status.increased_containers:
@@ -187,9 +187,14 @@ class Nodes:
         wait_ms = said.estimated_queue_wait_time
         self.cluster.schedule(NodeLoaded(node.id, max(0, said.wait_queue_length), wait_ms, capacity))
 
-    def _health_changed(self, node: RmNode, health: server.NodeHealthStatus) -> None:
+    def _note_health(self, node: RmNode, health: server.NodeHealthStatus) -> None:
+        """A node may be healthy and have something to report: a disk of several that is full."""
         node.health_report = health.health_report[:_REPORT_MAX]
-        node.health_reported_ms = health.last_health_report_time
+        node.health_reported_ms = health.last_health_report_time or node.health_reported_ms
+        if node.state is NodeState.DECOMMISSIONING:
+            return  # it goes anyway: sickness changes nothing
+        if health.is_node_healthy == node.is_usable:
+            return
         if not health.is_node_healthy:
             self._sicken(node, node.health_report)
         elif node.machine.advance(NodeEvent.RECOVER):

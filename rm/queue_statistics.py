@@ -13,11 +13,11 @@ def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatisti
     view = cluster.scheduler.view
     leaves = {leaf.path: leaf for leaf in queue.walk() if leaf.is_leaf}
     states = _ended(cluster, leaves)
-    pending, pending_containers, users = Resource(), 0, set()
+    pending, pending_containers = Resource(), 0
+    waiting = {name for leaf in leaves.values() for name, user in leaf.users.items() if user.waiting}
     for leaf in leaves.values():
         for app in leaf.applications.values():
             states["RUNNING" if cluster.applications[app.id].state.name == "RUNNING" else "PENDING"] += 1
-            users.add(app.user)
             for ask in app.attempt.asks if app.attempt is not None else ():
                 pending = pending + ask.capability * ask.pending
                 pending_containers += ask.pending
@@ -31,7 +31,7 @@ def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatisti
         numAppsCompleted=states["FINISHED"],
         numAppsKilled=states["KILLED"],
         numAppsFailed=states["FAILED"],
-        numActiveUsers=len(users),
+        numActiveUsers=len(waiting),  # as in Hadoop: not those whose applications have all that they asked for
         availableMemoryMB=room.memory_mb,
         allocatedMemoryMB=queue.used.memory_mb,
         pendingMemoryMB=pending.memory_mb,

@@ -143,7 +143,6 @@ def container_json(container: RmContainer, user: str, now_ms: int) -> dict[str, 
         "startedTime": report.creation_time,
         "finishedTime": report.finish_time,
         "elapsedTime": (report.finish_time or now_ms) - report.creation_time,
-        "diagnosticsInfo": report.diagnostics_info,
         "logUrl": report.log_url,
         "containerExitStatus": report.container_exit_status,
         "containerState": ContainerState(report.container_state).name,
@@ -151,6 +150,8 @@ def container_json(container: RmContainer, user: str, now_ms: int) -> dict[str, 
         "nodeId": str(container.node_id),
         "executionType": container.allocation.execution_type.name,
     }
+    if report.HasField("diagnostics_info"):
+        shown["diagnosticsInfo"] = report.diagnostics_info
     return shown
 
 

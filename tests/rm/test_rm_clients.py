@@ -242,10 +242,11 @@ async def test_containers_of_an_attempt_are_listed_alive_and_ended() -> None:
         request.application_attempt_id.CopyFrom(convert.attempt_id_pb(ApplicationAttemptId(app_id, 1)))
         reports = (await rm.client.call(Client.getContainers, request)).containers
         assert [(r.container_id.id, r.container_state, r.container_exit_status) for r in reports] == [
-            (1, common.C_RUNNING, -1000),
+            (1, common.C_RUNNING, 0),
             (2, common.C_COMPLETE, 3),
-            (3, common.C_RUNNING, -1000),
+            (3, common.C_RUNNING, 0),
         ]
+        assert [r.diagnostics_info if r.HasField("diagnostics_info") else None for r in reports] == [None, "oops", None]
 
 
 async def test_rest() -> None:
@@ -275,6 +276,21 @@ async def test_rest() -> None:
             await asyncio.to_thread(get, "/apps/application_1_0001")
 
 
+async def test_user_is_active_while_something_is_asked_for() -> None:
+    async with cluster() as rm:
+        node = await rm.node()
+        _, master = await rm.running(node)
+
+        async def active() -> int:
+            request = pb.GetQueueInfoRequest(queueName="default")
+            info = (await rm.client.call(Client.getQueueInfo, request)).queueInfo
+            return info.queueStatistics.numActiveUsers
+
+        assert await active() == 0
+        await master.allocate(ask(1000))
+        assert await active() == 1
+
+
 async def test_queue_statistics_count_what_was_and_what_is() -> None:
     async with cluster() as rm:
         node = await rm.node()
@@ -290,6 +306,7 @@ async def test_queue_statistics_count_what_was_and_what_is() -> None:
         for said in (info.queueStatistics, info.childQueues[0].queueStatistics):
             counts = (said.numAppsSubmitted, said.numAppsRunning, said.numAppsPending, said.numAppsKilled)
             assert counts == (3, 1, 1, 1)
-            assert (said.numAppsCompleted, said.numAppsFailed, said.numActiveUsers) == (0, 0, 1)
+            assert (said.numAppsCompleted, said.numAppsFailed) == (0, 0)
+            assert said.numActiveUsers == int(said.pendingContainers > 0)
             assert said.allocatedContainers + said.pendingContainers == 5
             assert (said.reservedContainers, said.reservedMemoryMB, said.reservedVCores) == (0, 0, 0)

@@ -10,7 +10,7 @@ from rm.hosts import HostLists, read_host_lists
 from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteIOError, YarnError
-from yaqd.model import NodeId, NodeState
+from yaqd.model import NodeId, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_common_pb2 as common
@@ -160,6 +160,7 @@ async def test_drained_node_takes_nothing_more_and_goes_when_its_applications_ar
         assert last.nodeAction == server.SHUTDOWN
         assert last.diagnostics_message == f"DECOMMISSIONING {away.id} is ready to be decommissioned"
         assert (await states(rm))[AWAY] == "DECOMMISSIONED"
+        assert rm.manager.cluster.nodes[away.id].total == Resource(), "it is listed with what it could hold in the end"
 
 
 async def test_drained_node_that_takes_too_long_goes_with_what_it_runs(tmp_path: Path) -> None:

@@ -26,6 +26,18 @@ async def test_registration_brings_keys_and_answers_extensions_only_to_those_who
         assert ours.registration is not None and ours.registration.yaq_capabilities.understands
 
 
+async def test_newest_health_report_is_shown_of_healthy_nodes_too() -> None:
+    async with cluster() as rm:
+        node = await rm.node()
+        request = node.heartbeat()
+        health = request.node_status.nodeHealthStatus
+        health.last_health_report_time, health.health_report = 12345, "1/2 local-dirs are full"
+        await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+        (report,) = (await rm.client.call(Client.getClusterNodes, pb.GetClusterNodesRequest())).nodeReports
+        assert (report.last_health_report_time, report.health_report) == (12345, "1/2 local-dirs are full")
+        assert report.node_state == common.NS_RUNNING
+
+
 @pytest.mark.parametrize(("calculator", "counts"), [("Default", False), ("Dominant", True)])
 async def test_nodes_learn_whether_cores_are_scheduled(calculator: str, counts: bool) -> None:
     name = f"org.apache.hadoop.yarn.util.resource.{calculator}ResourceCalculator"
