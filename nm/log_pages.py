@@ -111,9 +111,8 @@ class LogPages:
             place = f"/containers/{container}/logs/{quote(name, safe='')}"
             self._elsewhere(request, place, f"no log file of this name for {container} on this node")
         with log:
-            start, end = _part(log.size_bytes, size)
-            head = self._head(container, name, log) if end > start else ""
-            return await self._send(request, log, (start, end), content_type, (head, self._tail(container, name)))
+            frame = self._head(container, name, log), self._tail(container, name)
+            return await self._send(request, log, _part(log.size_bytes, size), content_type, frame)
 
     def _head(self, container: ContainerId, name: str, log: OpenLog) -> str:
         title = f"Container: {container} on {self._node_id()}"

@@ -98,11 +98,11 @@ async def test_a_file_stands_between_hadoops_heading_and_end_line(site: Site, si
     assert body.decode() == _HEAD + "0123456789" + "End of LogType:stdout.\n" + _STARS
 
 
-async def test_an_empty_part_has_no_heading(site: Site) -> None:
+async def test_an_empty_part_has_its_heading(site: Site) -> None:
     site.write("stdout", b"")
     for size in ("", "?size=0", "?size=-5"):
         _, _, body = await site.get(f"/ws/v1/node/containers/{ONE}/logs/stdout{size}")
-        assert body.decode() == _RUNS + _STARS
+        assert body.decode() == _HEAD.replace("LogLength:10", "LogLength:0") + _RUNS + _STARS
 
 
 async def test_what_is_no_number_or_format_is_refused(site: Site) -> None:
