@@ -65,8 +65,10 @@ class StockClients:
         self._user = user
         self._timeout_s = timeout_s
 
-    def run(self, main: str, args: Sequence[str], *, name: str = "", stdin: str = "") -> ClientRun:
-        """Runs one Hadoop class."""
+    def run(
+        self, main: str, args: Sequence[str], *, name: str = "", stdin: str = "", cwd: Path | None = None
+    ) -> ClientRun:
+        """Runs one Hadoop class, in the folder `cwd`."""
         command = java_command(self.jars, self.conf_dir, CLIENT_JVM, main, args)
         environment = java_environment(self.jars, self.conf_dir, self._user) | self._environment
         label = name or " ".join((main.rpartition(".")[2], *args))
@@ -76,6 +78,7 @@ class StockClients:
                 command,
                 env=environment,
                 input=stdin,
+                cwd=cwd,
                 capture_output=True,
                 text=True,
                 timeout=self._timeout_s,
@@ -120,6 +123,11 @@ class StockClients:
         jar = str(self.jars.jar("hadoop-yarn-applications-distributedshell"))
         main = "org.apache.hadoop.yarn.applications.distributedshell.Client"
         return self.run(main, ["-jar", jar, *args], name="distributed shell")
+
+    def unmanaged_master(self, command: str, cwd: Path) -> ClientRun:
+        """`hadoop jar hadoop-yarn-applications-unmanaged-am-launcher.jar Client -cmd COMMAND`, words between blanks."""
+        main = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
+        return self.run(main, ["-cmd", command], name="unmanaged master", cwd=cwd)
 
     def yarn(self, command: str, *args: str, stdin: str = "") -> ClientRun:
         """`yarn COMMAND ARGS`."""
