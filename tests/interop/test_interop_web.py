@@ -2,26 +2,21 @@
 
 import http.client
 import json
-import os
-import pty
 import re
-import select
-import subprocess
 import threading
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import pytest
 from interop_master import await_value
+from interop_terminal import TOP, on_terminal
 
 from benchmarks.interop_cluster import InteropCluster
-from benchmarks.stock.clients import YARN_COMMANDS, ClientRun, StockClients
+from benchmarks.stock.clients import ClientRun, StockClients
 from benchmarks.stock.daemons import StockYarn
-from benchmarks.stock.processes import CLIENT_JVM, java_command, java_environment
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -129,41 +124,16 @@ def test_stock_masters_page_through_the_proxy_while_it_runs_and_after(
 
 def test_yarn_top_draws(interop: InteropCluster, web: str, job: WaitingJob) -> None:
     app_id = str(await_value("the job's master", lambda: _running_job(web))["id"])
-    main, args = YARN_COMMANDS["top"]
-    jars, conf = interop.clients.jars, interop.clients.conf_dir
-    command = java_command(jars, conf, CLIENT_JVM, main, [*args, "-cols", "160", "-rows", "30", "-delay", "1"])
-    ours, theirs = pty.openpty()
-    environment = java_environment(jars, conf) | {"TERM": "xterm"}
-    top = subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    try:
-        drawn = _drawn(ours, lambda text: app_id in text)
-        assert re.search(r"YARN top - \d\d:\d\d:\d\d, up 0d, 0:\d+, 1 active users, queue\(s\): root", drawn)
+    with on_terminal(interop.clients, "top", *TOP) as top:
+        drawn = top.drawn(lambda text: app_id in text)
+        assert re.search(r"YARN top - \d\d:\d\d:\d\d, up 0d, 0:\d+, [01] active users, queue\(s\): root", drawn)
         assert "NodeManager(s): 2 total, 2 active, 0 unhealthy, 0 decommissioning, 0 decommissioned, 0 lost" in drawn
         states = r"\d+ submitted, 0 pending, \d+ completed, \d+ killed, \d+ failed"
         assert re.search(f"Applications: 1 running, {states}", drawn)
         assert re.search(r"Containers: [12] allocated, \d pending, 0 reserved", drawn)
         assert "Could not fetch RM start time" not in drawn and "Exception" not in drawn
-        os.write(ours, b"q\n")
-        _drawn(ours, lambda text: top.poll() is not None)
-        assert top.wait(10) == 0
-    finally:
-        top.kill()
-        top.wait()
-        os.close(ours)
-
-
-def _drawn(terminal: int, enough: Callable[[str], bool]) -> str:
-    """What came to the terminal until `enough(text)`; fails after a minute."""
-    text, deadline = "", time.monotonic() + 60
-    while not enough(text):
-        assert time.monotonic() < deadline, text[-3000:]
-        if select.select([terminal], [], [], 0.2)[0]:
-            try:
-                text += os.read(terminal, 1 << 16).decode(errors="replace")
-            except OSError:  # the other end is closed
-                return text
-    return text
+        top.type("q\n")
+        assert top.rest()[0] == 0
 
 
 def test_links_to_logs_lead_to_logs(interop: InteropCluster, web: str) -> None:
