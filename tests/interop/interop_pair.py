@@ -23,7 +23,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 _SIZES = ("-container_memory", "128", "-master_memory", "256", "-num_containers", "1")
 #: says something, then waits for the file that lets it end; its id goes to a file
 _SCRIPT = """echo said

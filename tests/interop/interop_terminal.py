@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from benchmarks.stock.clients import YARN_COMMANDS, StockClients
 from benchmarks.stock.processes import CLIENT_JVM, java_command, java_environment
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 #: how `yarn top` is told the size of its terminal, which draws every second
 TOP = ("-cols", "160", "-rows", "30", "-delay", "1")
 
@@ -24,7 +24,7 @@ class Terminal:
         self._program = program
 
     def drawn(self, enough: Callable[[str], bool]) -> str:
-        """What came until `enough(text)`; fails after a minute."""
+        """What came until `enough(text)`; fails after two minutes."""
         text, deadline = "", time.monotonic() + _PATIENCE_S
         while not enough(text):
             assert time.monotonic() < deadline, text[-3000:]
