@@ -68,7 +68,7 @@ def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> Ope
         return None
     for root in log_dirs:
         folder = _folder(root, container)
-        if os.path.realpath(folder) != f"{os.path.realpath(root)}/{container.application_id}/{container}":
+        if not _is_own(root, folder, container):
             continue
         try:
             descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -79,6 +79,28 @@ def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> Ope
             return OpenLog(descriptor, status.st_size, status.st_mtime)
         os.close(descriptor)
     return None
+
+
+def remove_log(log_dirs: Sequence[Path], container: ContainerId, name: str, modified: float) -> None:
+    """Blocking. Deletes a file unless it has changed since; OSError where it cannot be deleted."""
+    for root in log_dirs:
+        folder = _folder(root, container)
+        if "/" in name or not _is_own(root, folder, container):
+            continue
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and status.st_mtime == modified:
+                os.unlink(name, dir_fd=descriptor)
+        except FileNotFoundError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _is_own(root: Path, folder: Path, container: ContainerId) -> bool:
+    """Whether nothing on the way to the container's folder is a link."""
+    return os.path.realpath(folder) == f"{os.path.realpath(root)}/{container.application_id}/{container}"
 
 
 def _folder(root: Path, container: ContainerId) -> Path:

@@ -244,6 +244,7 @@ class NodeManager:
             threads=web_threads,
             node_id=lambda: self.node_id,
             is_running=self.runtime.is_running,
+            uploaded=self.logs.uploaded if self.logs is not None else lambda _: [],
             servers=LogServers.read(self._conf),
         )
         web = NodeWeb(

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from nm.container_logs import remove_log
 from nm.directories import ContainerFolders, NodeDirectories, delete_tree
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId
 
@@ -47,6 +48,11 @@ class Deletion:
         folders = [root / str(c.application_id) / str(c) for root in roots for c in containers]
         parents = {folder.parent for folder in folders} if is_all else set()
         self._after(self._delay_s, partial(_delete_logs, folders, sorted(parents)))
+
+    def log_files_uploaded(self, files: Sequence[tuple[ContainerId, str, float]]) -> None:
+        """Of containers that run on: container, name and last change (epoch seconds) of what is safe elsewhere."""
+        if files:
+            self._after(self._delay_s, partial(_delete_log_files, self._directories.log_dirs, files))
 
     def delete(self, path: Path) -> None:
         """One folder, now."""
@@ -100,6 +106,14 @@ def _delete_all(paths: list[Path]) -> None:
             delete_tree(path)
         except OSError as error:
             log.warning("cannot delete %s: %s", path, error)
+
+
+def _delete_log_files(log_dirs: Sequence[Path], files: Sequence[tuple[ContainerId, str, float]]) -> None:
+    for container, name, modified in files:
+        try:
+            remove_log(log_dirs, container, name, modified)
+        except OSError as error:
+            log.warning("cannot delete %s of %s: %s", name, container, error)
 
 
 def _delete_logs(folders: list[Path], parents: list[Path]) -> None:

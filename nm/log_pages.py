@@ -6,7 +6,7 @@ bytes alone. What this node does not have (any more), the server for aggregated 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -49,12 +49,15 @@ class LogPages:
         threads: ThreadExecutor,
         node_id: Callable[[], NodeId],
         is_running: Callable[[ContainerId], bool],
+        uploaded: Callable[[ContainerId], list[LogFile]],
         servers: LogServers,
     ) -> None:
+        """`uploaded`: what was uploaded of a container while it runs, and may be gone from this node."""
         self._log_dirs = log_dirs
         self._threads = threads
         self._node_id = node_id
         self._is_running = is_running
+        self._uploaded = uploaded
         self._servers = servers
 
     def register_on(self, router: web.UrlDispatcher) -> None:
@@ -84,21 +87,23 @@ class LogPages:
         files: list[LogFile] | None = await self._in_thread(partial(list_logs, self._log_dirs, container))
         if files is None:
             self._elsewhere(request, f"/containers/{container}/logs", f"no logs of {container} on this node")
+        listings = [self._listing(container, "LOCAL", files)]
+        uploaded = self._uploaded(container)
+        if uploaded:
+            listings.append(self._listing(container, "AGGREGATED", uploaded))
+        return web.json_response({"containerLogsInfo": listings})
+
+    def _listing(self, container: ContainerId, kind: str, files: Sequence[LogFile]) -> dict[str, object]:
         entries = [
-            {
-                "fileName": file.name,
-                "fileSize": str(file.size_bytes),
-                "lastModifiedTime": _time(file.modified),
-            }
+            {"fileName": file.name, "fileSize": str(file.size_bytes), "lastModifiedTime": _time(file.modified)}
             for file in files
         ]
-        listing = {
+        return {
             "containerLogInfo": entries,
-            "logAggregationType": "LOCAL",
+            "logAggregationType": kind,
             "containerId": str(container),
             "nodeId": str(self._node_id()),
         }
-        return web.json_response({"containerLogsInfo": [listing]})
 
     async def _framed(self, request: web.Request) -> web.StreamResponse:
         container, name = _container(request), request.match_info["file"]

@@ -20,6 +20,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from nm.container import Container
+from nm.container_logs import LogFile
 from nm.deletion import Deletion
 from nm.log_aggregation.policies import BadPolicy, ContainerEnd, ContainerLogPolicy, parse_policy
 from nm.log_aggregation.records import LogRecord, LogRecords
@@ -50,7 +51,8 @@ class _Application:
     containers: dict[ContainerId, ContainerEnd | None] = field(default_factory=dict)
     #: of containers that still run, in rolling mode
     uploaded: set[FileIdentity] = field(default_factory=set)
-    rolling: "asyncio.Task[None] | None" = None
+    #: its cycles end; one under way is done first, for what it uploads is uploaded
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def id(self) -> ApplicationId:
@@ -136,10 +138,15 @@ class LogAggregation:
         app = self._applications.pop(application_id, None)
         if app is None:
             return False
-        if app.rolling is not None:
-            app.rolling.cancel()
+        app.is_over.set()
         self._spawn(self._finish(app))
         return True
+
+    def uploaded(self, container_id: ContainerId) -> list[LogFile]:
+        """What was uploaded already of a container that runs, by name; the same name twice where it was there twice."""
+        app = self._applications.get(container_id.application_id)
+        files = [file for file in app.uploaded if file.container == container_id] if app is not None else []
+        return [LogFile(f.name, f.size_bytes, f.modified) for f in sorted(files, key=lambda f: (f.name, f.modified))]
 
     def _begin(self, container: Container, acls: Mapping[str, str]) -> _Application:
         grant = container.grant
@@ -154,7 +161,7 @@ class LogAggregation:
         self._applications[app.id] = app
         self._spawn(self._prepare(app))
         if self._settings.roll_interval_s is not None and app.selection.rolled is not None:
-            app.rolling = self._spawn(self._roll(app, self._settings.roll_interval_s))
+            self._spawn(self._roll(app, self._settings.roll_interval_s))
         return app
 
     def _application(self, record: LogRecord) -> _Application:
@@ -219,7 +226,12 @@ class LogAggregation:
 
     async def _roll(self, app: _Application, interval_s: float) -> None:
         while True:
-            await asyncio.sleep(interval_s)
+            try:
+                async with asyncio.timeout(interval_s):
+                    await app.is_over.wait()
+                return
+            except TimeoutError:
+                pass
             try:
                 await self._cycle(app)
             except StorageError as error:
@@ -264,7 +276,12 @@ class LogAggregation:
                 partial(select, self._log_dirs, kept, app.selection, frozenset(app.uploaded))
             )
             await self._upload(app, files)
-            app.uploaded.update(file for file in files if app.containers.get(file.container) is None)
+            # of those that ran when it began: one that has ended meanwhile has its other files still to come
+            rolled = [file for file in files if file.container not in ended]
+            app.uploaded.update(rolled)
+            if self._settings.deletes_local:
+                # what a container has closed must not fill the disk for as long as it runs
+                self._deletion.log_files_uploaded([(file.container, file.name, file.modified) for file in rolled])
             self._forget(app, ended)
         text = f"{len(files)} log files of {len({f.container for f in files})} containers uploaded"
         log.info("%s: %s", app.id, text)

@@ -7,7 +7,7 @@ They are searched for in the name, not matched with the whole of it.
 import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -68,6 +68,8 @@ class FileIdentity:
     name: str
     #: epoch seconds
     modified: float
+    #: when it was seen
+    size_bytes: int = field(default=0, compare=False)
 
 
 def select(
@@ -81,7 +83,7 @@ def select(
     for container, has_ended in containers:
         files: list[LogFile] = list_logs(log_dirs, container) or []
         for file in files:
-            identity = FileIdentity(container, file.name, file.modified)
+            identity = FileIdentity(container, file.name, file.modified, file.size_bytes)
             if identity not in uploaded and selection.passes(file.name, has_ended=has_ended):
                 chosen.append(identity)
     return chosen

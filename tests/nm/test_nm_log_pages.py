@@ -1,5 +1,6 @@
 """The node's log pages and REST calls, in the form that Hadoop's clients read."""
 
+import json
 import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import pytest
 from aiohttp import web
 from nm_cluster import application, container_id
 
+from nm.container_logs import LogFile
 from nm.log_pages import LogPages, LogServers
 from yaqd.config import Configuration
 from yaqd.model import NodeId
@@ -26,12 +28,14 @@ class Site:
         self.folder = root / str(application()) / str(ONE)
         self.folder.mkdir(parents=True)
         self.running = {ONE}
+        self.uploaded: list[LogFile] = []
         self._threads = ThreadPoolExecutor(2)
         pages = LogPages(
             log_dirs=(root,),
             threads=self._threads,
             node_id=lambda: _NODE,
             is_running=lambda container: container in self.running,
+            uploaded=lambda container: self.uploaded if container == ONE else [],
             servers=servers,
         )
         application_ = web.Application()
@@ -120,6 +124,17 @@ async def test_pages_have_the_bytes_alone(site: Site) -> None:
     assert (await site.get(f"/node/containerlogs/{ONE}/alice/"))[0] == 200
     for end in ("", "/"):
         assert (await site.get(f"/node/containerlogs/{ONE}/alice/a%3Cb{end}?start=-4&end=-1"))[2] == b"678"
+
+
+async def test_what_was_uploaded_while_it_runs_is_listed_apart(site: Site) -> None:
+    (site.folder / "stdout").write_text("12")
+    site.uploaded = [LogFile("app.log.1", 5, _MODIFIED)]
+    answer = json.loads((await site.get(f"/ws/v1/node/containers/{ONE}/logs"))[2])["containerLogsInfo"]
+    listed = [(part["logAggregationType"], part["containerLogInfo"]) for part in answer]
+    assert [(kind, [(f["fileName"], f["fileSize"]) for f in files]) for kind, files in listed] == [
+        ("LOCAL", [("stdout", "2")]),
+        ("AGGREGATED", [("app.log.1", "5")]),
+    ]
 
 
 async def test_what_is_not_here_is_not_found(site: Site) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from nm_cluster import (
 from nm.daemon import NodeManager
 from nm.log_aggregation.records import LogRecord, LogRecords
 from nm.log_aggregation.reports import LogReports
+from nm.log_aggregation.upload import Upload
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.proto import convert
@@ -230,6 +232,9 @@ async def test_a_long_application_uploads_each_interval_and_each_file_once(
     await master.run(ONE, _shell(script + "; echo 2 > roll.2"))
     await rm.until(lambda: common.LOG_RUNNING in _statuses(rm))
     assert _uploaded(remote) == {(str(ONE), "roll.1"): b"1\n"}
+    folder = node.settings.log_dirs[0] / str(APP) / str(ONE)
+    await _eventually(lambda: not (folder / "roll.1").exists())  # however long the container runs on
+    assert {"roll.tmp", "stdout"} <= {file.name for file in folder.iterdir()}
     (node.settings.log_dirs[0] / str(APP) / str(ONE) / "go").touch()
     await rm.end_of(ONE)
     _end_application(rm)
@@ -239,6 +244,42 @@ async def test_a_long_application_uploads_each_interval_and_each_file_once(
     assert all(file.name.startswith(f"{str(node.node_id).replace(':', '_')}_1") for file in files)
     names = [name for file in files for _, name in _read(file)[1]]
     assert sorted(names) == ["go", "roll.1", "roll.2", "roll.tmp", "stdout"]
+    await master.client.close()
+
+
+async def test_an_application_that_ends_during_an_upload_uploads_nothing_twice(
+    rm: FakeResourceManager,
+    start_node: StartNode,
+    settings: dict[str, str],
+    remote: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prefix = "yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds"
+    node = await start_node(settings | {prefix: "1", f"{prefix}.min": "0"})
+    assert node.logs is not None
+    has_begun, may_go_on = threading.Event(), threading.Event()
+    upload = node.logs._uploaders.upload
+
+    def slow(work: Upload) -> None:
+        if work.files and not has_begun.is_set():
+            has_begun.set()
+            may_go_on.wait(20)
+        upload(work)
+
+    monkeypatch.setattr(node.logs._uploaders, "upload", slow)
+    master = Master(rm, node)
+    context = common.LogAggregationContext(rolled_logs_include_pattern="roll", rolled_logs_exclude_pattern="tmp")
+    rm.container_token = _with_context(rm.container_token, context)  # type: ignore[method-assign]
+    await master.run(ONE, _shell("cd <LOG_DIR>; echo 1 > roll.1; echo o > stdout; exec sleep 60"))
+    await _eventually(has_begun.is_set)
+    await master.stop(ONE)
+    await rm.end_of(ONE)
+    _end_application(rm)
+    await _eventually(lambda: APP not in node.runtime.applications)
+    may_go_on.set()
+    assert await _final(rm) == common.LOG_SUCCEEDED
+    names = [name for file in sorted(_folder(remote).iterdir()) for _, name in _read(file)[1]]
+    assert sorted(names) == ["roll.1", "stdout"]
     await master.client.close()
 
 
