@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from rm.scheduler.admission import admissible, refresh, refusal
-from rm.scheduler.asks import Ask
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
+from rm.scheduler.capacity import CapacityPolicy
 from rm.scheduler.decisions import (
     AcceptApplication,
-    Allocate,
     Decision,
     DecisionLog,
     RefuseApplication,
@@ -44,16 +42,17 @@ from rm.scheduler.events import (
     SchedulerEvent,
     UpdateAsked,
 )
+from rm.scheduler.giving import Giving
 from rm.scheduler.invariants import validate
 from rm.scheduler.moves import rehome
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption import Preemption, PreemptionSpec
 from rm.scheduler.queues import SchedulerSpec
-from rm.scheduler.reservations import is_void, reserve, unreserve
+from rm.scheduler.reservations import unreserve
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
-from yaqd.model import ANY_HOST, ContainerId, ExecutionType, Resource
+from yaqd.model import ANY_HOST, ExecutionType, Resource
 
 _E = TypeVar("_E")
 
@@ -82,11 +81,12 @@ class Scheduler:
         self.limits: Final = limits
         self.view: Final = ClusterView(spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max)
         self.log: Final = DecisionLog(limits.decision_log_entries)
-        self._policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
         self.opportunistic: Final = Opportunistic(
             limits.opportunistic or OpportunisticLimits(), spec.calculator, ask_rows_max=limits.ask_rows_max
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
+        policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
+        self._giving = Giving(self.view, policy, self.updates, reservation_s=limits.reservation_s)
         self._preemption = Preemption(limits.preemption)
         self._submissions = 0
         self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
@@ -161,7 +161,7 @@ class Scheduler:
         self.view.nodes.add(node)
         self.opportunistic.node_joined(node, event.containers)
         self.view.set_limits()
-        yield from self._fill(node, now)
+        yield from self._giving.fill(node, now)
         yield from self._admit_everywhere(now)
 
     def _node_left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
@@ -182,7 +182,7 @@ class Scheduler:
         node.is_draining = False
         self.view.nodes.resize(node, event.total)
         self.view.set_limits()
-        yield from self._fill(node, now)
+        yield from self._giving.fill(node, now)
         yield from self._admit_everywhere(now)
 
     def _node_draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
@@ -192,19 +192,14 @@ class Scheduler:
         if node.id in self.view.reservations:
             yield unreserve(self.view, self.view.reservations[node.id], "the node is drained")
         node.is_draining = True
-        self._shrink(node)
-
-    def _shrink(self, node: NodeView) -> None:
-        """Count a node that is drained as large as what it holds."""
-        self.view.nodes.resize(node, node.total - node.free)
-        self.view.set_limits()
+        self._giving.shrink(node)
 
     def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
         if not self.has_waiting:
             return
         node = self.view.nodes.get(event.node_id)
         if node is not None and node.free.memory_mb > 0:
-            yield from self._fill(node, now)
+            yield from self._giving.fill(node, now)
 
     # ---- applications and attempts
 
@@ -252,7 +247,7 @@ class Scheduler:
         self.view.unfile(attempt)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
-        yield from self._settle(attempt, now)
+        yield from self._giving.settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
         if attempt.master is None:
@@ -267,7 +262,7 @@ class Scheduler:
             leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
             attempt.master = need
             self.view.count_master(attempt, need, 1)
-            yield from self._place(attempt, list(attempt.asks), {}, now)
+            yield from self._giving.place(attempt, list(attempt.asks), {}, now)
 
     def _admit_everywhere(self, now: float) -> Iterator[Decision]:
         for queue in self.view.queues.values():
@@ -296,7 +291,7 @@ class Scheduler:
         rehome(self.view, app, target)
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
-            yield from self._place(attempt, list(attempt.asks), {}, now)
+            yield from self._giving.place(attempt, list(attempt.asks), {}, now)
         yield from self._admit(source, now)
         yield from self._admit(target, now)
 
@@ -329,8 +324,8 @@ class Scheduler:
         if attempt.master is None:
             return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
-        yield from self._place(attempt, asks, touched, now)
-        yield from self._settle(attempt, now)
+        yield from self._giving.place(attempt, asks, touched, now)
+        yield from self._giving.settle(attempt, now)
 
     def _split(self, rows: tuple[AskRow, ...]) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:
         """Guaranteed and opportunistic asks; all are guaranteed where opportunistic containers are not given."""
@@ -347,24 +342,11 @@ class Scheduler:
             held = self.view.containers.get(event.container_id) or self.opportunistic.containers[event.container_id]
             node = self.view.nodes.get(held.node_id)
             if node is not None:
-                yield from self._give_away(node, now)
+                yield from self._giving.give_away(node, now)
 
     def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
         self.opportunistic.node_loaded(event)
         yield from ()
-
-    def _place(
-        self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
-    ) -> Iterator[Decision]:
-        """Give these asks what there is room for, and file the attempt for the rest."""
-        if attempt.app.leaf.limits_users:
-            self.view.file(attempt)  # its user is active from now on, which moves the limit
-        for ask in asks:
-            if not ask.pending:
-                continue
-            for pick in self._policy.for_ask(self.view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
-                yield self._carry_out(pick, now, "asked, and there was room")
-        self.view.file(attempt)
 
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
         self.view.tags.remove(event.container_id)
@@ -379,66 +361,7 @@ class Scheduler:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is not None:
-            yield from self._give_away(node, now)
-
-    def _give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
-        """Something became free on the node; one that is drained gives it to nobody."""
-        if node.is_draining:
-            self._shrink(node)
-        else:
-            yield from self._fill(node, now)
-
-    def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
-        """Give away what the node has free."""
-        yield from self.updates.settle(node)
-        reservation = self.view.reservations.get(node.id)
-        if reservation is not None and now - reservation.since > self.limits.reservation_s:
-            reservation.ask.waiting_since = now
-            yield unreserve(self.view, reservation, "the node did not get free in time")
-        passed: dict[int, Ask] = {}
-        for result in self._policy.for_node(self.view, node, now):
-            match result:
-                case Pass(ask):
-                    passed[id(ask)] = ask
-                case Keep(attempt, ask, _):
-                    yield reserve(self.view, attempt, ask, node, now)
-                case Pick(attempt, _, _, _):
-                    yield self._carry_out(result, now, "the node had room")
-                    self.view.file(attempt)
-                    kept = attempt.reservation
-                    if kept is not None and (kept.node is node or not kept.ask.pending):
-                        yield unreserve(self.view, kept, "the ask got its container")
-        for ask in passed.values():
-            ask.missed += 1
-
-    def _carry_out(self, pick: Pick, now: float, why: str) -> Allocate:
-        attempt, ask, node = pick.attempt, pick.ask, pick.node
-        attempt.sequence += 1
-        container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
-        decision = Allocate(
-            container_id,
-            node.id,
-            ask.capability,
-            ask.key[0],
-            ask.key[1],
-            ask.execution_type,
-            pick.locality,
-            ask.is_master,
-            why,
-            ask.placement.tags if ask.placement is not None else (),
-        )
-        attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
-        self.view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
-        if decision.tags:
-            self.view.tags.add(container_id, node, attempt.app.asking, decision.tags)
-        return decision
-
-    def _settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
-        """Give up the attempt's reservation when it is of no use any more."""
-        reservation = attempt.reservation
-        if reservation is not None and is_void(self.view, reservation):
-            yield unreserve(self.view, reservation, "the ask is gone")
-            yield from self._fill(reservation.node, now)
+            yield from self._giving.give_away(node, now)
 
     # ---- what comes with time and from the administrator
 

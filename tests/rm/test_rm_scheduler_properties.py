@@ -295,7 +295,7 @@ class SchedulerLife(RuleBasedStateMachine):
 
     @invariant()
     def deciding_changes_nothing(self) -> None:
-        view, policy = self.scheduler.view, self.scheduler._policy
+        view, policy = self.scheduler.view, self.scheduler._giving.policy
         before = fingerprint(view)
         for node in view.nodes.all():
             next(policy.for_node(view, node, self.now + 60.0), None)

@@ -1,0 +1,101 @@
+"""Giving containers away: an ask that finds room, room that finds an ask, and reservations for what needs more of it.
+
+The policy picks; here each pick is charged to the view and becomes a decision.
+"""
+
+from collections.abc import Iterator
+
+from rm.scheduler.asks import Ask
+from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
+from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.reservations import is_void, reserve, unreserve
+from rm.scheduler.updates import Updates
+from rm.scheduler.view import AttemptView, ClusterView
+from yaqd.model import ContainerId
+
+
+class Giving:
+    def __init__(self, view: ClusterView, policy: CapacityPolicy, updates: Updates, *, reservation_s: float) -> None:
+        """`reservation_s`: how long a reservation lasts before it is tried elsewhere."""
+        self._view = view
+        self.policy = policy
+        self._updates = updates
+        self._reservation_s = reservation_s
+
+    def place(
+        self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
+    ) -> Iterator[Decision]:
+        """Give these asks what there is room for, and file the attempt for the rest."""
+        if attempt.app.leaf.limits_users:
+            self._view.file(attempt)  # its user is active from now on, which moves the limit
+        for ask in asks:
+            if not ask.pending:
+                continue
+            for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
+                yield self._carry_out(pick, now, "asked, and there was room")
+        self._view.file(attempt)
+
+    def give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
+        """Something became free on the node; one that is drained gives it to nobody."""
+        if node.is_draining:
+            self.shrink(node)
+        else:
+            yield from self.fill(node, now)
+
+    def shrink(self, node: NodeView) -> None:
+        """Count a node that is drained as large as what it holds."""
+        self._view.nodes.resize(node, node.total - node.free)
+        self._view.set_limits()
+
+    def fill(self, node: NodeView, now: float) -> Iterator[Decision]:
+        """Give away what the node has free."""
+        yield from self._updates.settle(node)
+        reservation = self._view.reservations.get(node.id)
+        if reservation is not None and now - reservation.since > self._reservation_s:
+            reservation.ask.waiting_since = now
+            yield unreserve(self._view, reservation, "the node did not get free in time")
+        passed: dict[int, Ask] = {}
+        for result in self.policy.for_node(self._view, node, now):
+            match result:
+                case Pass(ask):
+                    passed[id(ask)] = ask
+                case Keep(attempt, ask, _):
+                    yield reserve(self._view, attempt, ask, node, now)
+                case Pick(attempt, _, _, _):
+                    yield self._carry_out(result, now, "the node had room")
+                    self._view.file(attempt)
+                    kept = attempt.reservation
+                    if kept is not None and (kept.node is node or not kept.ask.pending):
+                        yield unreserve(self._view, kept, "the ask got its container")
+        for ask in passed.values():
+            ask.missed += 1
+
+    def _carry_out(self, pick: Pick, now: float, why: str) -> Allocate:
+        attempt, ask, node = pick.attempt, pick.ask, pick.node
+        attempt.sequence += 1
+        container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
+        decision = Allocate(
+            container_id,
+            node.id,
+            ask.capability,
+            ask.key[0],
+            ask.key[1],
+            ask.execution_type,
+            pick.locality,
+            ask.is_master,
+            why,
+            ask.placement.tags if ask.placement is not None else (),
+        )
+        attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
+        self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
+        if decision.tags:
+            self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)
+        return decision
+
+    def settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
+        """Give up the attempt's reservation when it is of no use any more."""
+        reservation = attempt.reservation
+        if reservation is not None and is_void(self._view, reservation):
+            yield unreserve(self._view, reservation, "the ask is gone")
+            yield from self.fill(reservation.node, now)
