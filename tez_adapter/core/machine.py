@@ -10,11 +10,11 @@ for a map may go on with a reduce. So a container matches any vertex whose resou
 first, and what the ResourceManager hands out beyond the need is released.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
-from tez_adapter.core.demand import Ask, Demand
+from tez_adapter.core.job import JobRecords
 from tez_adapter.core.moves import Moves
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.notices import Notices
@@ -29,6 +29,7 @@ from tez_adapter.core.states import (
     TaskState,
 )
 from tez_adapter.core.watch import Watch
+from tez_adapter.core.wording import exit_text, verdict
 from yaqd.model import ExitStatus, Resource
 
 #: ends that were not the task's fault, as MapReduce reads them
@@ -40,18 +41,12 @@ _NOT_AT_FAULT = frozenset(
         ExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
     }
 )
-_OUT_OF_MEMORY = frozenset({ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM})
-_MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run --memory"
 
 
-class JobMachine:
+class JobMachine(JobRecords):
     def __init__(self, spec: DagSpec) -> None:
-        self.spec = spec
-        self.state = JobState.RUNNING
-        self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
-        self.containers: dict[str, Container] = {}
+        super().__init__(spec)
         self._moves = Moves(self.vertices)
-        self._demand = Demand(spec, self.vertices, self.containers)
         self._hosts = HostFailures(spec.limits)
         self._unusable = UnusableNodes(spec.limits)
         #: for the user
@@ -80,7 +75,7 @@ class JobMachine:
         }
         self._open_ready()
 
-    # ---- the entry and the views
+    # ---- the entry
 
     def handle(self, event: ev.Event, now: float) -> list[ev.Decision]:
         self._now = now
@@ -98,36 +93,6 @@ class JobMachine:
     def anomalies(self) -> list[str]:
         """Illegal pairs of state and event, for the log; drained by the owner."""
         return self._moves.anomalies
-
-    def asks(self) -> list[Ask]:
-        """Every row that the ResourceManager should know, in a fixed order."""
-        return self._demand.asks() if self.state is JobState.RUNNING else []
-
-    def wanted(self) -> tuple[int, ...]:
-        """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
-        return self._demand.wanted() if self.state is JobState.RUNNING else ()
-
-    def progress(self) -> float:
-        """0..1, every vertex weighing the same."""
-        if not self.vertices:
-            return 1.0
-        return sum(v.progress() for v in self.vertices) / len(self.vertices)
-
-    def attempt(self, attempt_id: AttemptId) -> Attempt | None:
-        vertex, task, number = attempt_id
-        if not 0 <= vertex < len(self.vertices) or not 0 <= task < len(self.vertices[vertex].tasks):
-            return None
-        attempts = self.vertices[vertex].tasks[task].attempts
-        return attempts[number] if 0 <= number < len(attempts) else None
-
-    def inputs(self, vertex: int) -> int:
-        """How many source tasks feed one task of the vertex."""
-        return sum(self.vertices[e.source].spec.tasks for e in self._demand.sources[vertex])
-
-    def outputs_for(self, vertex: int) -> list[Completion]:
-        """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
-        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
-        return self.vertices[edges[0].source].completions if edges else []
 
     # ---- containers
 
@@ -235,7 +200,7 @@ class JobMachine:
         elif event.exit_status == ExitStatus.SUCCESS and not container.reusable:
             self._succeed(attempt)
         else:
-            self._end_attempt(attempt, _exit_text(container, event), at_fault=True)
+            self._end_attempt(attempt, exit_text(container, event), at_fault=True)
 
     def _on_disks_full(self, attempt: Attempt, diagnostics: str) -> None:
         """The node's fault, not the task's; but where no node has room, waiting longer helps nobody."""
@@ -323,7 +288,7 @@ class JobMachine:
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
             self._moves.task(task, TaskEvent.GIVE_UP)
-            self._finish(JobState.FAILED, f"{_verdict(vertex, task, attempt)}: {attempt.error}")
+            self._finish(JobState.FAILED, f"{verdict(vertex, task, attempt)}: {attempt.error}")
         elif self._moves.task(task, event):
             vertex.pending.add(task.id.task)
 
@@ -399,8 +364,8 @@ class JobMachine:
     # ---- time
 
     def _on_tick(self, _: ev.Tick) -> None:
-        self.notices.watch(self._live_attempts(), self._now)
-        for attempt in list(self._live_attempts()):
+        self.notices.watch(self.live_attempts(), self._now)
+        for attempt in list(self.live_attempts()):
             hanging, silent = self._watch.hanging(attempt, self._now), self._watch.silent(attempt, self._now)
             if not (hanging or silent) or self.state is not JobState.RUNNING:
                 continue
@@ -419,10 +384,6 @@ class JobMachine:
             if victim is not None:
                 self._stop_process(victim, f"{vertex.spec.name} tasks need its room")
                 self._end_attempt(victim, f"made room for {vertex.spec.name} tasks", at_fault=False)
-
-    def _live_attempts(self) -> Iterator[Attempt]:
-        for vertex in self.vertices:
-            yield from vertex.running.values()
 
     def _stop_process(self, attempt: Attempt, reason: str) -> None:
         container = self.containers.get(attempt.container)
@@ -454,7 +415,7 @@ class JobMachine:
         if self.state is not JobState.RUNNING:
             return
         self.state = state
-        for attempt in list(self._live_attempts()):
+        for attempt in list(self.live_attempts()):
             self._moves.attempt(attempt, AttemptEvent.KILL)
             attempt.finished = self._now
         for vertex in self.vertices:
@@ -480,18 +441,3 @@ class JobMachine:
                 self._out.append(ev.AnswerCommit(event.attempt, False))
             case _:
                 pass
-
-
-def _verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
-    name = f"{vertex.spec.name} task {task.id.task}"
-    if attempt.exit_status == ExitStatus.DISKS_FAILED:
-        return f"no node has room on its disks for {name}, last {attempt.node}"
-    return f"{name} failed {task.failures} time{'s' if task.failures != 1 else ''}, last on {attempt.node}"
-
-
-def _exit_text(container: Container, event: ev.ContainerCompleted) -> str:
-    how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
-    if event.exit_status in _OUT_OF_MEMORY:
-        how += f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)"
-    more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
-    return f"container {container.id} ended {how}{more}"

@@ -1,0 +1,53 @@
+"""A job's records and what can be read off them: what it still wants, how far it is, where its outputs are."""
+
+from collections.abc import Iterator
+
+from tez_adapter.core.dag import AttemptId, DagSpec
+from tez_adapter.core.demand import Ask, Demand
+from tez_adapter.core.records import Attempt, Completion, Container, Vertex
+from tez_adapter.core.states import JobState
+
+
+class JobRecords:
+    """Only the machine, which is one, changes anything here."""
+
+    def __init__(self, spec: DagSpec) -> None:
+        self.spec = spec
+        self.state = JobState.RUNNING
+        self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
+        self.containers: dict[str, Container] = {}
+        self._demand = Demand(spec, self.vertices, self.containers)
+
+    def asks(self) -> list[Ask]:
+        """Every row that the ResourceManager should know, in a fixed order."""
+        return self._demand.asks() if self.state is JobState.RUNNING else []
+
+    def wanted(self) -> tuple[int, ...]:
+        """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
+        return self._demand.wanted() if self.state is JobState.RUNNING else ()
+
+    def progress(self) -> float:
+        """0..1, every vertex weighing the same."""
+        if not self.vertices:
+            return 1.0
+        return sum(v.progress() for v in self.vertices) / len(self.vertices)
+
+    def attempt(self, attempt_id: AttemptId) -> Attempt | None:
+        vertex, task, number = attempt_id
+        if not 0 <= vertex < len(self.vertices) or not 0 <= task < len(self.vertices[vertex].tasks):
+            return None
+        attempts = self.vertices[vertex].tasks[task].attempts
+        return attempts[number] if 0 <= number < len(attempts) else None
+
+    def inputs(self, vertex: int) -> int:
+        """How many source tasks feed one task of the vertex."""
+        return sum(self.vertices[e.source].spec.tasks for e in self._demand.sources[vertex])
+
+    def outputs_for(self, vertex: int) -> list[Completion]:
+        """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
+        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        return self.vertices[edges[0].source].completions if edges else []
+
+    def live_attempts(self) -> Iterator[Attempt]:
+        for vertex in self.vertices:
+            yield from vertex.running.values()

@@ -1,0 +1,25 @@
+"""How failures are put to the user."""
+
+from tez_adapter.core.events import ContainerCompleted
+from tez_adapter.core.records import Attempt, Container, Task, Vertex
+from yaqd.model import ExitStatus
+
+_OUT_OF_MEMORY = frozenset({ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM})
+_MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run --memory"
+
+
+def verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
+    """What ended the job, as far as its task goes; the attempt's own error comes behind it."""
+    name = f"{vertex.spec.name} task {task.id.task}"
+    if attempt.exit_status == ExitStatus.DISKS_FAILED:
+        return f"no node has room on its disks for {name}, last {attempt.node}"
+    return f"{name} failed {task.failures} time{'s' if task.failures != 1 else ''}, last on {attempt.node}"
+
+
+def exit_text(container: Container, event: ContainerCompleted) -> str:
+    """What is wrong with the end of a container whose task had not ended."""
+    how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
+    if event.exit_status in _OUT_OF_MEMORY:
+        how += f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)"
+    more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
+    return f"container {container.id} ended {how}{more}"
