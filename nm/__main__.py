@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from nm.daemon import main
+from nm.foreground import main
 from yaqd.config import ConfigError, Configuration
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from rm.daemon import main
+from rm.foreground import main
 from yaqd.config import ConfigError, Configuration
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ effects.
 import asyncio
 import logging
 import os
-import signal
 import socket
-import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -53,9 +51,8 @@ from rm.tokens import TokenMint
 from rm.topology import Topology
 from rm.updates import ContainerUpdates
 from rm.web.server import RmWeb
-from yaqd.config import ConfigError, Configuration
+from yaqd.config import Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
-from yaqd.ipc.loop import run
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -375,29 +372,3 @@ def _application(stored: StoredApplication) -> Application:
     app = Application(stored.id, context, stored.user, stored.submitted_ms)
     app.launched_ms = stored.launched_ms
     return app
-
-
-async def _serve(conf: Configuration) -> int:
-    manager = ResourceManager(conf)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    try:
-        await manager.start()
-        print(manager.ready_line(), flush=True)
-        await stopped.wait()
-        log.info("stopping")
-    finally:
-        await manager.stop()
-    return 0
-
-
-def main(conf: Configuration) -> int:
-    """Run a ResourceManager until SIGTERM or SIGINT; 2 when it cannot start, with one line that says why."""
-    try:
-        return run(_serve(conf))
-    except (ConfigError, StateStoreError, RpcError, OSError) as error:
-        log.error("the ResourceManager cannot start: %s", error)
-        print(f"ResourceManager: {error}", file=sys.stderr, flush=True)
-        return 2

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 PROGRAM = (
-    "import sys; from rm.daemon import main; from rm_harness import configuration; sys.exit(main(configuration({})))"
+    "import sys; from rm.foreground import main; from rm_harness import configuration; "
+    "sys.exit(main(configuration({})))"
 )
 
 

@@ -45,7 +45,7 @@ def rm_start(ctx: click.Context, conf: Configuration) -> None:
       yaq rm start --conf /etc/hadoop/conf
     """
     prepare(conf, "resourcemanager")
-    from rm.daemon import main
+    from rm.foreground import main
 
     ctx.exit(main(conf))
 
@@ -62,7 +62,7 @@ def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
       yaq nm start -D yarn.resourcemanager.hostname=rm.example.org
     """
     prepare(conf, name)
-    from nm.daemon import main
+    from nm.foreground import main
 
     ctx.exit(main(conf))
 
