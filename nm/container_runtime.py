@@ -8,19 +8,21 @@ follows as events.
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor as ThreadExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from nm import diagnostics
+from nm.application import Application
 from nm.container import Container, ContainerGrant
 from nm.container_states import TRANSITIONS, Action, Event, Stage
 from nm.deletion import Deletion
 from nm.diagnostics import with_advice
 from nm.directories import NodeDirectories, NoUsableDisk
 from nm.executor import Executor, LaunchFailed, ProcessSpec
+from nm.gone_containers import GoneContainers
 from nm.gpus import Gpus, NotEnoughGpus
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.prepare import NodeIdentity, prepare
@@ -45,11 +47,6 @@ from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 
 log = logging.getLogger(__name__)
 
-#: how long a container that is gone is still known by name, and how many are
-_REMEMBER_S = 600.0
-_REMEMBER_MAX = 100_000
-
-
 #: how a container goes on when the work of its stage broke
 _FAULT_EVENTS = {
     Stage.LOCALIZING: Event.LOCALIZATION_FAILED,
@@ -61,17 +58,6 @@ _FAULT_EVENTS = {
 
 class Localizer(Fetcher, Protocol):
     def application_ended(self, user: str, application: ApplicationId) -> None: ...
-
-
-@dataclass(slots=True, eq=False)
-class Application:
-    id: ApplicationId
-    user: str
-    #: who may see and change it, by kind; what its first container says holds for all, as in Hadoop
-    acls: Mapping[str, str]
-    containers: set[ContainerId] = field(default_factory=set)
-    #: the ResourceManager has said that it is over: nothing starts any more
-    is_ending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +112,7 @@ class ContainerRuntime:
             in_thread=self._in_thread,
             retries=self._retries,
         )
-        self._forgotten: dict[ContainerId, float] = {}
+        self._gone = GoneContainers()
         self.containers: dict[ContainerId, Container] = {}
         self.applications: dict[ApplicationId, Application] = {}
         self._actions: dict[Action, Callable[[Container], None]] = {
@@ -196,12 +182,11 @@ class ContainerRuntime:
         application = self.applications.get(container_id.application_id)
         if application is not None:
             application.containers.discard(container_id)
-        self._remember(container_id)
+        self._gone.add(container_id, self._loop.time())
 
     def was_here(self, container_id: ContainerId) -> bool:
         """Whether the container ended on this node not long ago."""
-        since = self._forgotten.get(container_id)
-        return since is not None and self._loop.time() - since < _REMEMBER_S
+        return self._gone.has(container_id, self._loop.time())
 
     def is_running(self, container_id: ContainerId) -> bool:
         container = self.containers.get(container_id)
@@ -450,14 +435,6 @@ class ContainerRuntime:
         self._on_application_ended(application.id)
         self._deletion.application_ended(application.user, application.id)
         log.info("%s is over on this node", application.id)
-
-    def _remember(self, container_id: ContainerId) -> None:
-        now = self._loop.time()
-        while self._forgotten and (
-            len(self._forgotten) >= _REMEMBER_MAX or now - next(iter(self._forgotten.values())) > _REMEMBER_S
-        ):
-            del self._forgotten[next(iter(self._forgotten))]
-        self._forgotten[container_id] = now
 
 
 def _address_of(host: str) -> tuple[str, str]:

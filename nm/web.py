@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from nm.application import Application
 from nm.container import Container
-from nm.container_runtime import Application, ContainerRuntime
+from nm.container_runtime import ContainerRuntime
 from nm.container_states import Stage
 from nm.heartbeat import NM_VERSION, NodeHealth
 from nm.log_access import LogAccess
