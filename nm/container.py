@@ -149,7 +149,7 @@ class Container:
             executionType=wire_enum(self.grant.execution_type),
             container_sub_state=wire_enum(sub_state),
         )
-        status.capability.CopyFrom(convert.resource_pb(self.grant.resource))
+        convert.put_resource(status.capability, self.grant.resource)
         if self.address is not None:
             status.container_attributes.add(key="HOST", value=self.address[0])
             status.container_attributes.add(key="IPS", value=self.address[1])

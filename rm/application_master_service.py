@@ -13,7 +13,7 @@ from rm.applications import Applications
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage
-from rm.messages import completion_pb, container_pb, node_report_pb, resource_types_pb
+from rm.messages import node_report_pb, put_completion, put_container, resource_types_pb
 from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
@@ -116,7 +116,7 @@ class ApplicationMasterService:
         log.info("%s: registered at %s:%d", attempt.id, attempt.host, attempt.rpc_port)
         response = pb.RegisterApplicationMasterResponse(queue=attempt.app.queue)
         maximum = self._cluster.scheduler.maximum_allocation()
-        response.maximumCapability.CopyFrom(convert.resource_pb(maximum))
+        convert.put_resource(response.maximumCapability, maximum)
         response.application_ACLs.extend(attempt.app.context.am_container_spec.application_ACLs)
         response.scheduler_resource_types.append(pb.MEMORY)
         if self._cluster.scheduler.view.calculator.counts_vcores:
@@ -223,13 +223,14 @@ class ApplicationMasterService:
             for container in granted:
                 container.machine.advance(ContainerEvent.ACQUIRE)
                 token = self._tokens.container_token(container, app.user, now_ms, logs)
-                response.allocated_containers.append(container_pb(container, token))
+                put_container(response.allocated_containers.add(), container, token)
                 self._add_nm_token(attempt, container.node_id, response)
         # This call shows that the last answer arrived: until now the nodes could be asked for those containers.
         for completion in attempt.told_completions:
             cluster.forget_id_on_node(completion.container_id, completion.node_id)
         attempt.told_completions, attempt.completions = attempt.completions, []
-        response.completed_container_statuses.extend(completion_pb(told) for told in attempt.told_completions)
+        for completion in attempt.told_completions:
+            put_completion(response.completed_container_statuses.add(), completion)
         if attempt.node_changes_seen != cluster.node_changes:
             changed = cluster.node_changes_since(attempt.node_changes_seen)
             attempt.node_changes_seen = cluster.node_changes
@@ -241,7 +242,7 @@ class ApplicationMasterService:
         view = cluster.scheduler.view
         scheduled = view.attempt(attempt.id)
         headroom = view.headroom(scheduled) if scheduled is not None else Resource()
-        response.limit.CopyFrom(convert.resource_pb(headroom))
+        convert.put_resource(response.limit, headroom)
         response.num_cluster_nodes = max(1, cluster.usable_nodes)
         response.application_priority.priority = app.priority
         newest = self._tokens.amrm_keys.newest.key_id

@@ -85,7 +85,7 @@ class ClientService:
     def get_new_application(self, request: pb.GetNewApplicationRequest, caller: Caller) -> pb.GetNewApplicationResponse:
         response = pb.GetNewApplicationResponse()
         response.application_id.CopyFrom(convert.application_id_pb(self._applications.new_id()))
-        response.maximumCapability.CopyFrom(convert.resource_pb(self._cluster.scheduler.maximum_allocation()))
+        convert.put_resource(response.maximumCapability, self._cluster.scheduler.maximum_allocation())
         return response
 
     async def submit_application(

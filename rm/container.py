@@ -1,13 +1,13 @@
 """A container as the ResourceManager knows it, from allocation to the end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.decisions import Allocate
 from rm.transitions import Machine
 from yaqd.model import ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.values import value
 
 if TYPE_CHECKING:
     from rm.attempt import Attempt
@@ -57,7 +57,7 @@ CONTAINER_TRANSITIONS: Final[Mapping[tuple[ContainerStage, ContainerEvent], Cont
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Completion:
     """The end of a container, as its master is told."""
 

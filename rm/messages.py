@@ -15,37 +15,33 @@ from yaqd.security import Token
 
 def wire(value: IntEnum) -> Any:
     """The number of an enum of ours where a message wants one of its own, which are the same by construction."""
-    return value.value
+    return value
 
 
-def container_pb(container: RmContainer, token: Token) -> common.Container:
-    """What a master is given."""
+def put_container(message: common.Container, container: RmContainer, token: Token) -> None:
+    """What a master is given, into a field of its answer."""
     allocation = container.allocation
-    message = common.Container(
-        node_http_address=container.http_address,
-        execution_type=wire(allocation.execution_type),
-        allocation_request_id=allocation.allocation_request_id,
-        allocation_tags=allocation.tags,
-        version=container.version,
-    )
-    message.id.CopyFrom(convert.container_id_pb(container.id))
+    message.node_http_address = container.http_address
+    message.execution_type = wire(allocation.execution_type)
+    message.allocation_request_id = allocation.allocation_request_id
+    if allocation.tags:
+        message.allocation_tags.extend(allocation.tags)
+    message.version = container.version
+    convert.put_container_id(message.id, container.id)
     message.nodeId.host, message.nodeId.port = container.node_id.host, container.node_id.port
-    message.resource.CopyFrom(convert.resource_pb(allocation.resource))
+    convert.put_resource(message.resource, allocation.resource)
     message.priority.priority = allocation.priority
-    message.container_token.CopyFrom(token.to_pb())
-    return message
+    token.put(message.container_token)
 
 
-def completion_pb(completion: Completion) -> common.ContainerStatus:
-    message = common.ContainerStatus(
-        state=wire(ContainerState.COMPLETE),
-        diagnostics=completion.diagnostics,
-        exit_status=completion.exit_status,
-        executionType=wire(completion.execution_type),
-    )
-    message.container_id.CopyFrom(convert.container_id_pb(completion.container_id))
-    message.capability.CopyFrom(convert.resource_pb(completion.resource))
-    return message
+def put_completion(message: common.ContainerStatus, completion: Completion) -> None:
+    """How a master is told of a container's end, into a field of its answer."""
+    message.state = wire(ContainerState.COMPLETE)
+    message.diagnostics = completion.diagnostics
+    message.exit_status = completion.exit_status
+    message.executionType = wire(completion.execution_type)
+    convert.put_container_id(message.container_id, completion.container_id)
+    convert.put_resource(message.capability, completion.resource)
 
 
 def node_report_pb(node: RmNode) -> common.NodeReport:
@@ -58,9 +54,9 @@ def node_report_pb(node: RmNode) -> common.NodeReport:
         last_health_report_time=node.health_reported_ms,
     )
     message.nodeId.CopyFrom(convert.node_id_pb(node.id))
-    message.used.CopyFrom(convert.resource_pb(node.used))
+    convert.put_resource(message.used, node.used)
     is_draining = node.state is NodeState.DECOMMISSIONING
-    message.capability.CopyFrom(convert.resource_pb(node.used if is_draining else node.total))
+    convert.put_resource(message.capability, node.used if is_draining else node.total)
     if node.status.HasField("containers_utilization"):
         message.containers_utilization.CopyFrom(node.status.containers_utilization)
     if node.status.HasField("node_utilization"):
@@ -86,8 +82,8 @@ def container_report_pb(container: RmContainer, user: str) -> common.ContainerRe
         log_url=f"http://{container.http_address}/node/containerlogs/{container.id}/{user}",
         executionType=wire(allocation.execution_type),
     )
-    message.container_id.CopyFrom(convert.container_id_pb(container.id))
-    message.resource.CopyFrom(convert.resource_pb(allocation.resource))
+    convert.put_container_id(message.container_id, container.id)
+    convert.put_resource(message.resource, allocation.resource)
     message.node_id.CopyFrom(convert.node_id_pb(container.node_id))
     message.priority.priority = allocation.priority
     if over is not None:  # clients print `null` of a container that runs, as Hadoop's ResourceManager has them do

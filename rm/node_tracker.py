@@ -103,7 +103,7 @@ class NodeTracker:
         response.container_token_master_key.CopyFrom(self._tokens.container_keys.current.to_pb())
         response.nm_token_master_key.CopyFrom(self._tokens.nm_keys.current.to_pb())
         if size is not None:
-            response.resource.CopyFrom(convert.resource_pb(node.total))
+            convert.put_resource(response.resource, node.total)
         if node.capabilities:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
             if self._cluster.scheduler.view.calculator.counts_vcores:
@@ -198,14 +198,16 @@ class NodeTracker:
 
     @staticmethod
     def _give_orders(node: RmNode, response: pb.NodeHeartbeatResponse) -> None:
-        response.containers_to_cleanup.extend(convert.container_id_pb(c) for c in node.containers_to_kill)
-        response.containers_to_be_removed_from_nm.extend(convert.container_id_pb(c) for c in node.containers_to_forget)
+        for container_id in node.containers_to_kill:
+            convert.put_container_id(response.containers_to_cleanup.add(), container_id)
+        for container_id in node.containers_to_forget:
+            convert.put_container_id(response.containers_to_be_removed_from_nm.add(), container_id)
         response.applications_to_cleanup.extend(convert.application_id_pb(a) for a in node.applications_to_clean)
         response.containers_to_signal.extend(node.signals)
         response.containers_to_update.extend(node.updates.values())
         response.containers_to_decrease.extend(node.updates.values())
         if node.resized:
-            response.resource.CopyFrom(convert.resource_pb(node.total))
+            convert.put_resource(response.resource, node.total)
         node.containers_to_kill.clear()
         node.containers_to_forget.clear()
         node.applications_to_clean.clear()

@@ -115,12 +115,12 @@ def preemption_message(attempt: Attempt, least: Resource) -> common.PreemptionMe
         return None
     message = common.PreemptionMessage()
     for container_id in told:
-        message.contract.container.add().id.CopyFrom(convert.container_id_pb(container_id))
+        convert.put_container_id(message.contract.container.add().id, container_id)
     memory = sum(amount.memory_mb for amount in told.values())
     request = message.contract.resource.add().resource
     request.priority.priority = _NO_PRIORITY
     request.resource_name = ANY_HOST
-    request.capability.CopyFrom(convert.resource_pb(least))
+    convert.put_resource(request.capability, least)
     request.num_containers = -(-memory // max(1, least.memory_mb))
     request.relax_locality = True
     return message

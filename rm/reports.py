@@ -122,7 +122,7 @@ class Reports:
         message.ClearField("log_aggregation_status")
         usage = common.ApplicationResourceUsageReport(num_used_containers=-1, num_reserved_containers=-1)
         for field in (usage.used_resources, usage.reserved_resources, usage.needed_resources):
-            field.CopyFrom(convert.resource_pb(_NOT_KNOWN))
+            convert.put_resource(field, _NOT_KNOWN)
         message.app_resource_Usage.CopyFrom(usage)
         return message
 
@@ -173,9 +173,9 @@ class Reports:
             message.cluster_usage_percentage = share * 100
             part = scheduled.leaf.spec.absolute_capacity
             message.queue_usage_percentage = share * 100 / part if part > 0 else 0.0
-        message.used_resources.CopyFrom(convert.resource_pb(used))
-        message.reserved_resources.CopyFrom(convert.resource_pb(reserved))
-        message.needed_resources.CopyFrom(convert.resource_pb(needed))
+        convert.put_resource(message.used_resources, used)
+        convert.put_resource(message.reserved_resources, reserved)
+        convert.put_resource(message.needed_resources, needed)
         return message
 
     def _attempt_url(self, attempt: Attempt) -> str:
@@ -197,7 +197,7 @@ class Reports:
         )
         message.application_attempt_id.CopyFrom(convert.attempt_id_pb(attempt.id))
         if attempt.master is not None:
-            message.am_container_id.CopyFrom(convert.container_id_pb(attempt.master.id))
+            convert.put_container_id(message.am_container_id, attempt.master.id)
         return message
 
     # ---- queues

@@ -66,8 +66,8 @@ class TokenMint:
             allocation_request_id=allocation.allocation_request_id,
             allocation_tags=allocation.tags,
         )
-        identifier.containerId.CopyFrom(convert.container_id_pb(container.id))
-        identifier.resource.CopyFrom(convert.resource_pb(allocation.resource))
+        convert.put_container_id(identifier.containerId, container.id)
+        convert.put_resource(identifier.resource, allocation.resource)
         identifier.priority.priority = allocation.priority
         identifier.containerType = wire(
             ContainerType.APPLICATION_MASTER if allocation.is_master else ContainerType.TASK

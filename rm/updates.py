@@ -15,7 +15,7 @@ from typing import Final
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
-from rm.messages import container_pb, wire
+from rm.messages import put_container, wire
 from rm.node import RmNode
 from rm.scheduler.calculators import AllocationBounds, InvalidAsk
 from rm.scheduler.decisions import Update
@@ -132,7 +132,8 @@ class ContainerUpdates:
             if container.is_over or container.update_wanted is None:
                 continue
             kind = UpdateType(container.update_wanted)
-            message = container_pb(container, self._token(container))
+            message = common.Container()
+            put_container(message, container, self._token(container))
             response.updated_containers.add(update_type=wire(kind), container=message)
             if kind is UpdateType.DECREASE_RESOURCE or self._tells_nodes:
                 self._tell_node(container, message)

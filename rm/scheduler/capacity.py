@@ -16,7 +16,6 @@ time and not at the first miss, so that a passing shortage idles no node.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -27,6 +26,7 @@ from rm.scheduler.placement import Placement, satisfies
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
+from yaqd.model.values import value
 
 #: applications of one line that may refuse a node before the line is given up for this time
 _REFUSALS_MAX = 32
@@ -36,7 +36,7 @@ _ASKS_LOOKED_AT = 2000
 _PLACES_LOOKED_AT = 8
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Pick:
     """Give this ask a container on this node."""
 
@@ -46,7 +46,7 @@ class Pick:
     locality: Locality
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Keep:
     """Reserve this node for this ask."""
 
@@ -55,7 +55,7 @@ class Keep:
     node: NodeView
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Pass:
     """This ask was offered the node and waits for a better place."""
 

@@ -2,10 +2,10 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.values import value
 
 
 class Locality(IntEnum):
@@ -17,7 +17,7 @@ class Locality(IntEnum):
     OFF_SWITCH = 3
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Allocate:
     """Give this container. Already charged to node, queue and application when it is returned."""
 
@@ -36,7 +36,7 @@ class Allocate:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Reserve:
     """Keep what becomes free on this node for an ask that has waited too long for a node with enough room."""
 
@@ -47,27 +47,27 @@ class Reserve:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Unreserve:
     node_id: NodeId
     attempt_id: ApplicationAttemptId
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class AcceptApplication:
     application_id: ApplicationId
     #: full path of the leaf queue
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class RefuseApplication:
     application_id: ApplicationId
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Update:
     """The container has this size and type from now on. Already charged when it is returned."""
 
@@ -76,7 +76,7 @@ class Update:
     execution_type: ExecutionType
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Warn:
     """Tell the container's master that it will be killed unless enough is given back before."""
 
@@ -84,7 +84,7 @@ class Warn:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Preempt:
     """Kill the container: its time is up."""
 
@@ -95,7 +95,7 @@ class Preempt:
 Decision = Warn | Preempt | Allocate | Update | Reserve | Unreserve | AcceptApplication | RefuseApplication
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class LogEntry:
     #: the scheduler's time, s
     at: float

@@ -1,17 +1,17 @@
 """What the scheduler is told. Events are facts about the cluster; none of them asks for an answer by itself."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rm.scheduler.placement import Placement
 from rm.scheduler.queues import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.values import value
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption import PreemptionSpec
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class AskRow:
     """One row of an application master's wishes (Hadoop's ResourceRequest).
 
@@ -32,7 +32,7 @@ class AskRow:
     placement: Placement | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeJoined:
     """A node offers itself. A node that is already known is taken for a new one only after `NodeLeft`."""
 
@@ -43,34 +43,34 @@ class NodeJoined:
     containers: tuple[ContainerId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeLeft:
     """Lost, unhealthy or shut down. Its containers stay charged until each one's `ContainerEnded`."""
 
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeResized:
     node_id: NodeId
     total: Resource
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeDraining:
     """Nothing more goes to this node; it counts as large as what it holds until it leaves or is resized."""
 
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeBeat:
     """A heartbeat: the node is a scheduling opportunity for asks that wait for a better place."""
 
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class ApplicationSubmitted:
     """Answered by `AcceptApplication` or `RefuseApplication`."""
 
@@ -83,12 +83,12 @@ class ApplicationSubmitted:
     tags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class ApplicationEnded:
     application_id: ApplicationId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class AttemptStarted:
     """A new attempt that wants its master's container (none for a master that runs outside the cluster)."""
 
@@ -98,14 +98,14 @@ class AttemptStarted:
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class AttemptEnded:
     """Nothing more is given to this attempt. Its containers stay charged until each one's `ContainerEnded`."""
 
     attempt_id: ApplicationAttemptId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Asked:
     attempt_id: ApplicationAttemptId
     rows: tuple[AskRow, ...]
@@ -114,7 +114,7 @@ class Asked:
     blacklist_removals: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class UpdateAsked:
     """A master wants a container of its to have another size or execution type. Answered by `Update`, maybe later."""
 
@@ -124,7 +124,7 @@ class UpdateAsked:
     execution_type: ExecutionType
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class NodeLoaded:
     """What a node says of its own queue."""
 
@@ -137,20 +137,20 @@ class NodeLoaded:
     capacity: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class PriorityChanged:
     application_id: ApplicationId
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class ApplicationMoved:
     """To another leaf queue, which takes it; one that is not there or no leaf changes nothing."""
 
@@ -158,12 +158,12 @@ class ApplicationMoved:
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class QueuesRefreshed:
     spec: SchedulerSpec
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class PreemptionRefreshed:
     """Other settings for what is taken back."""
 
@@ -172,7 +172,7 @@ class PreemptionRefreshed:
     starts_anew: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class PreemptionDue:
     """Time to look whether containers should be taken back. Answered by `Warn` and `Preempt`."""
 

@@ -17,6 +17,7 @@ from rm.scheduler.placement import Application, TagStore
 from rm.scheduler.queues import QueueSpec, SchedulerSpec
 from rm.scheduler.users import UserView, fixed_limit, is_limited, needs_shares, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model.values import value
 
 #: serving order of applications in a leaf queue; ends in the application's sequence number, which is unique
 OrderKey = tuple[float, float, int]
@@ -24,7 +25,7 @@ OrderKey = tuple[float, float, int]
 Line = tuple[Resource, str]
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Held:
     """A container that is charged."""
 

@@ -98,7 +98,7 @@ class FakeResourceManager:
         response.nm_token_master_key.CopyFrom(self.nm_keys.current.to_pb())
         response.yaq_capabilities.understands.extend(self.capabilities)
         if self.size is not None:
-            response.resource.CopyFrom(convert.resource_pb(self.size))
+            convert.put_resource(response.resource, self.size)
         return response
 
     def _heartbeat(self, request: server.NodeHeartbeatRequest, _: Caller) -> server.NodeHeartbeatResponse:
@@ -138,8 +138,8 @@ class FakeResourceManager:
             containerType=common.TASK,
             executionType=common.GUARANTEED,
         )
-        identifier.containerId.CopyFrom(convert.container_id_pb(container))
-        identifier.resource.CopyFrom(convert.resource_pb(resource))
+        convert.put_container_id(identifier.containerId, container)
+        convert.put_resource(identifier.resource, resource)
         identifier.priority.priority = 20
         for name, value in fields.items():
             setattr(identifier, name, value)

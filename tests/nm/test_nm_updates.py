@@ -66,7 +66,7 @@ async def test_resource_manager_gives_the_node_another_size(
         rm.size = two
     node: NodeManager = await start_node()
     if when == "in a heartbeat":
-        rm.orders.append(lambda response: response.resource.CopyFrom(convert.resource_pb(two)))
+        rm.orders.append(lambda response: convert.put_resource(response.resource, two))
         await rm.until(lambda: not rm.orders)
         seen = len(rm.heartbeats)
         await rm.until(lambda: len(rm.heartbeats) > seen)

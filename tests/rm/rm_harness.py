@@ -94,7 +94,7 @@ class FakeNode:
 
     def run(self, container_id: ContainerId) -> None:
         status = common.ContainerStatus(state=common.C_RUNNING, exit_status=-1000, diagnostics="")
-        status.container_id.CopyFrom(convert.container_id_pb(container_id))
+        convert.put_container_id(status.container_id, container_id)
         self.running[container_id] = status
 
     def end(self, container_id: ContainerId, exit_status: int = 0, diagnostics: str = "") -> None:

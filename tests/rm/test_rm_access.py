@@ -125,7 +125,7 @@ def changes_of(app_id: ApplicationId) -> list[Callable[[RpcClient], Awaitable[ob
     )
     attempt = ApplicationAttemptId(app_id, 1)
     signal = pb.SignalContainerRequest(command=common.GRACEFUL_SHUTDOWN)
-    signal.container_id.CopyFrom(convert.container_id_pb(ContainerId.make(attempt, 1)))
+    convert.put_container_id(signal.container_id, ContainerId.make(attempt, 1))
     move = pb.MoveApplicationAcrossQueuesRequest(target_queue="default", **by_id(app_id))  # type: ignore[arg-type]
     fail = pb.FailApplicationAttemptRequest(application_attempt_id=convert.attempt_id_pb(attempt))
     return [

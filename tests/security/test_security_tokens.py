@@ -58,7 +58,7 @@ def container_identifier() -> pb.ContainerTokenIdentifier:
     identifier = pb.ContainerTokenIdentifier(
         nmHostAddr=str(NODE), appSubmitter="alice", expiryTimeStamp=600_000, rmIdentifier=1_700_000_000_000
     )
-    identifier.containerId.CopyFrom(convert.container_id_pb(ContainerId.make(ATTEMPT, 2)))
+    convert.put_container_id(identifier.containerId, ContainerId.make(ATTEMPT, 2))
     return identifier
 
 

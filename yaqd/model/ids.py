@@ -4,8 +4,9 @@ Every identifier is a frozen value that sorts in creation order, so that it can 
 """
 
 import re
-from dataclasses import dataclass
 from typing import Self
+
+from yaqd.model.values import value
 
 _SEQUENCE_BITS = 40
 _SEQUENCE_MASK = (1 << _SEQUENCE_BITS) - 1
@@ -25,7 +26,7 @@ class BadIdentifier(ValueError):
         self.text = text
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(order=True)
 class ApplicationId:
     #: start time of the ResourceManager that made the id, epoch ms
     cluster_timestamp: int
@@ -43,7 +44,7 @@ class ApplicationId:
         return cls(int(match[1]), int(match[2]))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(order=True)
 class ApplicationAttemptId:
     application_id: ApplicationId
     #: 1, 2, ... within the application
@@ -65,7 +66,7 @@ class ApplicationAttemptId:
         return cls(ApplicationId(int(match[1]), int(match[2])), int(match[3]))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(order=True)
 class ContainerId:
     attempt_id: ApplicationAttemptId
     #: signed 64-bit: the ResourceManager's epoch above bit 40, the sequence number below it
@@ -105,7 +106,7 @@ class ContainerId:
         return cls.make(ApplicationAttemptId(app, int(match[4])), int(match[5]), epoch=epoch)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(order=True)
 class NodeId:
     host: str
     port: int

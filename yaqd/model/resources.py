@@ -1,14 +1,16 @@
 """Amounts of memory, virtual cores and any further countable resource."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Self
+
+from yaqd.model.values import value
 
 _NO_EXTRAS: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Resource:
     """A vector of amounts. Differences may be negative; comparisons are component by component."""
 

@@ -1,14 +1,15 @@
 """A token: an identifier that says who, a password that proves it, and where it counts."""
 
 import hmac
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
+from yaqd.model.values import value
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security.writable import WritableReader, encode_bytes, encode_text
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Token:
     #: serialized message or Writable, by kind; opaque to whoever only carries the token
     identifier: bytes
@@ -26,7 +27,16 @@ class Token:
         return replace(self, service=service)
 
     def to_pb(self) -> pb.Token:
-        return pb.Token(identifier=self.identifier, password=self.password, kind=self.kind, service=self.service)
+        message = pb.Token()
+        self.put(message)
+        return message
+
+    def put(self, message: pb.Token) -> None:
+        """Fill a field of a larger message."""
+        message.identifier = self.identifier
+        message.password = self.password
+        message.kind = self.kind
+        message.service = self.service
 
     @classmethod
     def from_pb(cls, message: pb.Token) -> Self:
