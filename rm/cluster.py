@@ -67,7 +67,11 @@ class Cluster:
         app = self.applications.get(attempt_id.application_id)
         if app is None:
             return None
-        return next((a for a in reversed(app.attempts) if a.id == attempt_id), None)
+        number = attempt_id.attempt
+        for attempt in reversed(app.attempts):
+            if attempt.id.attempt == number:
+                return attempt
+        return None
 
     @property
     def usable_nodes(self) -> int:
@@ -139,7 +143,8 @@ class Cluster:
             if kill:
                 node.containers_to_kill[container.id] = None
         level = logging.DEBUG if exit_status == 0 or event is ContainerEvent.RELEASE else logging.INFO
-        log.log(level, "%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
+        if log.isEnabledFor(level):
+            log.log(level, "%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
         attempt = container.attempt
         self._book_end(attempt, container, completion, was_acquired)
         # A killed one is forgotten when its node has reported the end.

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from rm.attempt import Attempt
 
 
-class ContainerStage(Enum):
+class _Member(Enum):
+    """Hashed by identity, in C: Enum's own hash is a call, and each step of a container looks two members up."""
+
+    __hash__ = object.__hash__
+
+
+class ContainerStage(_Member):
     #: the scheduler has charged it, its master does not know it yet
     ALLOCATED = auto()
     #: its master has it
@@ -29,7 +35,7 @@ class ContainerStage(Enum):
     KILLED = auto()
 
 
-class ContainerEvent(Enum):
+class ContainerEvent(_Member):
     ACQUIRE = auto()
     LAUNCH = auto()
     FINISH = auto()

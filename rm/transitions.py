@@ -35,7 +35,7 @@ class Machine(Generic[S, E]):
         if target is None:
             log.warning("%s: event %s does not belong to state %s", self._subject, event.name, self.state.name)
             return False
-        if target is not self.state:
+        if target is not self.state and log.isEnabledFor(logging.DEBUG):
             log.debug("%s: %s -> %s on %s", self._subject, self.state.name, target.name, event.name)
         self.state = target
         return True

@@ -7,7 +7,7 @@ walk when cores run out first.) Taking the emptiest node spreads containers, as 
 chance.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 from rm.scheduler.calculators import Calculator
 from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
@@ -54,14 +54,17 @@ class FreeIndex:
 
     def __init__(self, calculator: Calculator, step_mb: int) -> None:
         self._calculator = calculator
+        self._counts_vcores = calculator.counts_vcores
         self._step_mb = max(1, step_mb)
         self._rows: dict[int, _Row] = {}
         self._mask = 0
 
     def cell_of(self, free: Resource) -> tuple[int, int]:
-        steps = min(max(0, free.memory_mb // self._step_mb), _STEPS_MAX)
-        cores = min(max(0, free.vcores), _CORES_MAX) if self._calculator.counts_vcores else 0
-        return steps, cores
+        steps = free.memory_mb // self._step_mb
+        cores = free.vcores if self._counts_vcores else 0
+        if 0 <= steps <= _STEPS_MAX and 0 <= cores <= _CORES_MAX:
+            return steps, cores
+        return min(max(0, steps), _STEPS_MAX), min(max(0, cores), _CORES_MAX)
 
     def add(self, node: NodeView, cell: tuple[int, int]) -> None:
         steps, cores = cell
@@ -122,6 +125,7 @@ class NodeTable:
         self._step_mb = step_mb
         self._nodes: dict[NodeId, NodeView] = {}
         self._everywhere = FreeIndex(calculator, step_mb)
+        self._only_everywhere = (self._everywhere,)
         #: indexes of the racks that were asked for
         self._racks: dict[str, FreeIndex] = {}
         #: nodes of each host and of each rack
@@ -191,9 +195,16 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
-        if node.cell is not None and self._everywhere.cell_of(free) != node.cell:
-            self._leave(node)
-            self._enter(node)
+        old = node.cell
+        if old is None:
+            return
+        new = self._everywhere.cell_of(free)
+        if new == old:
+            return
+        node.cell = new
+        for index in self._indexes_of(node):
+            index.remove(node, old)
+            index.add(node, new)
 
     def set_reserved(self, node: NodeView, reserved_for: object | None) -> None:
         self._leave(node)
@@ -212,12 +223,11 @@ class NodeTable:
                 index.remove(node, node.cell)
             node.cell = None
 
-    def _indexes_of(self, node: NodeView) -> Iterator[FreeIndex]:
-        yield self._everywhere
-        for place in (node.rack, node.id.host) if self._racks else ():
-            index = self._racks.get(place)
-            if index is not None:
-                yield index
+    def _indexes_of(self, node: NodeView) -> Sequence[FreeIndex]:
+        if not self._racks:
+            return self._only_everywhere
+        found = (self._racks.get(place) for place in (node.rack, node.id.host))
+        return (self._everywhere, *(index for index in found if index is not None))
 
     def _count_size(self, size: Resource, sign: int) -> None:
         self.total = self.total + size * sign
