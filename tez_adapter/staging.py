@@ -1,20 +1,26 @@
 """A job's staging folder: what its containers need, uploaded before it is submitted and removed when it ends.
 
 `yarn.app.mapreduce.am.staging-dir`/USER/.staging/JOB on the default file system, as MapReduce does it, readable by its
-owner alone. Nodes refuse a resource whose modification time differs from what the launch context says, so the
-times are read back from the file system after the upload.
+owner alone; the root and its parents, where they are missing, are made for all users. Nodes refuse a resource whose
+modification time differs from what the launch context says, so the times are read back from the file system after the
+upload.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from tez_adapter.jobspec import JOB_FILE, JobResource, JobSpec
 from tez_adapter.output import JobOutput
 from yaqd.config import Configuration
 from yaqd.model import LocalResourceType
-from yaqd.storage import FileSystem, StorageError, get_filesystem, qualify
+from yaqd.storage import FileSystem, PathDenied, StorageError, get_filesystem, qualify
+from yaqd.storage.paths import parent_of
 
 STAGING_KEY = "yarn.app.mapreduce.am.staging-dir"
 _CHUNK_BYTES = 1 << 20
+#: as /tmp: everybody makes a folder of their own, nobody removes another's
+_ROOT_MODE = 0o1777
+_PARENT_MODE = 0o755
 
 
 class SubmitError(Exception):
@@ -34,16 +40,30 @@ def alias_of(text: str) -> tuple[str, str]:
 class Staging:
     def __init__(self, conf: Configuration, user: str, job_id: str) -> None:
         self._conf = conf
-        root = qualify(conf.require(STAGING_KEY), conf)
+        self._root = qualify(conf.require(STAGING_KEY), conf)
         #: full URI
-        self.path = f"{root}/{user}/.staging/{job_id}"
+        self.path = f"{self._root}/{user}/.staging/{job_id}"
         self._files: FileSystem = get_filesystem(self.path, conf)
 
     def create(self) -> None:
         try:
+            self._make_root()
             self._files.mkdirs(self.path, 0o700)
         except StorageError as error:
             raise SubmitError(f"cannot make the staging folder ({STAGING_KEY}): {error}") from None
+
+    def _make_root(self) -> None:
+        """Left to `mkdirs`, missing parents would get the mode of the first user's folder, and lock out all others."""
+        missing = []
+        folder = self._root
+        while not self._files.exists(folder):
+            missing.append(folder)
+            folder = parent_of(folder)
+        for folder in reversed(missing):
+            mode = _ROOT_MODE if folder == self._root else _PARENT_MODE
+            self._files.mkdirs(folder, mode)
+            with suppress(PathDenied):  # another user's command made it at the same time, and gives it this mode
+                self._files.set_mode(folder, mode)  # the umask may have taken bits away
 
     def write(self, name: str, data: bytes) -> JobResource:
         path = f"{self.path}/{name}"

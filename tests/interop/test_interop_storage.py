@@ -11,6 +11,7 @@ import pytest
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs
 from tez_adapter.local import run_local
+from tez_adapter.staging import STAGING_KEY, Staging
 from yaqd.config import Configuration
 from yaqd.mapreduce import InputFormat, Job
 from yaqd.storage import (
@@ -177,6 +178,27 @@ def test_another_user_is_denied(hdfs: StockHdfs, folder: tuple[FileSystem, str])
     assert above.startswith(f"output folder {base}/deep/out cannot be made: ")
     assert inside.startswith(f"output folder {base}/mine/out cannot be made: ")
     assert all("Permission denied: user=mallory, access=" in line for line in (above, inside))
+
+
+def test_users_after_the_first_make_staging_folders_too(
+    hdfs: StockHdfs, conf: Configuration, folder: tuple[FileSystem, str]
+) -> None:
+    filesystem, base = folder
+    root = f"{base}/hadoop-yarn/staging"
+    Staging(conf.with_overrides({STAGING_KEY: root}), "first", "job_1_0001").create()
+    assert filesystem.status(f"{base}/hadoop-yarn").mode == 0o755
+    assert filesystem.status(root).mode == 0o1777
+    done = _in_child(
+        "from pathlib import Path\n"
+        "from tez_adapter.staging import STAGING_KEY, Staging\n"
+        "from yaqd.config import Configuration\n"
+        f"conf = Configuration.load(Path({str(hdfs.conf_dir)!r}), environ={{}})\n"
+        f"Staging(conf.with_overrides({{STAGING_KEY: {root!r}}}), 'bob', 'job_1_0002').create()\n",
+        user="bob",
+    )
+    assert done == ""
+    made = filesystem.status(f"{root}/bob/.staging/job_1_0002")
+    assert (made.owner, made.mode) == ("bob", 0o700)
 
 
 def _in_child(script: str, user: str = "") -> str:

@@ -1,6 +1,7 @@
 """The job manager's smaller parts: what it tells the ResourceManager, what it writes down, what it hands to nodes."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -218,6 +219,23 @@ def test_staging_takes_files_under_other_names_and_goes_away(tmp_path: Path) -> 
         staging.add(str(tmp_path / "missing"))
     staging.remove()
     assert not (tmp_path / "s/alice/.staging/job_1_0001").exists()
+
+
+def test_the_first_user_makes_the_staging_root_for_everybody(tmp_path: Path) -> None:
+    def modes() -> list[str]:
+        return [f"{(tmp_path / name).stat().st_mode & 0o7777:o}" for name in ("a", "a/b", "a/b/root")]
+
+    former = os.umask(0o077)
+    try:
+        Staging(conf(tmp_path / "a/b/root"), "alice", "job_1_0001").create()
+        assert modes() == ["755", "755", "1777"]
+        for name in ("alice", "alice/.staging", "alice/.staging/job_1_0001"):
+            assert (tmp_path / "a/b/root" / name).stat().st_mode & 0o777 == 0o700
+        (tmp_path / "a/b/root").chmod(0o1770)  # what stands is its operator's business
+        Staging(conf(tmp_path / "a/b/root"), "bob", "job_1_0002").create()
+        assert modes() == ["755", "755", "1770"]
+    finally:
+        os.umask(former)
 
 
 @pytest.mark.parametrize("text", ["a#", "a#../x", "a#/x", "..", "a/.."])
