@@ -19,11 +19,6 @@ _QUOTED_PIECE = re.compile(
       | \$\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}""",
     re.VERBOSE,
 )
-_JAVA_MAJOR = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
-_ADD_OPENS = (
-    "--add-opens=java.base/java.lang=ALL-UNNAMED --add-exports=java.base/sun.net.dns=ALL-UNNAMED "
-    "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
-)
 #: variables that steer the node manager and are not part of the container's environment
 _WARM_PREFIX = "YAQ_WARM_"
 
@@ -48,18 +43,6 @@ def expand(text: str, *, log_dir: Path, add_opens: str) -> str:
     """The literal replacements of commands and environment values, in Hadoop's order."""
     text = text.replace("<LOG_DIR>", str(log_dir)).replace("<CPS>", ":").replace("<ADD_OPENS>", add_opens)
     return text.replace("{{", "$").replace("}}", "")
-
-
-def add_opens(java_home: str | None) -> str:
-    """JVM options that Java 17 and later need, by the `release` file of the containers' JDK; else empty."""
-    if not java_home:
-        return ""
-    try:
-        release = (Path(java_home) / "release").read_text(encoding="utf-8", errors="replace")[:65536]
-    except OSError:
-        return ""
-    match = _JAVA_MAJOR.search(release)
-    return _ADD_OPENS if match and int(match[1]) >= 17 else ""
 
 
 def build_environment(

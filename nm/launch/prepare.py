@@ -11,7 +11,8 @@ from pathlib import Path
 from nm.directories import ContainerFolders, make_container_folders
 from nm.executor import ProcessSpec, WarmEntry
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.launch.environment import NeedsShell, add_opens, build_environment, expand, resolve
+from nm.launch.environment import NeedsShell, build_environment, expand, resolve
+from nm.launch.java import add_opens
 from nm.launch.script import launch_script
 
 #: credentials stream without tokens and secrets
@@ -53,7 +54,7 @@ def prepare(
     BadLaunchContext. `devices`: variables that say which of the node's devices are the container's."""
     variables = {**_node_variables(container_id, user, folders, localization, node), **devices}
     java_home = launch.environment.get("JAVA_HOME") or node.environment.get("JAVA_HOME")
-    java_options = add_opens(java_home)
+    java_options = add_opens(java_home, search_path(launch.environment, node.environment))
     environment = build_environment(
         launch.environment,
         node=variables,
@@ -87,6 +88,13 @@ def prepare(
         environment={**environment.inherited, "CONTAINER_ID": container_id},
         warm=warm,
     )
+
+
+def search_path(launch: Mapping[str, str], node: Mapping[str, str]) -> str:
+    """Where the container finds `java`; of a PATH that refers to variables, what is plain and then the node's."""
+    own = launch.get("PATH")
+    inherited = node.get("PATH", os.defpath)
+    return inherited if own is None else f"{own}:{inherited}" if "$" in own or "{{" in own else own
 
 
 def _node_variables(

@@ -1,5 +1,6 @@
 """The launch script and environment: Hadoop's text, judged by bash itself."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.environment import (
     Environment,
     NeedsShell,
-    add_opens,
     build_environment,
     double_quoted,
     expand,
     resolve,
 )
+from nm.launch.java import add_opens
+from nm.launch.prepare import search_path
 from nm.launch.script import launch_script
 from yaqd.proto import yarn_common_pb2 as pb
 
@@ -86,6 +88,45 @@ def test_module_options_follow_the_containers_java(tmp_path: Path, release: str,
     (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\n{release}\n')
     assert bool(add_opens(str(tmp_path))) is opens
     assert add_opens(str(tmp_path / "absent")) == ""
+
+
+def java_at(home: Path, release: str | None) -> str:
+    """A JDK of that release; returns its bin folder."""
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/java").write_text("#!/bin/sh\n")
+    (home / "bin/java").chmod(0o755)
+    if release is not None:
+        (home / "release").write_text(release)
+    return str(home / "bin")
+
+
+def test_without_a_java_home_the_java_on_the_path_tells(tmp_path: Path) -> None:
+    old, modern = java_at(tmp_path / "8", 'JAVA_VERSION="1.8.0_392"\n'), java_at(tmp_path / "17", 'JAVA_VERSION="17"\n')
+    assert add_opens(None, f"/nonexistent:{modern}:{old}") != ""
+    assert add_opens(None, f"{old}:{modern}") == ""
+    links = tmp_path / "alternatives"
+    links.mkdir()
+    (links / "java").symlink_to(f"{old}/java")
+    assert add_opens("", str(links)) == ""
+    inner = java_at(tmp_path / "jdk8/jre", None)
+    (tmp_path / "jdk8/release").write_text('JAVA_VERSION="1.8.0_392"\n')
+    assert add_opens(None, inner) == ""
+
+
+def test_a_java_that_does_not_tell_its_version_counts_as_modern(tmp_path: Path) -> None:
+    assert add_opens(None, java_at(tmp_path / "silent", None)) != ""
+    pipe = java_at(tmp_path / "pipe", None)
+    os.mkfifo(tmp_path / "pipe/release")  # must not hold the node up
+    assert add_opens(None, pipe) != ""
+    assert add_opens(None, f"relative:{tmp_path}") != ""
+
+
+def test_the_java_is_looked_for_on_the_containers_path(tmp_path: Path) -> None:
+    old = java_at(tmp_path / "8", 'JAVA_VERSION="1.8.0_392"\n')
+    modern = java_at(tmp_path / "21", 'JAVA_VERSION="21.0.1"\n')
+    for own, nodes, opens in (({}, old, False), ({}, modern, True), ({"PATH": old}, modern, False)):
+        assert bool(add_opens(None, search_path(own, {"PATH": nodes}))) is opens
+    assert search_path({"PATH": "/opt:$PATH"}, {"PATH": "/bin"}) == "/opt:$PATH:/bin"
 
 
 def test_variables_come_after_those_they_refer_to(tmp_path: Path) -> None:
