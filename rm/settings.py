@@ -193,4 +193,8 @@ def read_queues(conf: Configuration) -> SchedulerSpec:
     except QueueConfigError as error:
         if error.key in queues:
             raise queues.error(error.key, "cannot be used", error.remedy) from None
-        raise ConfigError(error.remedy, key=error.key, value=error.value) from None
+        # what is missing stands nowhere: the list that names the queue does
+        parent = error.key.removeprefix(PREFIX).rpartition(".")[0].rpartition(".")[0]
+        origin = queues.origin(f"{PREFIX}{parent}.queues")
+        file, line = (origin.file, origin.line) if origin is not None else (None, None)
+        raise ConfigError(error.remedy, key=error.key, value=error.value, file=file, line=line) from None

@@ -43,7 +43,9 @@ def show(conf: Configuration, keys: tuple[str, ...], show_all: bool, as_json: bo
 @json_option
 @click.pass_context
 def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
-    """Find misspelt keys, bad values and malformed files; each line names file and line.
+    """Find misspelt keys, malformed files, and what no daemon would start with; each line names file and line.
+
+    Everything is read as the ResourceManager, the NodeManager and jobs read it, and nothing is started.
 
     \b
     Example:
@@ -51,6 +53,7 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
     """
     import os
 
+    from yaqd.cli.conf_readers import refusals
     from yaqd.config.check import Severity, check_folder
 
     named = os.environ.get("HADOOP_CONF_DIR")
@@ -58,6 +61,7 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
     if folder is None:
         raise CommandError("no configuration folder: give --conf DIR or set HADOOP_CONF_DIR")
     findings = check_folder(folder)
+    findings.extend(refusals(folder, findings))
     if as_json:
         fields = ("severity", "key", "file", "line", "message")
         print_json([{field: getattr(found, field) for field in fields} for found in findings])
@@ -65,7 +69,9 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
         for found in findings:
             click.echo(str(found))
         errors = sum(found.severity is Severity.ERROR for found in findings)
-        click.echo(f"{folder}: {errors} error{'s' * (errors != 1)}" if errors else f"{folder}: sound")
+        warnings = sum(found.severity is Severity.WARNING for found in findings)
+        verdict = f"{errors} error{'s' * (errors != 1)}" if errors else "sound"
+        click.echo(f"{folder}: {verdict}" + (f", {warnings} warning{'s' * (warnings != 1)}" if warnings else ""))
     if any(found.severity is Severity.ERROR for found in findings):
         ctx.exit(BAD_INPUT)
 

@@ -71,24 +71,38 @@ def prepare(conf: Configuration, name: str) -> None:
     """Refuses what no daemon here can do, sets up logging, and logs what is wrong with the site files."""
     from yaqd.config.check import Severity, check_folder
 
-    conf.get_choice("hadoop.security.authentication", ("simple",))
+    check_supported(conf)
     set_up_logging(conf, name)
     for finding in check_folder(conf.conf_dir) if conf.conf_dir is not None else ():
         if finding.severity is Severity.ERROR:
             log.warning("%s", finding)
 
 
+def check_supported(conf: Configuration) -> None:
+    """Raises ConfigError for what no daemon here can do."""
+    conf.get_choice("hadoop.security.authentication", ("simple",))
+
+
+def log_settings(conf: Configuration) -> tuple[str, int, int]:
+    """Level, and size in bytes and number of the files. Raises ConfigError."""
+    return (
+        conf.get_choice("yaq.log.level", LEVELS),
+        conf.get_size_bytes("yaq.log.file.max-bytes", minimum=4096),
+        conf.get_int("yaq.log.file.backups", minimum=1),
+    )
+
+
 def set_up_logging(conf: Configuration, name: str) -> None:
     """To `<yaq.log.dir>/<name>.log`, rotated by size, or to standard error when no folder is set."""
-    level = conf.get_choice("yaq.log.level", LEVELS)
+    level, max_bytes, backups = log_settings(conf)
     folder = (conf.get("yaq.log.dir") or "").strip()
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         handler = logging.handlers.RotatingFileHandler(
             Path(folder) / f"{name}.log",
-            maxBytes=conf.get_size_bytes("yaq.log.file.max-bytes", minimum=4096),
-            backupCount=conf.get_int("yaq.log.file.backups", minimum=1),
+            maxBytes=max_bytes,
+            backupCount=backups,
             encoding="utf-8",
         )
     handler.setFormatter(PlainFormatter(LOG_FORMAT))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from yaqd.config import values
 from yaqd.config.catalogue import documentation, documented_names
+from yaqd.config.check_queues import queue_warnings
 from yaqd.config.configuration import DEFAULT_RESOURCES, Configuration
 from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.deprecated import CURRENT_NAMES
@@ -32,6 +33,7 @@ VERY_ALIKE = 0.95
 
 class Severity(StrEnum):
     ERROR = "error"
+    WARNING = "warning"
     NOTE = "note"
 
 
@@ -65,11 +67,21 @@ def check_folder(conf_dir: Path) -> list[Finding]:
         except ConfigError as error:
             findings.append(Finding(Severity.ERROR, error.problem, error.key, error.file, error.line))
         else:
-            findings.extend(check_properties(properties))
+            findings.extend(_with_queues(properties) if name == QUEUES_FILE else check_properties(properties))
     if not any(found.severity is Severity.ERROR for found in findings):
         conf = Configuration.load(conf_dir)
         findings.extend(_unresolvable(conf) or _wrong_resource_types(conf))
     return findings
+
+
+def _with_queues(properties: list[Property]) -> list[Finding]:
+    """Findings about the file of queues: what a queue's settings miss takes the place of a note about the same line."""
+    warned = {
+        (found.name, found.line): Finding(Severity.WARNING, problem, found.name, found.file, found.line)
+        for found, problem in queue_warnings(properties)
+    }
+    others = [found for found in check_properties(properties) if (found.key, found.line) not in warned]
+    return sorted([*others, *warned.values()], key=lambda found: found.line or 0)
 
 
 def _wrong_resource_types(conf: Configuration) -> list[Finding]:
@@ -77,9 +89,14 @@ def _wrong_resource_types(conf: Configuration) -> list[Finding]:
     try:
         node_resources(conf, resource_types(conf))
     except ConfigError as error:
-        message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
-        return [Finding(Severity.ERROR, message, error.key, error.file, error.line)]
+        return [finding_of(error)]
     return []
+
+
+def finding_of(error: ConfigError) -> Finding:
+    """What a reader of the configuration has refused, as a finding."""
+    message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
+    return Finding(Severity.ERROR, message, error.key, error.file, error.line)
 
 
 def check_properties(properties: Iterable[Property]) -> list[Finding]:

@@ -30,8 +30,8 @@ The queues are in `capacity-scheduler.xml` beside them.
 - Durations take a unit (`ns us ms s m h d`); bare numbers count milliseconds, or seconds where the name ends in
   `-secs`. Sizes take `k m g t p e`, powers of 1024.
 - Old names such as `mapred.reduce.tasks` are read as the new ones.
-- `yaq conf check` finds misspelt keys, bad values and malformed files, each with file and line; `yaq conf show KEY`
-  tells a value and where it comes from.
+- `yaq conf check` finds misspelt keys, malformed files and all that no daemon would start with, each with file and
+  line; `yaq conf show KEY` tells a value and where it comes from.
 """
 
 

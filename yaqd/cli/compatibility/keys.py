@@ -25,7 +25,14 @@ ROOMS: Final = {
     "yaqd": "shared code",
 }
 #: Modules that name keys without reading them.
-_NOT_READERS: Final = ("cli/local/site.py", "config/foreign.py", "config/deprecated.py", "config/reference.py")
+_NOT_READERS: Final = (
+    "cli/conf_readers.py",
+    "cli/local/site.py",
+    "config/check_queues.py",
+    "config/foreign.py",
+    "config/deprecated.py",
+    "config/reference.py",
+)
 #: read where no such name stands: handed whole to the HDFS library; put together in two steps (storage/tfile/layout.py)
 _UNSEEN: Final = {
     "dfs.client.failover.max.attempts": ("yaqd",),

@@ -1,0 +1,131 @@
+"""`yaq conf check` refuses what the daemons refuse, each mistake with its file and line."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.app import yaq
+
+QUEUES = "yarn.scheduler.capacity."
+
+
+def check(folder: Path, settings: dict[str, str], file: str = "yarn-site.xml") -> Result:
+    lines = "\n".join(
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in settings.items()
+    )
+    (folder / file).write_text(f"<configuration>\n{lines}\n</configuration>")
+    return CliRunner().invoke(yaq, ["conf", "check", "--conf", str(folder)])
+
+
+def check_queues(folder: Path, **settings: str) -> Result:
+    named = {QUEUES + key.replace("__", "."): value for key, value in settings.items()}
+    return check(folder, named, "capacity-scheduler.xml")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (
+            "yarn.resourcemanager.scheduler.class",
+            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler",
+            "not supported",
+        ),
+        ("hadoop.security.authentication", "kerberos", "not one of simple"),
+        ("yarn.nm.liveness-monitor.expiry-interval-ms", "-5", "less than 1"),
+        ("yarn.nodemanager.resource.memory-mb", "4g", "not a whole number"),
+        ("yarn.resourcemanager.nodes.exclude-path", "/nowhere/at/all", "cannot be read"),
+        ("yarn.resourcemanager.address", "nohost", "not an address"),
+        ("fs.defaultFS", "hfds://", "names no file system"),
+        ("fs.defaultFS", "hfds://master:8020", "no file system for hfds"),
+        ("yarn.nodemanager.local-dirs", "relative/folder", "not an absolute path"),
+        ("mapreduce.map.memory.mb", "0", "less than 1"),
+        ("mapreduce.job.priority", "URGENT", "no priority"),
+        ("yaq.log.level", "LOUD", "not one of DEBUG"),
+    ],
+)
+def test_what_a_daemon_or_a_client_refuses_is_an_error(tmp_path: Path, key: str, value: str, words: str) -> None:
+    result = check(tmp_path, {"some.other.key": "1", key: value})
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.output.splitlines() if "error: " in line]
+    assert line.startswith(f"{tmp_path}/yarn-site.xml:3: error: {key}: ") and words in line
+    assert result.output.splitlines()[-1] == f"{tmp_path}: 1 error"
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    wrong = {
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "-5",
+        "yarn.resourcemanager.address": "nohost",
+        "yarn.resourcemanager.scheduler.class": "FairScheduler",
+        "yarn.nodemanager.resource.memory-mb": "4g",
+    }
+    result = check(tmp_path, wrong)
+    assert result.exit_code == 2
+    errors = [line for line in result.output.splitlines() if "error: " in line]
+    assert sorted(key for key in wrong for line in errors if f" {key}: " in line) == sorted(wrong)
+    assert len(errors) == len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "words"),
+    [
+        (
+            {"root__queues": "a,b", "root__a__capacity": "60", "root__b__capacity": "50"},
+            2,
+            "root.queues: cannot be used; the capacities of its queues add up to 110",
+        ),
+        ({"root__queues": "a,b", "root__a__capacity": "100"}, 2, "root.b.capacity: is missing"),
+        (
+            {"root__queues": "a", "root__a__capacity": "100", "root__a__maximum-capacity": "50"},
+            4,
+            "root.a.maximum-capacity: cannot be used; is below the queue's capacity",
+        ),
+        ({"root__queues": "a", "root__a__capacity": "2w"}, 3, "root.a.capacity: cannot be used; write percent"),
+        ({"root__queues": "a", "root__a__capacity": "[memory=10]"}, 3, "root.a.capacity: cannot be used"),
+    ],
+)
+def test_queues_that_the_scheduler_refuses(tmp_path: Path, settings: dict[str, str], line: int, words: str) -> None:
+    result = check_queues(tmp_path, **settings)
+    assert result.exit_code == 2
+    (error,) = [found for found in result.output.splitlines() if "error: " in found]
+    assert error.startswith(f"{tmp_path}/capacity-scheduler.xml:{line}: error: {QUEUES}{words}")
+
+
+def test_every_queue_at_fault_is_named(tmp_path: Path) -> None:
+    result = check_queues(
+        tmp_path, root__queues="a,b", root__a__capacity="2w", root__a__state="OPEN", root__b__capacity="3w"
+    )
+    errors = [line.split(": ")[2] for line in result.output.splitlines() if "error: " in line]
+    assert errors == [f"{QUEUES}root.{name}" for name in ("a.capacity", "a.state", "b.capacity")]
+
+
+def test_settings_of_queues_that_do_nothing_are_warnings(tmp_path: Path) -> None:
+    settings = {
+        "root__queues": "dev",
+        "root__dev__capacity": "100",
+        "root__dve__capacity": "100",
+        "root__dev__user-limit-facter": "2",
+        "root__dev__accessible-node-labels__gpu__capacity": "2",
+        "root__dev__ordering-policy": "fair",
+    }
+    result = check_queues(tmp_path, **settings)
+    assert result.exit_code == 0
+    file = f"{tmp_path}/capacity-scheduler.xml"
+    lines = result.output.splitlines()
+    assert [line for line in lines if "warning" in line] == [
+        f"{file}:4: warning: {QUEUES}root.dve.capacity: there is no queue root.dve, so this does nothing; "
+        "did you mean root.dev?",
+        f"{file}:5: warning: {QUEUES}root.dev.user-limit-facter: unknown setting of a queue; "
+        "did you mean root.dev.user-limit-factor?",
+        f"{tmp_path}: sound, 2 warnings",
+    ]
+
+
+def test_gpus_that_nodes_find_themselves_are_not_looked_for_here(tmp_path: Path) -> None:
+    settings = {
+        "yarn.resource-types": "yarn.io/gpu",
+        "yarn.nodemanager.resource-plugins": "yarn.io/gpu",
+        "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices": "auto",
+    }
+    result = check(tmp_path, settings)
+    assert (result.exit_code, result.output) == (0, f"{tmp_path}: sound\n")

@@ -1,0 +1,131 @@
+"""What the daemons and the clients of this folder would refuse, found by the very reading that they do when they start.
+
+Each stops at its first mistake; here the setting at fault is put back to its default and the reading goes on, so that
+one check names them all. Nothing is started, and no folder is made.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from yaqd.config import ConfigError, Configuration
+from yaqd.config.check import Finding, Severity, finding_of
+
+_Reader = Callable[[Configuration], object]
+#: mistakes after which a reader is left alone
+_MISTAKES_MAX: Final = 100
+_QUEUES: Final = "yarn.scheduler.capacity."
+_GPUS: Final = "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices"
+
+
+def refusals(folder: Path, found: Sequence[Finding]) -> Iterator[Finding]:
+    """Errors beyond those of `found`, which says what the files themselves show. Blocking."""
+    try:
+        conf = Configuration.load(folder)
+        defaults = Configuration.load(environ={})
+    except ConfigError:
+        return  # a file that cannot be read at all, which is among what was found
+    known = {(one.key, one.file, one.line) for one in found if one.severity is Severity.ERROR}
+    for reader in (_common, _resource_manager, _queues, _node_manager, _clients):
+        for finding in _mistakes(reader, conf, defaults):
+            place = finding if finding.file is not None else dataclasses.replace(finding, file=folder)
+            if (place.key, place.file, place.line) not in known:
+                known.add((place.key, place.file, place.line))
+                yield place
+
+
+def _mistakes(read: _Reader, conf: Configuration, defaults: Configuration) -> Iterator[Finding]:
+    mended: set[str] = set()
+    #: parents of queues whose own share was wrong: what their children add up to says nothing then
+    doubtful: set[str] = set()
+    for _ in range(_MISTAKES_MAX):
+        try:
+            read(conf)
+        except ConfigError as error:
+            key = error.key
+            if key not in doubtful:
+                yield finding_of(error)
+            if key is None or key in mended or (key.startswith(_QUEUES) and key.endswith(".queues")):
+                return
+            mended.add(key)
+            if key.startswith(_QUEUES) and key.endswith(".capacity"):
+                parent = key.removesuffix(".capacity").rpartition(".")[0]
+                doubtful.add(f"{parent}.queues")
+                conf = conf.with_overrides({key: "0"})
+            else:
+                conf = conf.with_overrides({key: "" if key.startswith(_QUEUES) else defaults.raw(key) or ""})
+        else:
+            return
+
+
+def _common(conf: Configuration) -> None:
+    from yaqd.cli.daemons import check_supported, log_settings
+
+    check_supported(conf)
+    log_settings(conf)
+
+
+def _resource_manager(conf: Configuration) -> None:
+    from rm.log_retention import RetentionSettings
+    from rm.node_sizes import read_node_sizes
+    from rm.settings import RmSettings
+    from rm.topology import Topology
+    from yaqd.ipc import server_limits
+
+    RmSettings.read(conf)
+    server_limits(conf)
+    Topology.read(conf)
+    read_node_sizes(conf)
+    RetentionSettings.read(conf)
+    _who_may(conf)
+
+
+def _queues(conf: Configuration) -> None:
+    from rm.settings import read_queues
+
+    read_queues(conf)
+
+
+def _node_manager(conf: Configuration) -> None:
+    from nm.log_aggregation.settings import LogAggregationSettings
+    from nm.settings import NodeSettings
+    from nm.web_settings import NodeWebSettings
+
+    if (conf.get(_GPUS) or "").strip() == "auto":
+        conf = conf.with_overrides({_GPUS: "0:0"})  # each node asks for its own, which this machine need not have
+    NodeSettings.read(conf)
+    LogAggregationSettings.read(conf)
+    NodeWebSettings.read(conf)
+    _who_may(conf)
+
+
+def _who_may(conf: Configuration) -> None:
+    from yaqd.security.groups import Groups
+    from yaqd.security.impersonation import ProxyUsers
+    from yaqd.security.service_acls import ServiceAcls
+
+    groups = Groups.read(conf)
+    ProxyUsers(conf, groups)
+    ServiceAcls(conf, groups)
+
+
+def _clients(conf: Configuration) -> None:
+    """What `yaq run` and `yaq mr` read before they ask anybody."""
+    from tez_adapter.rm_client import ADDRESS_KEY
+    from tez_adapter.sizes import command_size, task_size
+    from tez_adapter.terms import set_terms
+    from yaqd.proto import yarn_common_pb2 as pb
+    from yaqd.storage import locate
+
+    conf.get_address(ADDRESS_KEY)
+    scheme = locate("/", conf).scheme
+    if scheme not in ("file", "hdfs"):
+        raise conf.error("fs.defaultFS", f"there is no file system for {scheme}://", "use file:/// or hdfs://HOST:PORT")
+    for size in (command_size, lambda c: task_size("map", c), lambda c: task_size("reduce", c)):
+        size(conf)
+    for key in ("yarn.app.mapreduce.am.resource.mb", "yaq.job.reduces-max", "yaq.job.tasks-max"):
+        conf.get_int(key, minimum=1)
+    conf.get_int("yarn.app.mapreduce.am.resource.cpu-vcores", 1, minimum=1)
+    conf.get_int("mapreduce.am.max-attempts", 2, minimum=1)
+    set_terms(pb.ApplicationSubmissionContext(), conf)
