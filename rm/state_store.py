@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rm.application import Application, Conclusion
+from rm.store_lock import StoreLock, StoreTaken
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
 
 log = logging.getLogger(__name__)
@@ -108,7 +109,12 @@ class StateStore:
         self._writes: queue.Queue[_Write | None] = queue.Queue(_QUEUE_MAX)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._database = self._open()
+        self._lock: StoreLock | None = None
+        try:
+            self._database = self._open()
+        except StateStoreError:
+            self._unlock()
+            raise
         #: writes that the disk has, and the commits it took
         self.writes = 0
         self.commits = 0
@@ -117,6 +123,7 @@ class StateStore:
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._lock = StoreLock(self._path)
                 self._path.touch(mode=0o600)  # keys and users' tokens are in it
             database = sqlite3.connect(
                 self._path or ":memory:", timeout=2.0, isolation_level=None, check_same_thread=False
@@ -125,6 +132,9 @@ class StateStore:
             database.execute("PRAGMA synchronous=FULL")
             database.executescript(_SCHEMA)
             found = database.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+        except StoreTaken as error:
+            remedy = "stop it first, or set yaq.rm.state-store.path to another file"
+            raise StateStoreError(f"{error}: {remedy}") from None
         except (OSError, sqlite3.Error) as error:
             remedy = "make the folder writable, or set yaq.rm.state-store.path to another file"
             raise StateStoreError(f"cannot use the state store {self._path}: {error}; {remedy}") from error
@@ -152,7 +162,7 @@ class StateStore:
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise StateStoreError(
-                f"cannot read the state store {self._path}: {error}; is another ResourceManager running on it?"
+                f"cannot read the state store {self._path}: {error}; is another program at work on it?"
             ) from error
         return StoredState(epoch, tuple(_stored(row) for row in rows))
 
@@ -175,6 +185,11 @@ class StateStore:
             self._thread.join(timeout=5.0)
             self._thread = None
         self._database.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     # ---- writes; each future is done when the disk has it, or fails with StateStoreError
 

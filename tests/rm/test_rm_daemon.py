@@ -58,3 +58,22 @@ def test_bad_queues_are_one_clear_line() -> None:
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 2
     assert "add up to 99" in stderr and "Traceback" not in stderr
+
+
+def test_a_second_one_on_the_same_store_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    settings = {"yaq.rm.state-store.path": str(tmp_path / "rm.sqlite")}
+    first = start(**settings)
+    assert first.stdout is not None
+    assert first.stdout.readline().startswith("ResourceManager ready")
+    second = start(**settings)
+    _, stderr = second.communicate(timeout=20)
+    assert second.returncode == 2
+    said = f"ResourceManager: another ResourceManager (pid {first.pid}) runs on rm.sqlite in {tmp_path}: stop it first"
+    assert said in stderr and "Traceback" not in stderr
+    first.kill()
+    first.communicate()
+    third = start(**settings)
+    assert third.stdout is not None
+    assert third.stdout.readline().startswith("ResourceManager ready")
+    third.terminate()
+    third.communicate()

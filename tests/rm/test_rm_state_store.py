@@ -1,6 +1,7 @@
 """What outlives the ResourceManager."""
 
 import asyncio
+import os
 import sqlite3
 from pathlib import Path
 
@@ -90,3 +91,26 @@ def test_store_that_cannot_be_opened_says_why_and_what_to_do(tmp_path: Path) -> 
     store.close()
     with pytest.raises(StateStoreError, match="version 99"):
         StateStore(newer)
+
+
+def test_a_store_has_one_resourcemanager_whatever_name_it_is_opened_by(tmp_path: Path) -> None:
+    first = StateStore(tmp_path / "rm.sqlite")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for path in (tmp_path / "rm.sqlite", tmp_path / "link" / "rm.sqlite"):
+        with pytest.raises(StateStoreError) as refused:
+            StateStore(path)
+        assert str(refused.value) == (
+            f"another ResourceManager (pid {os.getpid()}) runs on rm.sqlite in {tmp_path}: stop it first, or set "
+            "yaq.rm.state-store.path to another file"
+        )
+    first.close()
+    StateStore(tmp_path / "rm.sqlite").close()
+
+
+def test_a_refused_store_is_not_kept_locked(tmp_path: Path) -> None:
+    path = tmp_path / "rm.sqlite"
+    path.write_bytes(b"this is not a database at all" * 100)
+    with pytest.raises(StateStoreError, match="not a database"):
+        StateStore(path)
+    path.unlink()
+    StateStore(path).close()
