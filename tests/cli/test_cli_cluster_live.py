@@ -216,6 +216,40 @@ def test_stopping_twice_stale_pids_and_a_new_start(tmp_path: Path) -> None:
     assert processes_working_under(directory) == []
 
 
+@pytest.mark.parametrize("victim", ["resourcemanager", "nodemanager-2"])
+def test_what_died_is_started_again_beside_what_runs(tmp_path: Path, victim: str) -> None:
+    directory = tmp_path / "c"
+
+    def pids() -> dict[str, int]:
+        found = json.loads(yaq("cluster", "status", "--dir", directory, "--json").stdout)
+        return {daemon["name"]: daemon["pid"] for daemon in found["daemons"] if daemon["running"]}
+
+    soon_missed = "yarn.nm.liveness-monitor.expiry-interval-ms=3000"
+    assert yaq("cluster", "start", "--dir", directory, "--nodes", 2, "-D", soon_missed).returncode == 0
+    written = (directory / "conf/yarn-site.xml").read_text()
+    before = pids()
+    dead = ProcessIdentity.of(before[victim])
+    assert dead is not None
+    os.kill(dead.pid, signal.SIGKILL)
+    assert wait_for_end([dead], 5.0) == []
+    others = [name for name in before if name != victim]
+    refused = yaq("cluster", "start", "--dir", directory, "--nodes", 3)
+    assert_one_line(refused, 2, f"already running in {directory} ({', '.join(others)}); {victim} died")
+    again = yaq("cluster", "start", "--dir", directory)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr == f"yaq: {', '.join(others)} still running; starting {victim}\n"
+    assert "2 nodes" in again.stdout
+    after = pids()
+    assert {name for name in after if after[name] != before[name]} == {victim} and len(after) == 3
+    assert (directory / "conf/yarn-site.xml").read_text() == written
+    done = yaq("run", "-n", 2, "--", "true", conf=directory / "conf", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert_one_line(yaq("cluster", "start", "--dir", directory), 2, "already running", "stop it first")
+    stopped = yaq("cluster", "stop", "--dir", directory)
+    assert stopped.stdout == "stopped resourcemanager, nodemanager-1, nodemanager-2\n"
+    assert processes_working_under(directory) == []
+
+
 def test_a_daemon_that_cannot_start_tells_why_and_nothing_stays(tmp_path: Path) -> None:
     done = yaq("cluster", "start", "--dir", tmp_path / "c", "-D", "yarn.resourcemanager.address=127.0.0.1:nine")
     assert_one_line(done, 2, "yarn.resourcemanager.address", "not an address")

@@ -16,6 +16,7 @@ from yaqd.cli.local.processes import (
     ProcessIdentity,
     end_all,
     group_members,
+    left_by,
     processes_working_under,
     proportional_set_bytes,
     wait_for_end,
@@ -207,8 +208,16 @@ def test_a_running_daemon_is_not_started_again_and_a_lock_is_respected(tmp_path:
     assert own is not None
     own.write(tmp_path / "run/resourcemanager.pid")
     cluster = LocalCluster(tmp_path)
-    with pytest.raises(CommandError, match=r"already running in .* \(resourcemanager\); stop it first"):
-        cluster.start(1)
+    with pytest.raises(
+        CommandError, match=r"\(resourcemanager\); nodemanager-1 died and can be started with .*; stop it"
+    ):
+        cluster.start(2)
+    own.write(tmp_path / "run/nodemanager-1.pid")
+    for nodes in (None, 1, 2):
+        with pytest.raises(
+            CommandError, match=r"already running in .* \(resourcemanager, nodemanager-1\); stop it first"
+        ):
+            cluster.start(nodes)
     with cluster._locked(), pytest.raises(CommandError, match="another yaq cluster command"):
         LocalCluster(tmp_path).stop()
 
@@ -224,6 +233,22 @@ def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn) -> No
     assert cluster.stop() == []
     assert not orphan.is_alive()
     assert cluster.status().daemons == []
+
+
+def test_what_a_dead_leader_left_in_its_group_is_found(tmp_path: Path) -> None:
+    leads = "import subprocess, sys; subprocess.Popen(['sleep', '60']); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", leads]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **pipes) as leader:  # type: ignore[call-overload]
+        leader.stdout.readline()
+        identity = ProcessIdentity.of(leader.pid)
+        assert identity is not None
+        assert left_by([identity], tmp_path) == []  # it lives
+        leader.kill()
+        leader.wait()
+        (left,) = left_by([identity, ProcessIdentity(0, -1)], tmp_path)
+        assert left_by([identity], tmp_path / "elsewhere") == []
+        os.kill(left.pid, signal.SIGKILL)
 
 
 def test_a_node_whose_daemon_died_is_not_ready_while_the_resourcemanager_waits_for_it(tmp_path: Path) -> None:

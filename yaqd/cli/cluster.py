@@ -32,6 +32,8 @@ def start(
 ) -> None:
     """Start a cluster; return when every node is ready. -D settings stand in DIR/conf, also for later starts.
 
+    Where some daemons have died, those are started again.
+
     \b
     Example:
       yaq cluster start --dir ~/c --nodes 3
@@ -47,8 +49,8 @@ def start(
     if as_json:
         print_json({**_as_dict(local, state), "ready_after_s": round(elapsed_s, 3)})
     else:
-        plural = "s" * (state.nodes_running != 1)
-        click.echo(f"cluster ready in {elapsed_s:.1f} s: {state.nodes_running} node{plural}, logs in {local.logs_dir}")
+        plural = "s" * (state.nodes_ready != 1)
+        click.echo(f"cluster ready in {elapsed_s:.1f} s: {state.nodes_ready} node{plural}, logs in {local.logs_dir}")
         click.echo(f"export HADOOP_CONF_DIR={local.conf_dir}")
 
 

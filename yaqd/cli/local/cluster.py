@@ -28,6 +28,7 @@ from yaqd.cli.local.processes import (
     ProcessIdentity,
     end_all,
     group_members,
+    left_by,
     processes_working_under,
     proportional_set_bytes,
     wait_for_end,
@@ -41,6 +42,8 @@ _POLL_S = 0.05
 #: Less free space than this is none: configuration and first log lines need about as much.
 _PROBE_BYTES = 256 << 10
 _RM = "resourcemanager"
+_READY_WITHIN_CHARS = 64 << 10
+_READY = re.compile(r"^NodeManager ready node=(\S+)", re.MULTILINE)
 _HDFS = re.compile(r"hdfs://(\[[0-9A-Fa-f:]+\]|[\w.-]+)(:[0-9]{1,5})?/?")
 
 
@@ -72,6 +75,11 @@ class ClusterStatus:
         return bool(self.daemons) and all(daemon.is_running for daemon in self.daemons)
 
 
+def _names(shape: ClusterShape) -> list[str]:
+    """The daemons' names, ResourceManager first."""
+    return [_RM, *(f"{site.NODE_PREFIX}{index}" for index in range(1, shape.nodes + 1))]
+
+
 class LocalCluster:
     """The cluster of one folder."""
 
@@ -95,18 +103,17 @@ class LocalCluster:
     ) -> None:
         """Starts the daemons and returns once every node has registered; on any failure, stops what was started.
 
-        What is not given stays as the folder's last start had it.
+        What is not given stays as the folder's last start had it. Where some daemons run, only the others are started.
         """
-        shape = self._shape(nodes, hdfs, defines or {})
+        last, shape = self._shape(None, None, {}), self._shape(nodes, hdfs, defines or {})
         check_file_system(shape, timeout_s)
         self._prepare()
         with self._locked():
+            deadline = time.monotonic() + timeout_s
             running = [name for name, process in self._recorded() if process.is_alive()]
             if running:
-                raise CommandError(
-                    f"a cluster is already running in {self.directory} ({', '.join(running)}); "
-                    f"stop it first: yaq cluster stop --dir {self.directory}"
-                )
+                self._complete(running, last, shape, deadline, note)
+                return
             stale = [name for name, _ in self._recorded()]
             if stale:
                 note(f"the last run did not end cleanly; cleaning up after {', '.join(stale)}")
@@ -115,7 +122,7 @@ class LocalCluster:
             site.write_conf(self.directory, shape, ports)
             self._remember(shape, ports)
             try:
-                self._start_daemons(shape, time.monotonic() + timeout_s)
+                self._start_daemons(shape, _names(shape), deadline)
             except BaseException:
                 self._stop_all(2.0)
                 raise
@@ -129,7 +136,8 @@ class LocalCluster:
             pss = sum(proportional_set_bytes(p) or 0 for p in group_members(process)) if alive else None
             daemons.append(DaemonStatus(name, process.pid, alive, log, pss))
         has_rm = any(daemon.is_running and daemon.name == _RM for daemon in daemons)
-        return ClusterStatus(daemons, self._running_nodes() if has_rm else None)
+        nodes = self._running_nodes() if has_rm else None
+        return ClusterStatus(daemons, None if nodes is None else len(nodes))
 
     def stop(self) -> list[str]:
         """Stops everything and returns the names of the daemons that ran; an empty list when none did."""
@@ -186,15 +194,42 @@ class LocalCluster:
         temporary.write_text(json.dumps(record, indent=2) + "\n")
         temporary.replace(self._record)
 
-    def _start_daemons(self, shape: ClusterShape, deadline: float) -> None:
+    def _complete(
+        self, running: list[str], last: ClusterShape, wanted: ClusterShape, deadline: float, note: Callable[[str], None]
+    ) -> None:
+        """Starts the daemons that died under the configuration that the others run with; on failure, these go on."""
+        missing = [name for name in _names(last) if name not in running]
+        if not missing or wanted != last:
+            others = f"; {', '.join(missing)} died and can be started with the settings of the last start" * bool(
+                missing
+            )
+            raise CommandError(
+                f"a cluster is already running in {self.directory} ({', '.join(running)}){others}; "
+                f"stop it first: yaq cluster stop --dir {self.directory}"
+            )
+        note(f"{', '.join(running)} still running; starting {', '.join(missing)}")
+        dead = [process for name, process in self._recorded() if name in missing]
+        self._kill(left_by(dead, self._run_dir, self.directory / "nodes"))
+        self._kill(
+            processes_working_under(*(site.node_folder(self.directory, name) for name in missing if name != _RM))
+        )
+        try:
+            self._start_daemons(last, missing, deadline)
+        except BaseException:
+            end_all([process for name, process in self._recorded() if name in missing], 2.0)
+            raise
+
+    def _start_daemons(self, shape: ClusterShape, names: list[str], deadline: float) -> None:
         """All at once: a NodeManager's own start takes longer than the ResourceManager's, and it waits for that one."""
-        started = [(_RM, self._spawn(_RM, ["rm", "start"]))]
-        for index in range(1, shape.nodes + 1):
-            name = f"nodemanager-{index}"
-            settings = site.node_settings(self.directory, index, shape.defines)
-            own = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
-            started.append((name, self._spawn(name, ["nm", "start", "--name", name, *own])))
-        while self._running_nodes() != shape.nodes:
+        started = []
+        for name in names:
+            words = ["rm", "start"]
+            if name != _RM:
+                settings = site.node_settings(self.directory, name, shape.defines)
+                own = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
+                words = ["nm", "start", "--name", name, *own]
+            started.append((name, self._spawn(name, words)))
+        while not self._are_registered(_names(shape)[1:]):
             for name, process in started:
                 code = process.poll()
                 if code is not None:
@@ -202,6 +237,21 @@ class LocalCluster:
             if time.monotonic() > deadline:
                 raise CommandError(f"the nodes did not register in time; see {self.logs_dir}", FAILED)
             time.sleep(_POLL_S)
+
+    def _are_registered(self, names: list[str]) -> bool:
+        """By address: the ResourceManager still counts nodes that died a moment ago."""
+        running = self._running_nodes()
+        if running is None:
+            return False
+        for name in names:
+            try:
+                with open(self.logs_dir / f"{name}.out", errors="replace") as printed:
+                    line = _READY.search(printed.read(_READY_WITHIN_CHARS))
+            except FileNotFoundError:
+                continue  # of one that ran before, and somebody cleaned up
+            if line is None or line[1] not in running:
+                return False
+        return True
 
     def _spawn(self, name: str, words: list[str]) -> "subprocess.Popen[bytes]":
         """Starts a daemon in a session of its own; what it prints goes to `logs/<name>.out`."""
@@ -228,8 +278,8 @@ class LocalCluster:
         reason = printed[-1].removeprefix("yaq: ") if printed else "it printed nothing"
         return f"{name} ended with code {code}: {reason} (see {self.logs_dir}/{name}.log)"
 
-    def _running_nodes(self) -> int | None:
-        """How many nodes the ResourceManager counts as running; None when it does not answer yet."""
+    def _running_nodes(self) -> set[str] | None:
+        """Addresses of the nodes that the ResourceManager counts as running; None when it does not answer yet."""
         from yaqd.cli.local.probe import running_nodes
 
         return running_nodes(self.conf_dir)
@@ -245,15 +295,15 @@ class LocalCluster:
 
     def _clean_up(self) -> None:
         """Ends what killed daemons left behind and removes the pid files."""
-        left_behind = processes_working_under(self._run_dir, self.directory / "nodes")
-        for process in left_behind:
-            try:
-                os.kill(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        wait_for_end(left_behind, 2.0)
+        self._kill(processes_working_under(self._run_dir, self.directory / "nodes"))
         for file in self._run_dir.glob("*.pid"):
             file.unlink(missing_ok=True)
+
+    def _kill(self, processes: list[ProcessIdentity]) -> None:
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        wait_for_end(processes, 2.0)
 
     def remove(self) -> None:
         """Deletes the folder of a stopped cluster."""

@@ -1,4 +1,4 @@
-"""How many nodes a cluster has, asked over the wire with one connection and no retries."""
+"""Which nodes a cluster has, asked over the wire with one connection and no retries."""
 
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from yaqd.proto.protocols import ApplicationClientProtocol
 _ANSWER_TIMEOUT_S = 5.0
 
 
-def running_nodes(conf_dir: Path) -> int | None:
-    """The number of RUNNING nodes; None when no ResourceManager answers."""
+def running_nodes(conf_dir: Path) -> set[str] | None:
+    """`host:port` of the RUNNING nodes; None when no ResourceManager answers."""
     host, port = Configuration.load(conf_dir).get_address("yarn.resourcemanager.address")
     client = BlockingRpcClient(host, port, user=user_name(), timeout_s=_ANSWER_TIMEOUT_S, connect_retries=NO_RETRY)
     with client:
         try:
             request = service.GetClusterNodesRequest(nodeStates=[common.NS_RUNNING])
-            return len(client.call(ApplicationClientProtocol.getClusterNodes, request).nodeReports)
+            found = client.call(ApplicationClientProtocol.getClusterNodes, request).nodeReports
+            return {f"{report.nodeId.host}:{report.nodeId.port}" for report in found}
         except RpcError:
             return None

@@ -9,6 +9,7 @@ import select
 import signal
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -103,6 +104,18 @@ def processes_working_under(*folders: Path) -> list[ProcessIdentity]:
             identity = ProcessIdentity.of(pid)
             if identity is not None:
                 found.append(identity)
+    return found
+
+
+def left_by(dead: Iterable[ProcessIdentity], *folders: Path) -> list[ProcessIdentity]:
+    """What remains, working under these folders, of the process groups that dead processes led."""
+    # a pid is not given anew while a group has it; where it was, the group was gone
+    groups = {process.pid for process in dead if process.pid > 0 and ProcessIdentity.of(process.pid) is None}
+    found = []
+    for process in processes_working_under(*folders):
+        with suppress(OSError):
+            if os.getpgid(process.pid) in groups:
+                found.append(process)
     return found
 
 

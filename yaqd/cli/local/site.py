@@ -9,6 +9,8 @@ from yaqd.cli.local import machine
 from yaqd.config import write_properties
 
 HOST = "127.0.0.1"
+#: NodeManagers are called nodemanager-1 and so on
+NODE_PREFIX = "nodemanager-"
 _COMMENT = "Written by `yaq cluster start`, which writes it anew at every start; give settings with -D key=value."
 _RM_PORTS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
 _QUEUES = "yarn.scheduler.capacity."
@@ -57,13 +59,22 @@ def write_conf(directory: Path, shape: ClusterShape, ports: list[int]) -> None:
             write_properties(conf / name, [(k, v, "") for k, v in settings.items()], _comment(name))
 
 
-def node_settings(directory: Path, index: int, defines: Mapping[str, str]) -> dict[str, str]:
+def node_folder(directory: Path, name: str) -> Path:
+    """Where NodeManager nodemanager-N keeps its containers: nodes/nm-N."""
+    return directory / "nodes" / _node(name)
+
+
+def _node(name: str) -> str:
+    return f"nm-{name.removeprefix(NODE_PREFIX)}"
+
+
+def node_settings(directory: Path, daemon: str, defines: Mapping[str, str]) -> dict[str, str]:
     """What differs from NodeManager to NodeManager: their folders. They share the host and take free ports.
 
     Folders given with -D get one below for each NodeManager.
     """
-    name = f"nm-{index}"
-    own = {key: str(directory / "nodes" / name / kind) for key, kind in _NODE_FOLDERS.items()}
+    name = _node(daemon)
+    own = {key: str(node_folder(directory, daemon) / kind) for key, kind in _NODE_FOLDERS.items()}
     given = {key: defines[key].split(",") for key in own if key in defines}
     return own | {key: ",".join(f"{folder.strip()}/{name}" for folder in folders) for key, folders in given.items()}
 
