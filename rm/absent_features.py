@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from yaqd.ipc import RpcServer
 from yaqd.ipc.absent import EmptyAnswer, Refusal
-from yaqd.ipc.errors import FeatureNotEnabled, UnsupportedOperation, YarnError
+from yaqd.ipc.errors import FeatureNotEnabled, InvalidLabelResourceRequest, UnsupportedOperation, YarnError
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
 from yaqd.proto.protocols import Method
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
@@ -47,10 +47,10 @@ def _routers(name: str, what: str) -> Refusal:
     return Refusal(YarnError, f"It is not allowed to call the RM's {name} Please call Router's {what}.")
 
 
-_ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal | EmptyAnswer[Any]]] = {
+_ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal]] = {
     Admin.addToClusterNodeLabels: _NO_LABELS,
     Admin.removeFromClusterNodeLabels: _NO_LABELS,
-    Admin.replaceLabelsOnNodes: EmptyAnswer(Admin.replaceLabelsOnNodes),
+    Admin.replaceLabelsOnNodes: _NO_LABELS,
     Admin.mapAttributesToNodes: Refusal(
         UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
     ),
@@ -81,6 +81,14 @@ _ROUTERS: Final[dict[Method[Any, Any], Refusal]] = {
         " deleteFederationQueuePoliciesByQueues. ", "deleteFederationQueuePoliciesByQueues to delete Policies"
     ),
 }
+
+
+def check_no_label(expression: str) -> None:
+    """Raises InvalidLabelResourceRequest for a request that wants nodes with a label (SchedulerUtils)."""
+    if expression:
+        raise InvalidLabelResourceRequest(
+            "Invalid resource request, node label not enabled but request contains label expression"
+        )
 
 
 def register_absent_features(server: RpcServer) -> None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from rm.absent_features import check_no_label
 from rm.applications import Applications
 from rm.attempt import Attempt
 from rm.cluster import Cluster
@@ -160,7 +161,7 @@ class ApplicationMasterService:
         return response
 
     def _take_in(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
-        rows = self._rows(request) if request.ask else ()
+        rows = self._rows(attempt, request) if request.ask else ()
         progress = request.progress
         attempt.progress = 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
         if request.HasField("tracking_url"):
@@ -179,12 +180,14 @@ class ApplicationMasterService:
             except TooManyAsks as error:
                 raise InvalidResourceRequest(str(error)) from None
 
-    def _rows(self, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
+    def _rows(self, attempt: Attempt, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
         """Checked and converted; raises InvalidResourceRequest before anything is taken in."""
+        label = attempt.app.context.node_label_expression
         bounds = self._cluster.scheduler.limits.bounds
         maximum: Resource | None = None
         rows = []
         for ask in request.ask:
+            check_no_label(ask.node_label_expression or (label if ask.resource_name == ANY_HOST else ""))
             amount = convert.resource(ask.capability)
             count = ask.num_containers
             if count < 0 or count > _COUNT_MAX:
@@ -195,8 +198,6 @@ class ApplicationMasterService:
                     bounds.check(amount, maximum)
                 except InvalidAsk as error:
                     raise InvalidResourceRequest(str(error)) from None
-            if ask.node_label_expression.strip() not in ("", ANY_HOST):
-                raise InvalidResourceRequest(f"no node has the label {ask.node_label_expression[:80]!r}")
             # Whether the type is enforced is not looked at: neither does Hadoop's ResourceManager, which gives
             # opportunistic containers to those who ask for them, and guaranteed ones where it gives none of the others.
             opportunistic = ask.execution_type_request.execution_type == common.OPPORTUNISTIC

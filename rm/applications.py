@@ -86,6 +86,8 @@ class Applications:
         self.finishing: Liveness[ApplicationAttemptId] = Liveness(limits.master_expiry_s)
         #: called when an attempt is over; set by the daemon
         self.on_attempt_over: Callable[[ApplicationAttemptId], None] = lambda attempt_id: None
+        #: where an application is looked at; set by the daemon
+        self.page_url: Callable[[Application], str] = lambda app: f"/cluster/app/{app.id}"
         self._last_id = 0
         #: applications whose lifetime ends some time
         self._mortal: dict[ApplicationId, Application] = {}
@@ -242,6 +244,8 @@ class Applications:
         diagnostics = (
             f"AM Container for {attempt.id} exited with  exitCode: {status}\n"
             f"Failing this attempt.Diagnostics: {completion.diagnostics}"
+            f"For more detailed output, check the application tracking page: {self.page_url(attempt.app)}"
+            " Then click on links to logs of each attempt.\n"
         )
         self._attempt_failed(attempt, diagnostics, counts=status not in _INNOCENT)
 
@@ -292,7 +296,7 @@ class Applications:
     def _end_attempt(self, attempt: Attempt, event: AttemptEvent) -> None:
         if not attempt.machine.advance(event):
             return
-        attempt.finished_ms = self.cluster.clock.wall_ms()
+        attempt.book_end(self.cluster.clock.wall_ms())
         self.masters.forget(attempt.id)
         self.finishing.forget(attempt.id)
         self.cluster.schedule(AttemptEnded(attempt.id))
@@ -318,7 +322,7 @@ class Applications:
         log.info("%s: %s", app.id, diagnostics)
         attempt = app.attempt
         if attempt is not None and not attempt.is_over:
-            attempt.diagnostics = diagnostics
+            attempt.diagnostics = ""  # it is the application that was killed
             attempt.final_status = FinalApplicationStatus.KILLED
             self._end_attempt(attempt, AttemptEvent.KILL)
         self._conclude(app, YarnApplicationState.KILLED, FinalApplicationStatus.KILLED, diagnostics, "N/A")

@@ -140,6 +140,13 @@ class Attempt:
             if container is not None and not container.is_over:
                 container.book_usage(now_ms)
 
+    def book_end(self, now_ms: int) -> None:
+        """It is over; nobody finds a master any more that did not finish (RMAppAttemptImpl's FinalTransition)."""
+        self.finished_ms = now_ms
+        self.progress = 1.0
+        if self.machine.state is not YarnApplicationAttemptState.FINISHED:
+            self.host, self.rpc_port = "N/A", -1
+
     @property
     def takes_containers(self) -> bool:
         """False once it has unregistered or ended."""

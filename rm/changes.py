@@ -39,7 +39,7 @@ class Changes:
         view = self._cluster.scheduler.view
         queue = view.find_queue(target)
         if queue is None:
-            raise YarnError(f"The specified queue: {target[:256]} doesn't exist")
+            raise YarnError(f"The specified Queue: {target[:256]} doesn't exist")
         if not queue.is_leaf:
             raise YarnError(f"The specified Queue: {target[:256]} is not a Leaf Queue.")
         if queue.path == app.queue:

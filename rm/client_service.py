@@ -7,7 +7,7 @@ stock one answers when the feature is off, with the exception class that Hadoop'
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from rm.absent_features import register_absent_features
+from rm.absent_features import check_no_label, register_absent_features
 from rm.access import Access, submission_denied
 from rm.application import Application, AppStage
 from rm.application_filter import ApplicationFilter
@@ -17,7 +17,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.lifetimes import check_lifetime
 from rm.lookups import find_application, find_attempt
-from rm.master_asks import master_resource
+from rm.master_asks import label_expressions, master_resource
 from rm.messages import container_report_pb, node_report_pb, resource_types_pb
 from rm.reports import Reports
 from rm.scheduler.admission import is_listed_above, refusal
@@ -133,6 +133,8 @@ class ClientService:
         if leaf is not None and not self._access.may_submit(user, leaf):
             raise submission_denied(user, app_id, queue)
         if not context.unmanaged_am:
+            for expression in label_expressions(context):
+                check_no_label(expression)
             try:
                 scheduler.limits.bounds.check(master_resource(context), scheduler.maximum_allocation())
             except InvalidAsk as error:

@@ -165,6 +165,7 @@ class ResourceManager:
         )
         #: its web address is known when the web server listens
         self.reports = Reports(self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled)
+        self.applications.page_url = self.reports.page_url
         self._register_methods()
         self.launcher: MasterLauncher | None = None
         self.web: RmWeb | None = None

@@ -21,3 +21,8 @@ def master_rows(context: common.ApplicationSubmissionContext) -> tuple[AskRow, .
 
 def master_resource(context: common.ApplicationSubmissionContext) -> Resource:
     return master_rows(context)[0].capability
+
+
+def label_expressions(context: common.ApplicationSubmissionContext) -> list[str]:
+    """Which nodes the master's container asks for, by their labels: the submission's word, and each request's own."""
+    return [context.node_label_expression, *(r.node_label_expression for r in context.am_container_resource_request)]

@@ -53,12 +53,12 @@ class Reports:
         """Through the proxy from the beginning to after the end; the application's page where it failed."""
         if app.is_unmanaged:
             return self.original_url(app)
-        return self._page_url(app) if _has_failed(app) else self._proxy_url(app)
+        return self.page_url(app) if _has_failed(app) else self._proxy_url(app)
 
     def original_url(self, app: Application) -> str:
         """As the master gave it, "N/A" without one; the application's page where it failed."""
         if _has_failed(app):
-            return self._page_url(app)
+            return self.page_url(app)
         if app.conclusion is not None and app.conclusion.tracking_url:
             return app.conclusion.tracking_url
         return (app.attempt.tracking_url if app.attempt is not None else "") or "N/A"
@@ -66,7 +66,7 @@ class Reports:
     def _proxy_url(self, app: Application) -> str:
         return f"http://{self.web_address}/proxy/{app.id}/"
 
-    def _page_url(self, app: Application) -> str:
+    def page_url(self, app: Application) -> str:
         return f"http://{self.web_address}/cluster/app/{app.id}"
 
     def application(self, app: Application, *, amrm_token: Token | None = None) -> common.ApplicationReport:
@@ -97,7 +97,7 @@ class Reports:
         if conclusion is not None and app.state.is_final:
             message.finishTime = conclusion.finished_ms
             message.final_application_status = wire(conclusion.final_status)
-            message.progress = 1.0 if conclusion.state.name == "FINISHED" else message.progress
+            message.progress = 1.0 if attempt is not None or app.earlier_attempts else 0.0
         message.applicationId.CopyFrom(convert.application_id_pb(app.id))
         last = attempt.id if attempt is not None else ApplicationAttemptId(app.id, max(1, app.earlier_attempts))
         message.currentApplicationAttemptId.CopyFrom(convert.attempt_id_pb(last))
@@ -108,7 +108,8 @@ class Reports:
         timeout.expire_time, timeout.remaining_time = "UNLIMITED", -1
         if app.expires_ms is not None:
             timeout.expire_time = format_iso8601(app.expires_ms)
-            timeout.remaining_time = max(0, (app.expires_ms - self.cluster.clock.wall_ms()) // 1000)
+            left_ms = 0 if app.state.is_final else app.expires_ms - self.cluster.clock.wall_ms()
+            timeout.remaining_time = max(0, left_ms // 1000)
         if amrm_token is not None:
             message.am_rm_token.CopyFrom(amrm_token.to_pb())
         return message
@@ -181,7 +182,7 @@ class Reports:
     def _attempt_url(self, attempt: Attempt) -> str:
         if attempt.app.is_unmanaged:
             return attempt.tracking_url or "N/A"
-        return self._page_url(attempt.app) if attempt.state in _LOST else self._proxy_url(attempt.app)
+        return self.page_url(attempt.app) if attempt.state in _LOST else self._proxy_url(attempt.app)
 
     def attempt(self, attempt: Attempt) -> common.ApplicationAttemptReport:
         is_lost = attempt.state in _LOST
@@ -189,7 +190,7 @@ class Reports:
             host=attempt.host,
             rpc_port=attempt.rpc_port,
             tracking_url=self._attempt_url(attempt),
-            original_tracking_url=self._page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
+            original_tracking_url=self.page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
             diagnostics=self._attempt_diagnostics(attempt),
             yarn_application_attempt_state=wire(attempt.state),
             startTime=attempt.started_ms,

@@ -7,8 +7,9 @@ the grace period is killed; until then its master knows and may hand it over, or
 it is no longer chosen. Nothing here changes the view, and the only memory is since when a container has been chosen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil
 from typing import Final
 
@@ -72,9 +73,7 @@ class _Share:
         room = _least(offered, self.maximum - self.ideal, self.used + self.pending - self.ideal)
         if not self.children:
             # Nobody is to lose anything for a queue that has its guarantee.
-            most = Resource(
-                max(self.guaranteed.memory_mb, self.used.memory_mb), max(self.guaranteed.vcores, self.used.vcores)
-            )
+            most = self.guaranteed + (self.used - self.guaranteed).floored()
             room = _least(room, most - self.ideal)
         taken = room.floored()
         self.ideal = self.ideal + taken
@@ -135,9 +134,7 @@ class Preemption:
                 continue
             most = of(share.guaranteed, total) * (1.0 + self.spec.ignored_over_capacity)
             if of(share.used, total) > most and of(share.to_give, total) > 0:
-                factor = self.spec.natural_termination
-                give = share.to_give
-                yield share, Resource(ceil(give.memory_mb * factor), ceil(give.vcores * factor))
+                yield share, _times_up(share.to_give, self.spec.natural_termination)
 
 
 def _divide_below(view: ClusterView, parent: _Share, allowed: Resource, leaves: list[_Share]) -> None:
@@ -186,9 +183,7 @@ def _distribute(view: ClusterView, shares: list[_Share], left: Resource, *, by_g
         taken = Resource()
         for share in [s for s in needy if met(s) <= least]:
             part = of(share.guaranteed, weights) if by_guarantee else 1.0 / len(needy)
-            room = left.floored()
-            offered = Resource(ceil(room.memory_mb * part), ceil(room.vcores * part))
-            got = share.accept(_least(offered, left - taken))
+            got = share.accept(_least(_times_up(left.floored(), part), left - taken))
             if of(got, total) <= 0:
                 needy.remove(share)
             taken = taken + got
@@ -212,15 +207,15 @@ def _containers_of(
             if charge.is_master:
                 masters.append((container_id, charge))
                 kept_for_masters = kept_for_masters + charge.resource
-            elif _is_wanted(view, to_get) and charge.resource.fits_in(budget[0]):
+            elif _is_wanted(view, to_get, charge.resource) and charge.resource.fits_in(budget[0]):
                 to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
                 yield container_id
     most = _times(view.nodes.total, leaf.spec.absolute_capacity * leaf.spec.maximum_am_share)
     of, total = view.calculator.share, view.nodes.total
     for container_id, charge in masters:
-        if not _is_wanted(view, to_get) or of(kept_for_masters, total) <= of(most, total):
+        if of(kept_for_masters, total) <= of(most, total):
             return
-        if charge.resource.fits_in(budget[0]):
+        if _is_wanted(view, to_get, charge.resource) and charge.resource.fits_in(budget[0]):
             to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
             kept_for_masters = kept_for_masters - charge.resource
             yield container_id
@@ -238,9 +233,13 @@ def _last_first(item: tuple[ContainerId, Held]) -> tuple[int, int]:
     return -charge.priority, -container_id.id
 
 
-def _is_wanted(view: ClusterView, amount: Resource) -> bool:
-    """Is there anything left to get, of each resource that counts?"""
-    return amount.memory_mb > 0 and (amount.vcores > 0 or not view.calculator.counts_vcores)
+def _is_wanted(view: ClusterView, to_get: Resource, held: Resource) -> bool:
+    """Has the container any of what is still to be got, of the resources that count?
+
+    As Hadoop's CapacitySchedulerPreemptionUtils unless `conservative-drf` is set: one type that is short is enough.
+    """
+    got = _least(to_get.floored(), held)
+    return got.memory_mb > 0 or (view.calculator.counts_vcores and not got.is_zero())
 
 
 def _pending(view: ClusterView, leaf: QueueView) -> Resource:
@@ -256,13 +255,18 @@ def _pending(view: ClusterView, leaf: QueueView) -> Resource:
     return _sum([_least(wanted, limit - leaf.users[user].used).floored() for user, wanted in by_user.items()])
 
 
-def _times(amount: Resource, fraction: float) -> Resource:
-    return Resource(int(amount.memory_mb * fraction), int(amount.vcores * fraction))
+def _times(amount: Resource, fraction: float, whole: Callable[[float], int] = int) -> Resource:
+    extras = {name: part for name, count in amount.extras.items() if (part := whole(count * fraction))}
+    return Resource(whole(amount.memory_mb * fraction), whole(amount.vcores * fraction), extras)
 
 
-def _least(*amounts: Resource) -> Resource:
-    return Resource(min(a.memory_mb for a in amounts), min(a.vcores for a in amounts))
+def _times_up(amount: Resource, fraction: float) -> Resource:
+    return _times(amount, fraction, ceil)
+
+
+def _least(first: Resource, *others: Resource) -> Resource:
+    return reduce(Resource.smaller, others, first)
 
 
 def _sum(amounts: list[Resource]) -> Resource:
-    return Resource(sum(a.memory_mb for a in amounts), sum(a.vcores for a in amounts))
+    return sum(amounts, Resource())

@@ -41,9 +41,16 @@ async def test_failed_master_is_tried_again_until_the_limit() -> None:
         expected = f"Application {app_id} failed 2 times due to AM Container for appattempt_"
         assert report.diagnostics.startswith(expected)
         assert "exited with  exitCode: 137" in report.diagnostics
+        page = f"http://{rm.manager.reports.web_address}/cluster/app/{app_id}"
+        assert report.diagnostics.endswith(
+            f"killedFor more detailed output, check the application tracking page: {page} "
+            "Then click on links to logs of each attempt.\n. Failing the application."
+        )
+        assert (report.progress, report.host, report.rpc_port) == (1.0, "N/A", -1)
         request = pb.GetApplicationAttemptsRequest(application_id=convert.application_id_pb(app_id))
         attempts = (await rm.client.call(Client.getApplicationAttempts, request)).application_attempts
         assert [a.yarn_application_attempt_state for a in attempts] == [common.APP_ATTEMPT_FAILED] * 2
+        assert [(a.host, a.rpc_port) for a in attempts] == [("N/A", -1)] * 2
 
 
 async def test_application_may_ask_for_fewer_attempts_and_not_for_more() -> None:
@@ -56,6 +63,35 @@ async def test_application_may_ask_for_fewer_attempts_and_not_for_more() -> None
         assert "failed 1 times (global limit =2; local limit is =1)" in (await rm.report(once)).diagnostics
         often = rm.manager.cluster.applications[await rm.submit(maxAppAttempts=99)]
         assert rm.manager.applications.attempts_max(often) == 2
+
+
+async def test_what_is_told_of_a_killed_application() -> None:
+    """As RMAppImpl and RMAppAttemptImpl report one: done, nobody there, and the attempt has nothing to say."""
+    async with cluster() as rm:
+        node = await rm.node()
+        context = await rm.submission()
+        context.application_timeouts.add(application_timeout_type=common.APP_TIMEOUT_LIFETIME, timeout=3000)
+        app_id = convert.application_id(context.application_id)
+        await rm.client.call(
+            Client.submitApplication, pb.SubmitApplicationRequest(application_submission_context=context)
+        )
+        master = await rm.launched(app_id, node)
+        await master.register()
+        await master.allocate(progress=0.5)
+        report = await rm.report(app_id)
+        assert (report.progress, report.host) == (0.5, "am.example")
+        assert report.appTimeouts[0].application_timeout.remaining_time > 2900
+        await rm.client.call(
+            Client.forceKillApplication, pb.KillApplicationRequest(application_id=context.application_id)
+        )
+        report = await rm.report(app_id)
+        assert (report.progress, report.host, report.rpc_port) == (1.0, "N/A", -1)
+        assert report.appTimeouts[0].application_timeout.remaining_time == 0
+        assert report.appTimeouts[0].application_timeout.expire_time != "UNLIMITED"
+        request = pb.GetApplicationAttemptsRequest(application_id=context.application_id)
+        (attempt,) = (await rm.client.call(Client.getApplicationAttempts, request)).application_attempts
+        assert attempt.yarn_application_attempt_state == common.APP_ATTEMPT_KILLED
+        assert (attempt.host, attempt.rpc_port, attempt.diagnostics) == ("N/A", -1, "")
 
 
 @pytest.mark.parametrize("exit_status", [-100, -101, -102, -106])

@@ -257,7 +257,7 @@ async def test_application_goes_on_in_another_queue_with_all_it_holds() -> None:
 @pytest.mark.parametrize(
     ("queue", "why"),
     [
-        ("nope", "The specified queue: nope doesn't exist"),
+        ("nope", "The specified Queue: nope doesn't exist"),
         ("group", "The specified Queue: group is not a Leaf Queue."),
         (
             "closed",

@@ -9,6 +9,7 @@ from yaqd.ipc.errors import (
     ApplicationAttemptNotFound,
     ApplicationMasterNotRegistered,
     InvalidApplicationMasterRequest,
+    InvalidLabelResourceRequest,
     InvalidResourceRequest,
     InvalidToken,
     RemoteException,
@@ -17,8 +18,10 @@ from yaqd.ipc.errors import (
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.proto.protocols import ApplicationMasterProtocol
+from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterProtocol
 from yaqd.security import Token
+
+NO_LABELS = "Exception: Invalid resource request, node label not enabled but request contains label expression$"
 
 
 async def test_conversation_numbers() -> None:
@@ -76,8 +79,8 @@ async def test_bad_asks_are_refused_and_change_nothing() -> None:
                 await master.allocate(ask(3), bad)
         labelled = ask(1)
         labelled.node_label_expression = "gpu"
-        with pytest.raises(InvalidResourceRequest, match="gpu"):
-            await master.allocate(labelled)
+        with pytest.raises(InvalidLabelResourceRequest, match=NO_LABELS):
+            await master.allocate(ask(3), labelled)
         request = pb.AllocateRequest(response_id=0)
         request.scheduling_requests.add()
         with pytest.raises(YarnError, match="placement constraints"):
@@ -86,6 +89,34 @@ async def test_bad_asks_are_refused_and_change_nothing() -> None:
         assert not response.allocated_containers
         response = await master.allocate(ask(1, memory_mb=1500))
         assert response.allocated_containers[0].resource.memory == 2048, "rounded up to a multiple of the minimum"
+
+
+async def test_submissions_that_want_labelled_nodes_are_refused() -> None:
+    async with cluster() as rm:
+        with pytest.raises(InvalidLabelResourceRequest, match=NO_LABELS):
+            await rm.submit(node_label_expression="gpu")
+        context = await rm.submission()
+        asked = context.am_container_resource_request.add()
+        asked.CopyFrom(ask(1))
+        asked.node_label_expression = "gpu"
+        with pytest.raises(InvalidLabelResourceRequest, match=NO_LABELS):
+            await rm.client.call(
+                ApplicationClientProtocol.submitApplication,
+                pb.SubmitApplicationRequest(application_submission_context=context),
+            )
+        assert not rm.manager.cluster.applications
+        await rm.submit(node_label_expression="")
+
+
+async def test_unmanaged_master_asks_for_the_label_of_its_submission() -> None:
+    async with cluster() as rm:
+        app_id = await rm.submit(node_label_expression="gpu", unmanaged_am=True)
+        master = FakeMaster(rm.manager, Token.from_pb((await rm.report(app_id)).am_rm_token))
+        rm.masters.append(master)
+        await master.register()
+        with pytest.raises(InvalidLabelResourceRequest, match=NO_LABELS):
+            await master.allocate(ask(1))
+        await master.allocate(ask(1, name="/default-rack"))
 
 
 async def test_release_before_and_after_the_master_knows() -> None:

@@ -388,3 +388,37 @@ async def admin(rm: Harness) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     client = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
     yield lambda: client.call(Admin.refreshQueues, RefreshQueuesRequest())
     await client.close()
+
+
+GPU = "yarn.io/gpu"
+
+
+def _with_gpus(own: int, wanted: int) -> tuple[list[Resource], Scheduler]:
+    """Queue a holds all 8 GPUs, and three containers without one, which came last; b wants GPUs. What is taken back."""
+    values = {**HALVES, "maximum-am-resource-percent": "0.2", "resource-calculator": DOMINANT}
+    bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 8, {GPU: 8}))
+    queues = parse_capacity_scheduler({PREFIX + n: v for n, v in values.items()})
+    scheduler = Scheduler(queues, SchedulerLimits(bounds, preemption=AT_ONCE))
+    scheduler.handle(NodeJoined(NodeId("n", 1), "/r", Resource(64 * GB, 64, {GPU: 8})), 0.0)
+    for number, (queue, each, count) in enumerate((("a", own, 8 // own), ("a", 0, 3), ("b", 1, wanted)), 1):
+        attempt = ApplicationAttemptId(ApplicationId(1, number), 1)
+        scheduler.handle(ApplicationSubmitted(attempt.application_id, queue, f"user{number}", 0), 0.0)
+        scheduler.handle(AttemptStarted(attempt, ()), 0.0)
+        row = AskRow(1, -1, "*", Resource(GB, 1, {GPU: each} if each else {}), count)
+        scheduler.handle(Asked(attempt, (row,)), 0.0)
+    taken = []
+    for now in (1.0, 2.0):
+        for decision in scheduler.handle(PreemptionDue(), now):
+            if isinstance(decision, Preempt):
+                taken.append(scheduler.view.containers[decision.container_id].resource)
+                scheduler.handle(ContainerEnded(decision.container_id), now)
+    return taken, scheduler
+
+
+@pytest.mark.parametrize(("own", "wanted", "expected"), [(1, 4, 4), (1, 2, 2), (1, 8, 4), (4, 4, 1), (4, 2, 1)])
+def test_every_type_counts(own: int, wanted: int, expected: int) -> None:
+    """Memory and cores are within a's guarantee; the GPUs alone are not, and only containers with some are taken."""
+    taken, scheduler = _with_gpus(own, wanted)
+    assert taken == [Resource(GB, 1, {GPU: own})] * expected
+    scheduler.validate()
+    assert scheduler.view.queues["root.b"].used.extras[GPU] == min(wanted, 4)

@@ -85,6 +85,10 @@ class InvalidResourceRequest(YarnError):
     JAVA_CLASS = _YARN + "InvalidResourceRequestException"
 
 
+class InvalidLabelResourceRequest(InvalidResourceRequest):
+    JAVA_CLASS = _YARN + "InvalidLabelResourceRequestException"
+
+
 class ContainerNotFound(YarnError):
     JAVA_CLASS = _YARN + "ContainerNotFoundException"
 
