@@ -232,8 +232,7 @@ def _add_ask(request: pb.AllocateRequest, ask: Ask) -> None:
     row = request.ask.add()
     row.priority.priority = ask.priority
     row.resource_name = ask.name
-    row.capability.memory = ask.resource.memory_mb
-    row.capability.virtual_cores = ask.resource.vcores
+    convert.put_resource(row.capability, ask.resource)
     row.num_containers = ask.count
     row.relax_locality = ask.relax
     # a stock ResourceManager with opportunistic allocation on fails when this is absent

@@ -4,11 +4,23 @@ Asked at the submission and once more when the job manager has registered: nodes
 above the maximum ends a heartbeat with an exception instead of an answer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from tez_adapter.jobspec import JobKind
 from yaqd.config import Configuration
+from yaqd.config.resource_types import requested_resources, resource_types
 from yaqd.model import Resource
+
+COMMAND_RESOURCES: Final = "yaq.job.command.resource."
+_TASK_RESOURCES: Final = {"map": "mapreduce.map.resource.", "reduce": "mapreduce.reduce.resource."}
+#: Hadoop's names of memory and cores among the resources that a key asks for (MRJobConfig)
+_MEMORY: Final = ("memory-mb", "memory")
+_VCORES: Final = "vcores"
+#: what bare numbers of these count in
+_UNITS: Final = dict.fromkeys(_MEMORY, "Mi")
+_MB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,8 @@ class ContainerSize:
     #: the keys that say so
     memory_key: str
     vcores_key: str
+    #: the keys of further resources, by name
+    extra_keys: Mapping[str, str]
 
     def excess(self, largest: Resource) -> str | None:
         """One line that says what is more than the cluster's largest container has; None when nothing is."""
@@ -31,20 +45,56 @@ class ContainerSize:
                     f"the {amount} {unit} of each {self.what} ({key}) are more than the {most} {unit} that a container "
                     "can have here"
                 )
+        for name, amount in self.resource.extras.items():
+            most = largest.extras.get(name, 0)
+            if amount > most:
+                return (
+                    f"the {amount} {name} of each {self.what} ({self.extra_keys[name]}) are more than the {most} that "
+                    "a container can have here"
+                )
         return None
 
 
 def task_size(what: str, conf: Configuration) -> ContainerSize:
     """Of a "map" or a "reduce"."""
     memory_key, vcores_key = f"mapreduce.{what}.memory.mb", f"mapreduce.{what}.cpu.vcores"
-    resource = Resource(conf.get_int(memory_key, 1024, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
-    return ContainerSize(f"{what} task", resource, memory_key, vcores_key)
+    plain = Resource(conf.get_int(memory_key, 1024, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
+    return _with_named(ContainerSize(f"{what} task", plain, memory_key, vcores_key, {}), conf, _TASK_RESOURCES[what])
 
 
 def command_size(conf: Configuration) -> ContainerSize:
     memory_key, vcores_key = "yaq.job.command.memory-mb", "yaq.job.command.vcores"
-    resource = Resource(conf.get_int(memory_key, 256, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
-    return ContainerSize("container", resource, memory_key, vcores_key)
+    plain = Resource(conf.get_int(memory_key, 256, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
+    return _with_named(ContainerSize("container", plain, memory_key, vcores_key, {}), conf, COMMAND_RESOURCES)
+
+
+def in_single_units(conf: Configuration) -> Configuration:
+    """The same requests with the units written out: only who submits has `resource-types.xml` at hand. Blocking."""
+    units = {kind.name: kind.unit for kind in resource_types(conf)}
+    written = {}
+    for prefix in (COMMAND_RESOURCES, *_TASK_RESOURCES.values()):
+        for name, (key, amount) in requested_resources(conf, prefix, _UNITS | units).items():
+            written[key] = f"{amount // _MB}Mi" if name in _MEMORY else str(amount)
+    return conf.with_overrides(written) if written else conf
+
+
+def _with_named(size: ContainerSize, conf: Configuration, prefix: str) -> ContainerSize:
+    """With what keys of this prefix ask for; as in Hadoop they count more than the keys of memory and cores alone."""
+    memory_mb, vcores = size.resource.memory_mb, size.resource.vcores
+    memory_key, vcores_key = size.memory_key, size.vcores_key
+    extras: dict[str, int] = {}
+    keys: dict[str, str] = {}
+    for name, (key, amount) in requested_resources(conf, prefix, _UNITS).items():
+        if name in _MEMORY:
+            memory_key, memory_mb = key, amount // _MB
+        elif name == _VCORES:
+            vcores_key, vcores = key, amount
+        elif amount:
+            keys[name], extras[name] = key, amount
+    for key, least in ((memory_key, memory_mb), (vcores_key, vcores)):
+        if least < 1:
+            raise conf.error(key, "less than 1", "give 1 or more")
+    return ContainerSize(size.what, Resource(memory_mb, vcores, extras), memory_key, vcores_key, keys)
 
 
 def too_large(kind: JobKind, reduces: int, conf: Configuration, largest: Resource) -> str | None:

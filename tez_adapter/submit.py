@@ -7,7 +7,7 @@ StorageError, ConfigError of whoever noticed).
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tez_adapter.follow import SubmittedJob
@@ -23,7 +23,7 @@ from tez_adapter.jobspec import (
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.rm_client import RmClient
-from tez_adapter.sizes import too_large
+from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
 from tez_adapter.staging import Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
@@ -72,13 +72,19 @@ def submit_command(
     queue: str = "default",
     name: str | None = None,
     nodes: Sequence[str] = (),
+    resources: Mapping[str, str] | None = None,
 ) -> SubmittedJob:
-    """Run a command in `tasks` containers, on these hosts alone where some are named."""
+    """Run a command in `tasks` containers, on these hosts alone where some are named.
+
+    `resources`: amounts of each container by name, such as {"yarn.io/gpu": "1"}.
+    """
     if not command:
         raise SubmitError("no command: write it after --, as in: yaq run -- date")
     _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
     settings = {"yaq.job.command.memory-mb": memory_mb, "yaq.job.command.vcores": vcores}
     conf = conf.with_overrides({key: str(value) for key, value in settings.items() if value is not None})
+    named = {COMMAND_RESOURCES + name: amount for name, amount in (resources or {}).items()}
+    conf = conf.with_overrides(named, source="--resource")
     request = Request(conf, name or command[0].rpartition("/")[2], queue, attachments, environment or {})
     fields = {"command": f"exec {shlex.join(command)}", "tasks": tasks, "nodes": tuple(nodes)}
     return _submit(request, JobKind.COMMAND, fields, [], ())
@@ -192,7 +198,8 @@ def _check_count(conf: Configuration, key: str, count: int, what: str, minimum: 
 def _submit(
     request: Request, kind: JobKind, fields: dict[str, Any], splits: list[dict[str, Any]], scripts: Sequence[str]
 ) -> SubmittedJob:
-    conf = request.conf
+    conf = in_single_units(request.conf)
+    request = replace(request, conf=conf)
     rm = RmClient(conf)
     try:
         application_id, largest = rm.new_application()

@@ -113,7 +113,7 @@ def _who_may(conf: Configuration) -> None:
 def _clients(conf: Configuration) -> None:
     """What `yaq run` and `yaq mr` read before they ask anybody."""
     from tez_adapter.rm_client import ADDRESS_KEY
-    from tez_adapter.sizes import command_size, task_size
+    from tez_adapter.sizes import command_size, in_single_units, task_size
     from tez_adapter.terms import set_terms
     from yaqd.proto import yarn_common_pb2 as pb
     from yaqd.storage import locate
@@ -122,6 +122,7 @@ def _clients(conf: Configuration) -> None:
     scheme = locate("/", conf).scheme
     if scheme not in ("file", "hdfs"):
         raise conf.error("fs.defaultFS", f"there is no file system for {scheme}://", "use file:/// or hdfs://HOST:PORT")
+    in_single_units(conf)
     for size in (command_size, lambda c: task_size("map", c), lambda c: task_size("reduce", c)):
         size(conf)
     for key in ("yarn.app.mapreduce.am.resource.mb", "yaq.job.reduces-max", "yaq.job.tasks-max"):

@@ -11,6 +11,13 @@ from yaqd.config import Configuration
 @click.option("-n", "tasks", type=int, default=1, show_default=True, help="How many containers run the command.")
 @click.option("--memory", "memory_mb", type=int, metavar="MB", help="Memory of each container.")
 @click.option("--vcores", type=int, help="Virtual cores of each container.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    metavar="NAME=AMOUNT",
+    help="Further resource of each container, as yarn.io/gpu=1; may be repeated.",
+)
 @click.option("--files", multiple=True, metavar="PATHS", help="Files for the containers: PATH or PATH#NAME, commas.")
 @click.option("--archives", multiple=True, metavar="PATHS", help="Archives to unpack for them, likewise.")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="Environment of the command.")
@@ -30,6 +37,7 @@ def run(
     tasks: int,
     memory_mb: int | None,
     vcores: int | None,
+    resources: tuple[str, ...],
     files: tuple[str, ...],
     archives: tuple[str, ...],
     environment: tuple[str, ...],
@@ -45,6 +53,7 @@ def run(
     \b
     Example:
       yaq run -n 4 --memory 512 --logs -- hostname
+      yaq run --resource yarn.io/gpu=1 --logs -- nvidia-smi
     """
     from tez_adapter.submit import Attachments, submit_command
     from yaqd.cli.following import follow
@@ -61,6 +70,7 @@ def run(
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name,
         nodes=words(nodes),
+        resources=assignments("--resource", resources),
     )
     code = follow(job, wait=not no_wait, as_json=as_json)
     if show_logs and not no_wait and not as_json:

@@ -88,6 +88,21 @@ def node_resources(conf: Configuration, types: tuple[ResourceType, ...]) -> dict
     return amounts
 
 
+def requested_resources(conf: Configuration, prefix: str, units: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """What keys of the form `prefix + NAME` ask for: key and amount in single units by the name of the type.
+
+    `units` is what a bare number of a type counts in, single units for those that are not in it. Raises ConfigError.
+    """
+    asked = {}
+    for key, _ in conf.items():
+        name = key.removeprefix(prefix)
+        if name != key:
+            if not _NAME.fullmatch(name):
+                raise conf.error(key, f"{name} is no name for a resource type", _NAME_RULE)
+            asked[name] = (key, _amount(conf, key, units.get(name, "")))
+    return asked
+
+
 def _check_mandatory(types: Configuration, name: str) -> None:
     """Memory and cores may be listed, but not be anything else than they are."""
     for what, expected in (("units", _MANDATORY[name]), ("type", "COUNTABLE")):

@@ -1,0 +1,63 @@
+"""What a job's containers ask for beyond memory and cores, by option and by Hadoop's keys."""
+
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.core.demand import Ask
+from tez_adapter.jobspec import JobKind
+from tez_adapter.rm_link import _add_ask
+from tez_adapter.sizes import command_size, in_single_units, task_size, too_large
+from tez_adapter.submit import submit_command
+from yaqd.config import ConfigError, Configuration
+from yaqd.model import Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_service_pb2 as pb
+
+GPU = "yarn.io/gpu"
+
+
+def conf(**settings: str) -> Configuration:
+    return Configuration.load(environ={}).with_overrides(settings)
+
+
+def test_tasks_ask_by_hadoops_keys() -> None:
+    asked = conf(**{f"mapreduce.map.resource.{GPU}": "2", "mapreduce.reduce.resource.memory-mb": "2Gi"})
+    assert task_size("map", asked).resource == Resource(1024, 1, {GPU: 2})
+    assert task_size("reduce", asked).resource == Resource(2048, 1)
+    assert command_size(conf(**{f"yaq.job.command.resource.{GPU}": "1"})).resource.extras == {GPU: 1}
+
+
+def test_the_ask_on_the_wire_has_them() -> None:
+    request = pb.AllocateRequest()
+    _add_ask(request, Ask(10, "*", 3, Resource(512, 1, {GPU: 1})))
+    assert convert.resource(request.ask[0].capability) == Resource(512, 1, {GPU: 1})
+
+
+def test_a_bare_number_counts_in_the_types_unit_whoever_reads_it_later(tmp_path: Path) -> None:
+    (tmp_path / "resource-types.xml").write_text(
+        '<configuration><property name="yarn.resource-types" value="disk"/>'
+        '<property name="yarn.resource-types.disk.units" value="Gi"/></configuration>'
+    )
+    submitter = Configuration.load(tmp_path).with_overrides({"mapreduce.map.resource.disk": "3"})
+    sent = in_single_units(submitter).get("mapreduce.map.resource.disk") or ""
+    assert task_size("map", conf(**{"mapreduce.map.resource.disk": sent})).resource.extras == {"disk": 3 << 30}
+
+
+def test_more_than_the_cluster_has_is_one_line_with_the_key() -> None:
+    asked = conf(**{f"mapreduce.reduce.resource.{GPU}": "4"})
+    line = too_large(JobKind.MAPREDUCE, 1, asked, Resource(8192, 8, {GPU: 2}))
+    assert line is not None
+    assert line.startswith(f"the 4 {GPU} of each reduce task (mapreduce.reduce.resource.{GPU}) are more than the 2 ")
+    assert too_large(JobKind.MAPREDUCE, 0, asked, Resource(8192, 8)) is None, "no reduces, no reduces' resources"
+
+
+@pytest.mark.parametrize(("name", "amount"), [(GPU, "lots"), (GPU, "-1"), ("no name", "1"), ("vcores", "0")])
+def test_bad_requests_are_refused_before_anything_is_asked(name: str, amount: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        task_size("map", conf(**{f"mapreduce.map.resource.{name}": amount}))
+
+
+def test_the_option_is_blamed() -> None:
+    with pytest.raises(ConfigError, match=f"--resource: yaq.job.command.resource.{GPU}"):
+        submit_command(conf(), ["true"], resources={GPU: "one"})
