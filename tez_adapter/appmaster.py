@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tez_adapter.access import JobAccess
 from tez_adapter.background import in_background
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
@@ -75,6 +76,7 @@ class ApplicationMaster:
         self.spec = spec
         self.user = spec.user
         self.conf: Configuration = spec.configuration()
+        self.access = JobAccess(self.conf, spec.user)
         self._splits = splits
         self._environ = environ
         try:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
+from tez_adapter.access import JobAccess
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
@@ -29,7 +30,7 @@ class JobView(Protocol):
     """What the answers need from the application master."""
 
     machine: JobMachine
-    user: str
+    access: JobAccess
     state: JobState
 
     def dispatch(self, event: ev.Event) -> list[ev.Decision]: ...
@@ -190,7 +191,8 @@ class Umbilical:
 
     # ---- clients
 
-    def _job_status(self, request: pb.GetJobStatusRequest, _: Caller) -> pb.GetJobStatusResponse:
+    def _job_status(self, request: pb.GetJobStatusRequest, caller: Caller) -> pb.GetJobStatusResponse:
+        self._job.access.check_view(caller)
         machine = self._job.machine
         response = pb.GetJobStatusResponse(
             state=self._job.state.value,
@@ -218,8 +220,7 @@ class Umbilical:
         return response
 
     def _kill_job(self, request: pb.KillJobRequest, caller: Caller) -> pb.KillJobResponse:
-        if caller.user != self._job.user:
-            raise Authorization(f"user {caller.user} may not kill the job of {self._job.user}")
+        self._job.access.check_kill(caller)
         if self._job.machine.state is JobState.RUNNING:
             self._job.dispatch(ev.KillRequested(request.reason or f"killed by {caller.user}"))
         return pb.KillJobResponse()

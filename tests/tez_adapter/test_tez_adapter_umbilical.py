@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from tez_adapter.access import JobAccess
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
 from tez_adapter.umbilical import Umbilical
+from yaqd.config import Configuration
 from yaqd.ipc import RemoteException, RpcClient, RpcServer
 from yaqd.ipc.errors import InvalidToken, SaslFailure
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
@@ -28,7 +30,7 @@ class Job:
 
     def __init__(self) -> None:
         self.machine = JobMachine(DAG)
-        self.user = "alice"
+        self.access = JobAccess(Configuration.load(None, environ={}), "alice")
         self.state = JobState.RUNNING
         self.noted: list[tuple[str, str, int]] = []
         self.umbilical: Umbilical
@@ -251,6 +253,32 @@ async def test_anybody_sees_the_status_and_the_owner_kills(served: tuple[Job, Ca
         await other.call(JobClientProtocol.killJob, pb.KillJobRequest())
     assert job.machine.state is JobState.RUNNING
     await owner.call(JobClientProtocol.killJob, pb.KillJobRequest(reason="enough"))
+    assert job.state is JobState.KILLED
+
+
+async def test_access_lists_tell_who_sees_and_who_kills(served: tuple[Job, Callable[..., RpcClient]]) -> None:
+    job, connect = served
+    lists = {
+        "yarn.acl.enable": "true",
+        "yarn.admin.acl": "root-like wheel",
+        "mapreduce.job.acl-view-job": "bob staff",
+        "mapreduce.job.acl-modify-job": "mo",
+        "hadoop.user.group.static.mapping.overrides": "wanda=wheel;stella=staff;mallory=others",
+    }
+    job.access = JobAccess(Configuration.load(None, overrides=lists, environ={}), "alice")
+    job.noted = [("g", "n", 7)]
+    for user in ("alice", "bob", "stella", "wanda", "root-like"):
+        request = pb.GetJobStatusRequest(with_counters=True)
+        status = await connect(user, is_task=False).call(JobClientProtocol.getJobStatus, request)
+        assert [counter.value for counter in status.counters] == [7], user
+    for user in ("mo", "mallory", "user-unknown-to-this-machine"):
+        with pytest.raises(RemoteException, match="may not see the job of alice"):
+            await connect(user, is_task=False).call(JobClientProtocol.getJobStatus, pb.GetJobStatusRequest())
+    for user in ("bob", "stella", "mallory"):
+        with pytest.raises(RemoteException, match="may not kill the job of alice"):
+            await connect(user, is_task=False).call(JobClientProtocol.killJob, pb.KillJobRequest())
+    assert job.machine.state is JobState.RUNNING
+    await connect("mo", is_task=False).call(JobClientProtocol.killJob, pb.KillJobRequest())
     assert job.state is JobState.KILLED
 
 
