@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 _CHUNK = 1 << 20
 _MAX_NAME = 4096
 _MAX_PATTERN = 1024
+#: what the meaning of an expression's characters hangs on: escapes, classes, intersections, the flag x
+_TOKENS = re.compile(r"\\.|\[\^?\]?|\]|&&|\(\?[A-Za-z]*x", re.DOTALL)
 
 
 class BadArchive(Exception):
@@ -90,16 +92,35 @@ def unpack(archive: Path, target: Path, limits: ArchiveLimits, *, pattern: str =
 
 
 def _matcher(pattern: str) -> Callable[[str], object] | None:
-    """A whole-name match for a client's expression, refused when it could take for ever."""
+    """A whole-name match for a client's Java expression, refused when it could take for ever, and when it would mean
+    something else to Python."""
     if not pattern:
         return None
     unbounded = len(re.findall(r"(?<!\\)[*+{]", pattern))
     if len(pattern) > _MAX_PATTERN or unbounded > 3 or re.search(r"\)[*+{?]|\\[1-9]", pattern):
         raise BadArchive(f"pattern {pattern[:120]!r} repeats groups or repeats too often: use alternatives of prefixes")
     try:
-        return re.compile(pattern).fullmatch
-    except re.error as error:
-        raise BadArchive(f"pattern {pattern[:120]!r}: {error}") from None
+        _refuse_other_meanings(pattern)
+        # \d, \w, \s and (?i) are about ASCII alone in Java
+        return re.compile(pattern, re.ASCII).fullmatch
+    except (re.error, ValueError) as error:
+        raise BadArchive(f"pattern {pattern[:120]!r}: {error}; only what Java and Python share is known here") from None
+
+
+def _refuse_other_meanings(pattern: str) -> None:
+    """ValueError for what both languages know and read differently. What Python does not know it refuses itself
+    (\\p{..}, \\Q..\\E, (?<name>..))."""
+    in_class = False
+    for token in _TOKENS.findall(pattern):
+        if token == "&&" and in_class:
+            raise ValueError("&& is an intersection")
+        if token[0] == "[" and in_class:
+            raise ValueError("a class stands within a class")
+        if token == r"\v":
+            raise ValueError(r"\v is a class of characters")
+        if token.startswith("(?") and not in_class:
+            raise ValueError("blanks may not be left out of account")
+        in_class = token[0] == "[" or (in_class and token != "]")
 
 
 def _unpack_zip(archive: Path, unpacking: _Unpacking, matches: Callable[[str], object] | None) -> None:

@@ -341,3 +341,44 @@ def test_patterns_that_could_take_for_ever_are_refused(tmp_path: Path, pattern: 
     archive.write_bytes(zip_with("x"))
     with pytest.raises(BadArchive):
         unpack(archive, tmp_path / "t", LIMITS, pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"lib/[a-z&&[^b]]+\.jar", r"lib/[a-z&&b]\.jar", r"lib/[a[b]]\.jar", r"lib/[^x[b]]\.jar", r"[]\]&&a].*"),
+        *(
+            r"lib/\p{Lower}\.jar",
+            r"\Qlib/a.jar\E",
+            r"lib/(?<n>a)\.jar",
+            r"lib/a\v*",
+            r"(?x) lib/a.jar",
+            r"(?ix)a",
+            "(?u)a",
+        ),
+        *(r"\h+", r"\x{61}", r"lib/a\.jar\z"),
+    ],
+)
+def test_patterns_that_java_reads_otherwise_are_refused(tmp_path: Path, pattern: str) -> None:
+    archive = tmp_path / "a.jar"
+    archive.write_bytes(zip_with("lib/a.jar"))
+    with pytest.raises(BadArchive, match="only what Java and Python share is known here") as refused:
+        unpack(archive, tmp_path / "t", LIMITS, pattern=pattern)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (r"lib/[a-z&]+\.jar", {"lib/a.jar"}),
+        (r"lib/[\[\]a]\.jar|x&&y", {"lib/a.jar", "x&&y"}),
+        (r"(?i)LIB/.*+", {"lib/a.jar", "lib/\u00e4", "lib/1"}),
+        (r"lib/\d|lib/\W", {"lib/1", "lib/\u00e4"}),  # Java's \w has ASCII letters alone
+        (r"(?:lib/|x).*", {"lib/a.jar", "lib/\u00e4", "lib/1", "x&&y"}),
+    ],
+)
+def test_patterns_that_java_and_python_share(tmp_path: Path, pattern: str, found: set[str]) -> None:
+    archive = tmp_path / "a.jar"
+    archive.write_bytes(zip_with("lib/a.jar", "lib/\u00e4", "lib/1", "x&&y"))
+    assert unpack(archive, tmp_path / "t", LIMITS, pattern=pattern)
+    assert {str(p.relative_to(tmp_path / "t")) for p in (tmp_path / "t").rglob("*") if p.is_file()} == found

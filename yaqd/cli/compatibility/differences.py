@@ -97,8 +97,9 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "node",
         "pattern of a PATTERN resource",
         "any Java regular expression",
-        "refused where it repeats a group or repeats often",
-        "some such expressions take for ever on a name made for them",
+        "the part of Java's language that Python's shares; other constructs (intersections, classes within classes,"
+        " \\p{..}, \\Q..\\E, named groups, ...) are refused, and so is repeating a group or repeating often",
+        "it is matched by Python; some expressions take for ever on a name made for them",
     ),
     Difference(
         "node",
