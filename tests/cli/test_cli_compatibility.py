@@ -9,6 +9,7 @@ import pytest
 from nm.log_aggregation.settings import LogAggregationSettings
 from rm.daemon import ResourceManager
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
+from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import key_uses
 from yaqd.cli.compatibility.methods import State, hadoop_protocols, own_protocols
 from yaqd.cli.compatibility.reference import reference_markdown
@@ -105,6 +106,14 @@ def test_values_said_to_be_refused_are(key: str) -> None:
 
 def test_keys_for_others_are_read_by_nothing_here() -> None:
     assert [use.name for use in key_uses() if use.name in FOR_OTHERS and use.rooms] == []
+
+
+def test_defaults_that_differ_from_hadoops_are_shown_with_both() -> None:
+    page = reference_markdown()
+    assert "| `mapreduce.task.io.sort.mb` | as Hadoop's; the default is `256`, Hadoop's is `100` |" in page
+    for key, theirs in HADOOP_DEFAULTS.items():
+        ours = documentation(key)
+        assert ours is not None and ours.value != theirs, key
 
 
 def test_differences_say_all_they_should() -> None:

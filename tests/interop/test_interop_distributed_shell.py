@@ -71,7 +71,7 @@ def test_retries_are_for_the_named_exit_codes_alone(interop: InteropCluster, tmp
     assert (tmp_path / "runs").read_text() == "run\n" * 2
 
 
-def test_opportunistic_containers(interop: InteropCluster) -> None:
+def test_opportunistic_containers_are_asked_for_and_come_where_the_feature_is_off(interop: InteropCluster) -> None:
     kind = ("-container_type", "OPPORTUNISTIC")
     interop.clients.distributed_shell("-shell_command", "true", "-num_containers", "4", *kind, *SMALL).checked()
 

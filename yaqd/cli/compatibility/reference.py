@@ -5,9 +5,11 @@ from collections.abc import Iterable
 import click
 
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
+from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols, own_protocols
 from yaqd.cli.compatibility.web import web_addresses
+from yaqd.config.catalogue import documentation
 from yaqd.proto.hadoop_methods import HADOOP_VERSION
 
 _INTRODUCTION = f"""\
@@ -77,14 +79,25 @@ def _web() -> str:
 
 def _keys(keys: tuple[KeyUse, ...]) -> str:
     rows = [(f"`{use.name}`", _key_state(use.name), _readers(use)) for use in keys]
-    meaning = "What each means and its default are in [configuration.md](configuration.md).\n\n"
+    meaning = (
+        "What each means and its default are in [configuration.md](configuration.md). Where Hadoop's key has another"
+        " default, both are shown.\n\n"
+    )
     return f"\n## Configuration keys\n\n{meaning}{_table(('key', 'state', 'read by'), rows)}"
 
 
 def _key_state(name: str) -> str:
     if name.startswith("yaq."):
         return "our own"
-    return PARTLY[name][0] if name in PARTLY else "as Hadoop's"
+    state = PARTLY[name][0] if name in PARTLY else "as Hadoop's"
+    return f"{state}; {_defaults(name)}" if name in HADOOP_DEFAULTS else state
+
+
+def _defaults(name: str) -> str:
+    ours = documentation(name)
+    assert ours is not None
+    default = "unset" if ours.value is None else f"`{ours.value}`"
+    return f"the default is {default}, Hadoop's is `{HADOOP_DEFAULTS[name]}`"
 
 
 def _readers(use: KeyUse) -> str:
