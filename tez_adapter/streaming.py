@@ -1,7 +1,8 @@
 """Streaming tasks: the user's executables as mapper, combiner and reducer on lines of `key TAB value`.
 
 Data passes between our files and their pipes in large blocks; cutting lines, sorting and joining are done on columns.
-Keys and values are the raw bytes, and a line without a TAB is a key with an empty value, as in Hadoop Streaming.
+Keys and values are the raw bytes, and a line without a TAB is a key with an empty value, as in Hadoop Streaming. So are
+the partitions of keys and the names of output files.
 """
 
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tez_adapter.attempt import Attempt
-from tez_adapter.data import Columns, CountedLines, HashPartitioner, MapOutput, ReduceInput
+from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput, TextPartitioner
 from tez_adapter.data.lines import LineReader, join_lines
 from tez_adapter.jobspec import Streaming
 from tez_adapter.map_task import shuffle_codec, split_of
@@ -52,7 +53,7 @@ def _map(attempt: Attempt, scripts: Streaming) -> PartFile | None:
     output = MapOutput(
         attempt.output_folder(),
         attempt.spec.reduces,
-        HashPartitioner(),
+        TextPartitioner(),
         codec=shuffle_codec(attempt.conf),
         memory_bytes=sort_bytes if combine is None else sort_bytes // 2,
         combine=None if combine is None else lambda batches: combine(map(join_lines, batches)),

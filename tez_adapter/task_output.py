@@ -3,16 +3,18 @@
 from tez_adapter.attempt import Attempt
 from tez_adapter.output import committer
 from yaqd.mapreduce.counters import OUTPUT_GROUP
-from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name
+from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name, streaming_part_name
 
 
 class PartFile:
-    """part-m-NNNNN or part-r-NNNNN of one attempt."""
+    """part-m-NNNNN or part-r-NNNNN of one attempt; part-NNNNN of a streaming job's."""
 
     def __init__(self, attempt: Attempt, letter: str) -> None:
         self._attempt = attempt
         self._committer = committer(attempt.spec, attempt.conf)
-        name = part_name(letter, attempt.index, output_suffix(attempt.conf))
+        suffix = output_suffix(attempt.conf)
+        is_streaming = attempt.spec.streaming is not None
+        name = streaming_part_name(attempt.index, suffix) if is_streaming else part_name(letter, attempt.index, suffix)
         path = self._committer.task_path(attempt.name, name)
         files = get_filesystem(path, attempt.conf)
         files.mkdirs(self._committer.task_folder(attempt.name))

@@ -114,7 +114,7 @@ def test_streaming_with_hadoops_options(on: Yaq, tmp_path: Path, text: Path) -> 
         *("-file", tmp_path / "map.sh", "-mapper", "./map.sh", "-reducer", "uniq -c", "-numReduceTasks", 1),
     )
     assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "out/part-r-00000").read_text()
+    lines = (tmp_path / "out/part-00000").read_text()
     assert Counter({line.split()[1]: int(line.split()[0]) for line in lines.splitlines()})["lazy"] == 50
 
 

@@ -25,21 +25,46 @@ def texts(interop: InteropCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     return "/streamed"
 
 
+def _both(interop: InteropCluster, folder: Path, name: str, *arguments: str) -> dict[str, bytes]:
+    """The output files of one run with stock Hadoop Streaming, which ours are the same as."""
+    interop.clients.streaming(*arguments, "-output", f"/out/{name}-stock").checked()
+    interop.ours.yaq("mr", "streaming", *arguments, "-output", f"/out/{name}-ours")
+    interop.clients.fs("-get", f"/out/{name}-stock", f"/out/{name}-ours", str(folder)).checked()
+    theirs, ours = (
+        {file.name: file.read_bytes() for file in (folder / f"{name}-{side}").iterdir()} for side in ("stock", "ours")
+    )
+    assert ours == theirs
+    return theirs
+
+
 @pytest.mark.representative
 def test_streaming_gives_what_ours_gives(interop: InteropCluster, texts: str, tmp_path: Path) -> None:
     files = f"{JOBS / 'wc_map.py'},{JOBS / 'wc_sum.py'}"
     scripts = ("-mapper", "python3 wc_map.py", "-combiner", "python3 wc_sum.py", "-reducer", "python3 wc_sum.py")
-    # With one reduce: which of several gets a key is each side's own choice.
-    arguments = ("-D", "mapreduce.job.reduces=1", "-files", files, "-input", texts, *scripts)
-    interop.clients.streaming(*arguments, "-output", "/out/streaming").checked()
-    interop.ours.yaq("mr", "streaming", *arguments, "-output", "/out/ours")
+    arguments = ("-D", "mapreduce.job.reduces=3", "-files", files, "-input", texts, *scripts)
+    found = _both(interop, tmp_path, "streaming", *arguments)
+    parts = [f"part-{number:05d}" for number in range(3)]
+    assert sorted(found) == ["_SUCCESS", *parts]
+    assert sum(bool(found[part]) for part in parts) > 1
+    assert sorted(line for part in parts for line in found[part].decode().splitlines()) == COUNTS
 
-    interop.clients.fs("-get", "/out/streaming", "/out/ours", str(tmp_path)).checked()
-    (theirs,), (ours,) = (
-        [part.read_bytes() for part in (tmp_path / name).glob("part-*")] for name in ("streaming", "ours")
-    )
-    assert ours == theirs
-    assert ours.decode().splitlines() == COUNTS
+
+def test_keys_of_any_bytes_go_where_stock_streaming_sends_them(interop: InteropCluster, tmp_path: Path) -> None:
+    keys = ["", "ä", "日本語", "a long key of more than twenty-four bytes", "x" * 300, *(f"k{n}" for n in range(50))]
+    (tmp_path / "keys.txt").write_text("".join(f"{key}\t{number}\n" for number, key in enumerate(keys)))
+    with (tmp_path / "keys.txt").open("ab") as file:
+        file.write(b"\xff\xfe\x80 no text\t0\nno tab\n")
+    interop.clients.fs("-put", str(tmp_path / "keys.txt"), "/keys.txt").checked()
+    generic = ("-D", "mapreduce.job.reduces=4", "-D", "mapreduce.job.maps=1")
+    found = _both(interop, tmp_path, "keys", *generic, "-input", "/keys.txt", "-mapper", "cat", "-reducer", "cat")
+    assert sum(data.count(b"\n") for data in found.values()) == len(keys) + 2
+    assert all(found[f"part-{number:05d}"] for number in range(4))
+
+
+def test_map_only_streaming_names_its_files_alike(interop: InteropCluster, texts: str, tmp_path: Path) -> None:
+    one = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.job.maps=1")
+    found = _both(interop, tmp_path, "maps", *one, "-input", f"{texts}/1.txt", "-mapper", "cat")
+    assert found == {"_SUCCESS": b"", "part-00000": b"a b word1\t\n" * 200}
 
 
 def test_our_word_count_on_hdfs_beside_theirs(interop: InteropCluster, texts: str) -> None:

@@ -17,6 +17,7 @@ from tez_adapter.data import (
     LineReader,
     LineTooLong,
     RangePartitioner,
+    TextPartitioner,
     boundaries_from_sample,
     join_lines,
     split_lines,
@@ -90,6 +91,33 @@ def test_hash_partitions_are_crc32(keys: list[bytes], partitions: int) -> None:
     columns = columns_of(keys)
     chosen = HashPartitioner().partition(columns.keys, columns.key_offsets, partitions)
     assert chosen.tolist() == [zlib.crc32(key) % partitions for key in keys]
+
+
+def text_hash(key: bytes) -> int:
+    """Text.hashCode, byte by byte."""
+    found = 1
+    for byte in key:
+        found = (31 * found + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(KEYS, st.lists(st.binary(min_size=4, max_size=4))), st.integers(1, 7))
+def test_text_partitions_are_those_of_hadoop_streaming(keys: list[bytes], partitions: int) -> None:
+    columns = columns_of(keys)
+    chosen = TextPartitioner().partition(columns.keys, columns.key_offsets, partitions)
+    assert chosen.tolist() == [(text_hash(key) & 0x7FFFFFFF) % partitions for key in keys]
+
+
+def test_text_partitions_of_long_keys() -> None:
+    rng = random.Random(2)
+    keys = [rng.randbytes(rng.choice((0, 3, 30, 90, 4096, 4097, 20_000))) for _ in range(300)]
+    columns = columns_of(keys)
+    chosen = TextPartitioner().partition(columns.keys, columns.key_offsets, 1009)
+    assert chosen.tolist() == [(text_hash(key) & 0x7FFFFFFF) % 1009 for key in keys]
+    # As Hadoop 3.4.2 spreads them over two reduces.
+    columns = columns_of([b"w0", b"w11", b"x1", b"w1", b"w10", b"x0"])
+    assert TextPartitioner().partition(columns.keys, columns.key_offsets, 2).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 @settings(max_examples=100, deadline=None)

@@ -15,6 +15,7 @@ from tez_adapter.data.partition import (
     KeyPartitioner,
     Partitioner,
     RangePartitioner,
+    TextPartitioner,
     boundaries_from_sample,
 )
 from tez_adapter.data.reduceinput import ReduceInput
@@ -41,6 +42,7 @@ __all__ = [
     "Partitioner",
     "RangePartitioner",
     "ReduceInput",
+    "TextPartitioner",
     "WriteFailed",
     "boundaries_from_sample",
     "encoded_combiner",

@@ -13,9 +13,12 @@ from riffle_merger.format.columns import I64, U8, item_list
 from tez_adapter.data.order import prefixes
 
 Partitions = npt.NDArray[np.int64]
+I8 = npt.NDArray[np.int8]
 
 #: Keys up to this length are hashed together, a byte at a time; longer ones key by key.
 _COLUMN_WIDTH_MAX = 24
+#: Bytes of a long key that TextPartitioner hashes at once.
+_POWERS_MAX = 4096
 _SLICE_KEYS = 16 * 1024
 
 
@@ -32,6 +35,15 @@ class HashPartitioner:
         if partitions == 1:
             return np.zeros(len(offsets) - 1, dtype=np.int64)
         return (_crc32(data, offsets) % np.uint32(partitions)).astype(np.int64)
+
+
+class TextPartitioner:
+    """Hadoop's HashPartitioner for Text keys: where Hadoop Streaming sends the same bytes."""
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        if partitions == 1:
+            return np.zeros(len(offsets) - 1, dtype=np.int64)
+        return (_text_hashes(data, offsets) & np.int32(0x7FFFFFFF)).astype(np.int64) % partitions
 
 
 class RangePartitioner:
@@ -128,3 +140,43 @@ def _crc_table() -> npt.NDArray[np.uint32]:
 
 
 _CRC_TABLE = _crc_table()
+
+
+def _text_hashes(data: U8, offsets: I64) -> npt.NDArray[np.int32]:
+    """Text.hashCode of each key: h = 31 * h + signed byte, from 1, in 32 bits that wrap."""
+    signed = data.view(np.int8)
+    hashes = np.ones(len(offsets) - 1, dtype=np.int32)
+    for first in range(0, len(hashes), _SLICE_KEYS):
+        part = offsets[first : first + _SLICE_KEYS + 1]
+        lengths = np.diff(part)
+        _text_hashes_by_column(signed, part[:-1], lengths, hashes[first : first + len(lengths)])
+    return hashes
+
+
+def _text_hashes_by_column(signed: I8, starts: I64, lengths: I64, hashes: npt.NDArray[np.int32]) -> None:
+    """In place. All keys take their next byte together; the longest, once they are few, go on one by one."""
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    for column in range(shortest):
+        hashes *= np.int32(31)
+        hashes += signed[starts + column]
+    more = np.arange(len(lengths), dtype=np.int64)
+    for column in range(shortest, longest):
+        more = more[lengths[more] > column]
+        if len(more) <= longest - column:  # a key by itself costs about as much as a step with few keys
+            for i in more.tolist():
+                rest = signed[starts[i] + column : starts[i] + lengths[i]]
+                hashes[i : i + 1] = _text_hash(rest, hashes[i : i + 1])
+            return
+        hashes[more] = hashes[more] * np.int32(31) + signed[starts[more] + column]
+
+
+def _text_hash(rest: I8, begun: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Goes on with one key, in blocks: each byte counts times the power of 31 for the bytes after it."""
+    for start in range(0, len(rest), _POWERS_MAX):
+        block = rest[start : start + _POWERS_MAX].astype(np.int32)
+        begun = begun * _POWERS[len(block)] + np.dot(block, _POWERS[len(block) - 1 :: -1])
+    return begun
+
+
+#: 31 to the power of 0 and so on, in 32 bits
+_POWERS = np.cumprod(np.array([1] + [31] * _POWERS_MAX, dtype=np.int32), dtype=np.int32)

@@ -6,7 +6,13 @@ Readers work with NumPy and are imported when first asked for, so that a daemon 
 from typing import TYPE_CHECKING, Any
 
 from yaqd.storage.codecs import Codec, get_codec
-from yaqd.storage.committer import OutputCommitter, check_output_absent, check_output_possible, part_name
+from yaqd.storage.committer import (
+    OutputCommitter,
+    check_output_absent,
+    check_output_possible,
+    part_name,
+    streaming_part_name,
+)
 from yaqd.storage.errors import (
     CorruptFile,
     NotAFile,
@@ -67,6 +73,7 @@ __all__ = [
     "part_name",
     "qualify",
     "storage_statistics",
+    "streaming_part_name",
 ]
 
 _LAZY = {

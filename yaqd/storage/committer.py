@@ -46,6 +46,11 @@ def part_name(phase: str, index: int, suffix: str = "") -> str:
     return f"part-{phase[0]}-{index:05d}{suffix}"
 
 
+def streaming_part_name(index: int, suffix: str = "") -> str:
+    """part-00000: MapReduce's older API, which Hadoop Streaming is written with, does not name the phase."""
+    return f"part-{index:05d}{suffix}"
+
+
 class OutputCommitter:
     """The output folder of one job. Job manager and tasks each make one for themselves."""
 
