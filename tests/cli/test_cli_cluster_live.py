@@ -124,6 +124,10 @@ def test_no_wait_then_kill(on: Yaq) -> None:
     assert application in on("app", "list").stdout
     killed = on("app", "kill", application, "--json")
     assert json.loads(killed.stdout) == [{"application_id": application, "outcome": "KILLED"}]
+    for state, is_listed in (("killed", True), ("finished", True), ("succeeded", False), ("failed", False)):
+        assert (application in on("app", "list", "--state", state).stdout) is is_listed, state
+    none = on("app", "list", "--state", "killed", "--user", "nobody-here")
+    assert none.stdout == "no application matches --state KILLED --user nobody-here\n"
     again = on("app", "kill", application)
     assert (again.returncode, "had ended before" in again.stdout) == (0, True)
     assert application not in on("app", "list").stdout

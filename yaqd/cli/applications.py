@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, shortened
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport, RmClient
     from yaqd.model import ApplicationId
 
-_STATES = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED")
 #: Hadoop's LogAggregationStatus, by its numbers on the wire
 _LOG_STATES = {
     1: "on their nodes",
@@ -35,7 +35,13 @@ def app() -> None:
 
 @app.command("list")
 @click.option("--all", "show_all", is_flag=True, help="Also those that have ended.")
-@click.option("--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False))
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(CHOICES, case_sensitive=False),
+    help="Only in this state, or ended with this final status; may be repeated.",
+)
 @click.option("--user", "users", multiple=True, help="Only this user's; may be repeated.")
 @click.option("--queue", "queues", multiple=True, help="Only this queue's; may be repeated.")
 @click.option("--tags", multiple=True, metavar="WORDS", help="Only those with one of these tags, commas.")
@@ -61,11 +67,13 @@ def list_applications(
     from yaqd.cli.client import rm_client
     from yaqd.model import YarnApplicationState
 
-    wanted = [YarnApplicationState[state.upper()] for state in states]
+    wanted = states_to_ask_for(states)
     if not wanted and not show_all:
         wanted = [state for state in YarnApplicationState if not state.is_final]
     with rm_client(conf) as rm:
         reports = rm.applications(states=wanted, users=users, queues=queues, tags=words(tags))
+    if states:
+        reports = [report for report in reports if matches(report, states)]
     reports.sort(key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
     reports = reports[:limit]
     if as_json:
@@ -76,7 +84,8 @@ def list_applications(
         for r in reports
     ]
     headings = ("application", "name", "type", "user", "queue", "state", "final", "progress", "time")
-    print_table(headings, rows, empty="no applications" if show_all else "no applications wait or run (--all: ended)")
+    filters = {"state": states, "user": users, "queue": queues, "tags": tags}
+    print_table(headings, rows, empty=none_found(filters, show_all=show_all))
 
 
 @app.command("status")
