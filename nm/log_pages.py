@@ -5,6 +5,7 @@ bytes alone. What this node does not have (any more), the server for aggregated 
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor as ThreadExecutor
@@ -25,6 +26,8 @@ from yaqd.web.times import shown
 _CHUNK_BYTES: Final = 256 << 10
 _CONTENT_TYPES: Final = {"text": "text/plain", "octet-stream": "application/octet-stream"}
 _STARS: Final = 50
+#: a Java long
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +234,11 @@ def _range(size: int, start: int | None, end: int | None) -> tuple[int, int]:
 
 def _number(request: web.Request, name: str) -> int | None:
     text = request.query.get(name)
-    try:
-        return int(text) if text else None
-    except ValueError:
-        raise web.HTTPBadRequest(text="start, end and size are numbers of bytes\n") from None
+    if not text:
+        return None
+    if not _NUMBER.fullmatch(text):
+        raise web.HTTPBadRequest(text="start, end and size are numbers of bytes\n")
+    return int(text)
 
 
 def _container(request: web.Request) -> ContainerId:

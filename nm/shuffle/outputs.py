@@ -129,8 +129,13 @@ class MapOutputs:
                 descriptor = os.open(folder / "file.out.index", _OPEN_FLAGS)
             except OSError:
                 continue
-            with open(descriptor, "rb") as file:
-                data = file.read(INDEX_BYTES_MAX + 1)
+            try:
+                with open(descriptor, "rb", closefd=False) as file:
+                    data = file.read(INDEX_BYTES_MAX + 1)
+            except OSError as error:  # a folder, for one: containers make these files
+                raise OutputMissing(f"{folder}/file.out.index: {error.strerror}") from None
+            finally:
+                os.close(descriptor)
             return self._verified(app_dir, folder, data)
         raise OutputMissing(f"no output of {map_id} on this node")
 

@@ -17,6 +17,7 @@ MAX_HEAD_BYTES = 512 << 10
 _MAX_HEADERS = 100
 _MAX_MAP_ID = 255
 _MAX_REDUCE = (1 << 31) - 1
+_MAX_REDUCE_DIGITS = 10
 PROTOCOL_HEADERS = "name: mapreduce\r\nversion: 1.0.0\r\n"
 
 
@@ -103,11 +104,14 @@ def _parameters(values: dict[str, list[str]]) -> tuple[str, tuple[str, ...], int
     if len(jobs) != 1 or len(reduces) != 1 or not maps:
         raise RequestRefused(400, "job, reduce and map are required, job and reduce once")
     reduce = reduces[0]
-    if not (reduce.isascii() and reduce.isdigit()) or int(reduce[:12]) > _MAX_REDUCE:
+    # the length comes first: int refuses to convert thousands of digits
+    is_number = reduce.isascii() and reduce.isdigit() and len(reduce) <= _MAX_REDUCE_DIGITS
+    if not is_number or int(reduce) > _MAX_REDUCE:
         raise RequestRefused(400, "reduce is not a number")
     map_ids = tuple(map_id for part in maps for map_id in part.split(",") if map_id)
     for map_id in map_ids:
-        if "/" in map_id or ".." in map_id or "\0" in map_id or map_id == "." or len(map_id) > _MAX_MAP_ID:
+        is_name = "/" not in map_id and ".." not in map_id and map_id != "." and map_id.isprintable()
+        if not is_name or len(map_id) > _MAX_MAP_ID:
             raise RequestRefused(400, "bad map id")
     if not map_ids:
         raise RequestRefused(400, "no map ids")

@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.outputs import MapOutput, MapOutputs, OpenFile, OutputMissing
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
 from riffle_merger.format import IndexEntry
-from yaqd.ipc.limits import affordable_connections
+from yaqd.ipc.limits import PeerLog, affordable_connections
 from yaqd.security.writable import encode_text, encode_vint, encode_vlong
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ _TURN_BYTES = 4 << 20
 _UNLIMITED_CONNECTIONS = 10_000
 _BACKLOG = 1024
 _RETRY_AFTER_MS = 1000
+#: of a fault, in the log
+_TRACE_CHARS_MAX = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,12 @@ class ShuffleStatistics:
 class _Connection:
     """One client. Either it waits for a request, or it sends the answer to one."""
 
-    def __init__(self, service: "ShuffleService", sock: socket.socket, *, is_over_limit: bool) -> None:
+    def __init__(self, service: "ShuffleService", sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
+        """`peer`: the client's address."""
         self._service = service
         self._loop = service.loop
         self._socket = sock
+        self._peer = peer
         self._is_over_limit = is_over_limit
         self._received = bytearray()
         self._pieces: deque[tuple[bytes, MapOutput, IndexEntry]] = deque()
@@ -134,6 +139,9 @@ class _Connection:
             self._plan(request)
         except RequestRefused as refusal:
             self._refuse(refusal)
+        except Exception as error:  # whatever a request can bring about ends this request alone
+            self._service.blame(error, self._peer)
+            self._refuse(RequestRefused(400, "this request cannot be served"))
         self._send()
 
     def _plan(self, request: ShuffleRequest) -> None:
@@ -166,6 +174,8 @@ class _Connection:
         service.statistics.segments += len(request.map_ids)
 
     def _refuse(self, refusal: RequestRefused) -> None:
+        if refusal.status < 500:
+            self._service.refused(self._peer, refusal)
         self._pieces.clear()
         self._keeps_open = False
         body = refusal.text.encode("utf-8")
@@ -206,6 +216,10 @@ class _Connection:
             return
         except (OSError, OutputMissing) as error:
             log.info("shuffle connection ended: %s", error)
+            self.close()
+            return
+        except Exception as error:  # as above; what is already sent cannot be taken back
+            self._service.blame(error, self._peer)
             self.close()
             return
         self._loop.call_soon(self._continue)
@@ -270,6 +284,8 @@ class ShuffleService:
         self.outputs = outputs
         self.limits = limits
         self.statistics = ShuffleStatistics()
+        self._refusals = PeerLog(log)
+        self._faults = PeerLog(log, level=logging.ERROR)
         self._connections: set[_Connection] = set()
         # each may hold a second descriptor, of the file that it sends
         self._connections_max = affordable_connections(2 * (limits.connections_max or _UNLIMITED_CONNECTIONS)) // 2
@@ -298,6 +314,15 @@ class ShuffleService:
         self._connections.discard(connection)
         self.statistics.connections = len(self._connections)
 
+    def refused(self, peer: str, refusal: RequestRefused) -> None:
+        """Logs it, one line per peer and minute."""
+        self._refusals.warn(peer, self.loop.time(), "shuffle request of %s refused: %s", peer, refusal)
+
+    def blame(self, error: Exception, peer: str) -> None:
+        """Logs a fault of ours that the peer has found, one trace per peer and minute."""
+        trace = "".join(traceback.format_exception(error))[:_TRACE_CHARS_MAX]
+        self._faults.warn(peer, self.loop.time(), "shuffle request of %s failed\n%s", peer, trace)
+
     def _in_loop(self, work: Callable[[], None]) -> None:
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(work)
@@ -315,7 +340,7 @@ class ShuffleService:
     def _accept(self) -> None:
         for _ in range(_BACKLOG):
             try:
-                client, _ = self._listener.accept()
+                client, address = self._listener.accept()
             except BlockingIOError:
                 return
             except OSError as error:
@@ -329,7 +354,7 @@ class ShuffleService:
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             is_over_limit = len(self._connections) >= self._connections_max
-            self._connections.add(_Connection(self, client, is_over_limit=is_over_limit))
+            self._connections.add(_Connection(self, client, str(address[0]), is_over_limit=is_over_limit))
             self.statistics.connections = len(self._connections)
 
     def _sweep(self) -> None:

@@ -284,13 +284,33 @@ _HEADERS = (
     b"UrlHash: AAAA",
     b"name: mapreduce\r\nversion: 9",
 )
+#: in place of what a query says: where numbers, names and paths are expected
+_VALUES = (
+    b"",
+    b"-1",
+    b"0" * 12 + b"9" * 5000,
+    b"9" * 5000,
+    b"9" * 19,
+    b"1_0",
+    b"%2B1",
+    b"1e9",
+    b"0x10",
+    b"%D9%A3",
+    b"\xb2",
+    b"%00",
+    b"%0a",
+    b"%ff%fe",
+    b"..%2f..%2fx",
+    b"," * 3000,
+    b"a" * 300,
+)
 
 
 def http_script(requests: Sequence[bytes], random: Random) -> Script:
     """A few requests on one connection, pipelined, at least one of them damaged."""
     chunks, names = [], []
     for _ in range(random.choice((1, 1, 2, 4, 8))):
-        name = random.choice(("replay", "flip", "cut", "method", "path", "segment", "header", "body", "noise"))
+        name = random.choice(("replay", "flip", "cut", "method", "path", "segment", "value", "header", "body", "noise"))
         chunks.append(_damaged_request(random.choice(requests), name, random))
         names.append(name)
     return Script(tuple(chunks), False, "http:" + "+".join(names))
@@ -312,6 +332,8 @@ def _damaged_request(request: bytes, name: str, random: Random) -> bytes:
         parts = path.split(b"/")
         parts[random.randrange(len(parts))] = random.choice(_PATHS).lstrip(b"/")[:3000]
         path = b"/".join(parts)
+    elif name == "value":
+        path = _with_a_value(path, random)
     elif name == "header":
         rest = random.choice(_HEADERS) + b"\r\n" + rest
     elif name == "body":
@@ -319,3 +341,12 @@ def _damaged_request(request: bytes, name: str, random: Random) -> bytes:
     elif name == "noise":
         return random.randbytes(random.choice((1, 10, 3000)))
     return b" ".join((method, path, version)) + b"\r\n" + rest
+
+
+def _with_a_value(path: bytes, random: Random) -> bytes:
+    """The path with one value of its query replaced; one is made up where it has none."""
+    place, _, query = path.partition(b"?")
+    pairs = query.split(b"&") if query else [random.choice((b"size=", b"limit=", b"user.name=", b"startedTimeBegin="))]
+    chosen = random.randrange(len(pairs))
+    pairs[chosen] = pairs[chosen].partition(b"=")[0] + b"=" + random.choice(_VALUES)
+    return place + b"?" + b"&".join(pairs)

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -112,7 +113,8 @@ async def test_an_empty_part_has_its_heading(site: Site) -> None:
 async def test_what_is_no_number_or_format_is_refused(site: Site) -> None:
     site.write("stdout", b"x")
     path = f"/ws/v1/node/containers/{ONE}/logs/stdout"
-    assert (await site.get(f"{path}?size=many"))[0] == 400
+    for size in ("many", "1_0", "\u0663", "9" * 20, "9" * 5000, "--1", "+"):
+        assert (await site.get(f"{path}?size={quote(size)}"))[0] == 400, size[:20]
     assert (await site.get(f"{path}?format=html"))[0] == 400
     assert (await site.get(f"{path}?format=octet-stream"))[0] == 200
 

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -173,6 +174,11 @@ def test_pipelined_and_dribbled_requests(served: Served) -> None:
         ({"target": "/mapOutput?job=job_1_0001&map=m0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=-1&map=m0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=99999999999999999999&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=" + "0" * 12 + "9" * 5000 + "&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=%D9%A3&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=%C2%B2&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0_0&map=m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=m0%0am1"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=../m0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=%2e%2e%2fm0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=" + "m" * 300}, 400),
@@ -208,6 +214,46 @@ def test_links_out_of_the_application_and_lying_indexes_are_not_served(served: S
     for name in ("linked", "half", "long"):
         response, _ = served.get(served.target([name]))
         assert response.status == 500, name
+
+
+def test_an_index_that_is_a_folder_leaves_nothing_open(served: Served) -> None:
+    (served.output_dir / "folder" / "file.out.index").mkdir(parents=True)
+    response, _ = served.get(served.target(["folder"]))
+    assert response.status == 500
+    links = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    assert not [link for link in links if link.endswith("folder/file.out.index")]
+
+
+def test_whatever_goes_wrong_is_answered_and_logged_once_a_minute(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.write("m0", [b"zero"])
+
+    def fail(*_: object) -> NoReturn:
+        raise ValueError("unforeseen\n" + "x" * 10_000)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served.outputs, "segment", fail)
+        for _ in range(20):
+            response, _ = served.get(served.target(["m0"]))
+            assert (response.status, response.getheader("Connection")) == (400, "close")
+    (fault,) = [r for r in caplog.records if r.levelname == "ERROR"]
+    assert fault.getMessage().startswith("shuffle request of 127.0.0.1 failed\nTraceback")
+    assert "ValueError: unforeseen" in fault.getMessage() and len(fault.getMessage()) < 5000
+    with monkeypatch.context() as patch:
+        patch.setattr(served.outputs, "open", fail)
+        with pytest.raises(http.client.HTTPException):  # the head is out, the bytes never come
+            served.get(served.target(["m0"]))
+    assert served.get(served.target(["m0"]))[0].status == 200
+    while served.service.statistics.connections:
+        time.sleep(0.001)
+
+
+def test_refusals_are_logged_once_a_minute(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        assert served.get(served.target(["m0"], "9" * 5000))[0].status == 400
+    (line,) = [r.getMessage() for r in caplog.records if r.name.startswith("nm.shuffle")]
+    assert line == "shuffle request of 127.0.0.1 refused: reduce is not a number"
 
 
 def test_too_many_connections_are_told_to_come_back(served: Served) -> None:

@@ -67,8 +67,9 @@ def affordable_connections(wanted: int) -> int:
 class PeerLog:
     """Logs what strangers do wrong, once per address and minute, so that they cannot fill the disk."""
 
-    def __init__(self, log: logging.Logger, interval_s: float = 60.0) -> None:
+    def __init__(self, log: logging.Logger, interval_s: float = 60.0, level: int = logging.WARNING) -> None:
         self._log = log
+        self._level = level
         self._interval_s = interval_s
         #: address -> (when it was last logged, how many lines were held back since)
         self._peers: dict[str, tuple[float, int]] = {}
@@ -82,4 +83,4 @@ class PeerLog:
             self._peers.clear()
         self._peers[peer] = (now, 0)
         suffix = f" ({held_back} more from this peer since)" if held_back else ""
-        self._log.warning(message + "%s", *arguments, suffix)
+        self._log.log(self._level, message + "%s", *arguments, suffix)

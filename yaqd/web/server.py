@@ -182,23 +182,28 @@ class _Connection(asyncio.Protocol):
 
 
 class _OneLinePerPeer(logging.Filter):
-    """What is no HTTP, and who leaves amid an answer, is worth one line per peer and minute, and no trace."""
+    """One record per peer and minute of each kind: faults of ours, with their trace; and, as a line without one, what
+    is no HTTP and who leaves amid an answer.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now = now
-        self._told: dict[str, float] = {}
+        self._told: dict[tuple[str, bool], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if not isinstance(error, HttpProcessingError | ConnectionError):
+        if error is None:
             return True
-        peer, now = str(record.args), self._now()
+        is_fault = not isinstance(error, HttpProcessingError | ConnectionError)
+        peer, now = (str(record.args), is_fault), self._now()
         if now - self._told.get(peer, -_QUIET_S) < _QUIET_S:
             return False
         if len(self._told) >= _PEERS_REMEMBERED_MAX:
             self._told.clear()
         self._told[peer] = now
+        if is_fault:
+            return True
         record.msg += ": " + " ".join(str(error).split())[:200].replace("%", "%%")
         record.exc_info, record.exc_text = None, None
         record.levelno, record.levelname = logging.WARNING, "WARNING"
