@@ -1,4 +1,7 @@
-"""Who may read containers' logs over HTTP where `yarn.acl.enable` is true (ContainerLogsUtils.checkAccess).
+"""Who may see containers and read their logs over HTTP where `yarn.acl.enable` is true.
+
+For logs this is ContainerLogsUtils.checkAccess. Hadoop's NodeManager shows the containers themselves to everybody; here
+the same list guards them, for their diagnostics hold output, and lists leave out what the caller may not see.
 
 The application's owner, administrators, and whom the VIEW_APP list in its launch contexts names. The node knows owner
 and list as long as it has containers of the application; after that administrators only, and everybody else is sent
@@ -6,15 +9,14 @@ to where aggregated logs are shown, which asks the list that was uploaded with t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 
 from nm.container_runtime import ContainerRuntime
 from nm.log_pages import LogPages
 from nm.web_settings import NodeWebSettings
-from yaqd.model import BadIdentifier, ContainerId
+from yaqd.model import ApplicationId, BadIdentifier, ContainerId
 from yaqd.security.acl import AccessControlList
 from yaqd.web.identity import SimpleIdentity
 
@@ -36,25 +38,36 @@ class LogAccess:
     @web.middleware
     async def check(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let the request through, send it on, or refuse it with 403."""
-        if not self._settings.acls or not _is_for_logs(request):
+        named = _named(request)
+        if not self._settings.acls or named is None:
             return await handler(request)
-        try:
-            container = ContainerId.parse(request.match_info["container"])
-        except BadIdentifier:
+        application, container = named
+        visible = await self.visible(request, (application,))
+        if application in visible:
             return await handler(request)
+        is_for_logs = container is not None and _is_for_logs(request)
+        if application not in self._runtime.applications:
+            if container is not None and is_for_logs:
+                self._logs.send_on(request, container)
+            if container not in self._runtime.containers:
+                return await handler(request)  # it is not found
+        what = "the logs for " if is_for_logs else ""
         user = self._identity.user(request)
-        # Off the event loop: a list with groups asks the system's name service.
-        allowed = await asyncio.to_thread(partial(self._may_view, user, *self._lists(container)))
-        if allowed:
-            return await handler(request)
-        if container.application_id not in self._runtime.applications:
-            self._logs.send_on(request, container)
-        text = f"User [{user}] is not authorized to view the logs for application {container.application_id}\n"
-        raise web.HTTPForbidden(text=text)
+        raise web.HTTPForbidden(text=f"User [{user}] is not authorized to view {what}application {application}\n")
 
-    def _lists(self, container: ContainerId) -> tuple[str | None, AccessControlList]:
+    async def visible(self, request: web.Request, applications: Iterable[ApplicationId]) -> set[ApplicationId]:
+        """Those of the applications that the caller may see. Raises HTTPBadRequest for a caller without a name."""
+        asked = set(applications)
+        if not self._settings.acls:
+            return asked
+        user = self._identity.user(request)
+        lists = {application: self._lists(application) for application in asked}
+        # Off the event loop: a list with groups asks the system's name service.
+        return await asyncio.to_thread(lambda: {a for a, known in lists.items() if self._may_view(user, *known)})
+
+    def _lists(self, application_id: ApplicationId) -> tuple[str | None, AccessControlList]:
         """The application's owner, None when the node no longer knows it, and who else may see it."""
-        application = self._runtime.applications.get(container.application_id)
+        application = self._runtime.applications.get(application_id)
         if application is None:
             return None, AccessControlList()
         launches = (self._runtime.containers[c].launch for c in application.containers if c in self._runtime.containers)
@@ -70,6 +83,18 @@ class LogAccess:
         )
 
 
+def _named(request: web.Request) -> tuple[ApplicationId, ContainerId | None] | None:
+    """What the path names; None for what is no identifier, which handlers refuse."""
+    try:
+        if "container" in request.match_info:
+            container = ContainerId.parse(request.match_info["container"])
+            return container.application_id, container
+        if "app" in request.match_info:
+            return ApplicationId.parse(request.match_info["app"]), None
+    except BadIdentifier:
+        pass
+    return None
+
+
 def _is_for_logs(request: web.Request) -> bool:
-    path = request.path
-    return "container" in request.match_info and (path.startswith(_LOG_PATHS) or "/logs" in path)
+    return request.path.startswith(_LOG_PATHS) or "/logs" in request.path

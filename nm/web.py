@@ -63,9 +63,9 @@ class NodeWeb:
         identity = SimpleIdentity(
             static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=lambda: int(time.time() * 1000)
         )
-        access = LogAccess(runtime, logs, identity, settings)
+        self._access = LogAccess(runtime, logs, identity, settings)
         self._http = HttpServer(
-            self._routes, settings.limits, middlewares=[identity.remember, answer_options, access.check]
+            self._routes, settings.limits, middlewares=[identity.remember, answer_options, self._access.check]
         )
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -95,7 +95,7 @@ class NodeWeb:
 
     async def _node_page(self, request: web.Request) -> web.Response:
         facts = self._facts()
-        containers = [(c, _STAGE_NAMES[c.stage]) for c in self._runtime.containers.values()]
+        containers = [(c, _STAGE_NAMES[c.stage]) for c in await self._visible_containers(request)]
         return node_page(facts.node_id, facts.resource, facts.started_ms, self._health(), containers)
 
     async def _info(self, request: web.Request) -> web.Response:
@@ -130,7 +130,8 @@ class NodeWeb:
         )
 
     async def _applications(self, request: web.Request) -> web.Response:
-        apps = [_application_dict(a) for a in self._runtime.applications.values()]
+        visible = await self._access.visible(request, self._runtime.applications)
+        apps = [_application_dict(a) for a in self._runtime.applications.values() if a.id in visible]
         for parameter in ("state", "user"):
             wanted = request.query.get(parameter)
             if wanted is not None:
@@ -144,7 +145,7 @@ class NodeWeb:
         return web.json_response({"app": _application_dict(application)})
 
     async def _containers(self, request: web.Request) -> web.Response:
-        found = [await self._container_dict(c) for c in list(self._runtime.containers.values())]
+        found = [await self._container_dict(c) for c in await self._visible_containers(request)]
         return web.json_response({"containers": {"container": found}})
 
     async def _container(self, request: web.Request) -> web.Response:
@@ -152,6 +153,11 @@ class NodeWeb:
         if container is None:
             raise _not_found(f"container {request.match_info['container']} is not on this node")
         return web.json_response({"container": await self._container_dict(container)})
+
+    async def _visible_containers(self, request: web.Request) -> list[Container]:
+        containers = list(self._runtime.containers.values())
+        visible = await self._access.visible(request, {c.id.application_id for c in containers})
+        return [c for c in containers if c.id.application_id in visible]
 
     async def _container_dict(self, container: Container) -> dict[str, Any]:
         files = await self._logs.files(container.id)

@@ -99,6 +99,29 @@ async def test_logs_are_for_those_who_may_see_the_application(
     await master.client.close()
 
 
+async def test_containers_are_for_those_who_may_see_the_application(
+    rm: FakeResourceManager, start_node: Callable[..., Any]
+) -> None:
+    node = await start_node(LISTS)
+    master = await running(rm, node, view="friend nogroup")
+    one = (f"/ws/v1/node/containers/{ONE}", f"/ws/v1/node/apps/{ONE.application_id}")
+    lists = ("/ws/v1/node/containers", "/ws/v1/node/apps", "/node", "/", "/node/allContainers")
+    for user, is_let_in in {"alice": True, "boss": True, "friend": True, "mover": False, "eve": False}.items():
+        for place in one:
+            status, text, _ = await get(node, f"{place}?user.name={user}")
+            assert status == (200 if is_let_in else 403), (user, place)
+            assert is_let_in or ("alice" not in text and "stdout" not in text)
+        for place in lists:
+            status, text, _ = await get(node, f"{place}?user.name={user}")
+            assert status == 200 and (str(ONE) in text) == ("alice" in text) == is_let_in, (user, place)
+    for place in one:
+        assert (await get(node, place))[0] == 403, "nobody in particular"
+        assert (await get(node, place.replace("_0001", "_0002")))[0] == 404
+        assert (await get(node, f"{place}x?user.name=eve"))[0] == 400
+    assert (await get(node, "/ws/v1/node/info?user.name=eve"))[0] == 200
+    await master.client.close()
+
+
 async def test_cookie_says_the_name_again(rm: FakeResourceManager, start_node: Callable[..., Any]) -> None:
     node = await start_node(LISTS)
     master = await running(rm, node)

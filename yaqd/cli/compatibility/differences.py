@@ -208,6 +208,20 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "web",
+        "containers and applications at a node, where access lists are on",
+        "shown to everybody",
+        "shown to those who may view the application; lists leave out the others",
+        "diagnostics hold output of the containers",
+    ),
+    Difference(
+        "web",
+        "resourceSecondsMap and preemptedResourceSecondsMap of an application",
+        "an object in which the name entry is repeated",
+        "an object with one entry, a list",
+        "JSON parsers keep the last of repeated names",
+    ),
+    Difference(
+        "web",
         "page of an unknown application",
         "200 with a text",
         "404 with a text",
