@@ -7,7 +7,7 @@ from typing import Final
 
 from rm.attempt import Attempt
 from rm.transitions import Machine
-from yaqd.model import ApplicationId, FinalApplicationStatus, NodeId, YarnApplicationState
+from yaqd.model import ApplicationId, FinalApplicationStatus, NodeId, Resource, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.security.acl import AccessControlList
 
@@ -142,6 +142,7 @@ class Application:
         #: the part of it that went into containers which were preempted
         self.preempted_memory_mb_ms = 0
         self.preempted_vcore_ms = 0
+        self.preempted_further_ms: dict[str, int] = {}
 
     def ran_on(self, node: NodeId) -> None:
         """The node has started something of it, so there will be logs."""
@@ -160,6 +161,13 @@ class Application:
     def further_seconds(self) -> dict[str, int]:
         """Amounts of further resource types held, times seconds."""
         return {name: total // 1000 for name, total in self.further_ms.items()}
+
+    def book_preempted(self, resource: Resource, held_ms: int) -> None:
+        """A container of this size, held so long, was taken back."""
+        self.preempted_memory_mb_ms += resource.memory_mb * held_ms
+        self.preempted_vcore_ms += resource.vcores * held_ms
+        for name, amount in resource.extras.items():
+            self.preempted_further_ms[name] = self.preempted_further_ms.get(name, 0) + amount * held_ms
 
     @property
     def memory_mb_seconds(self) -> int:

@@ -157,8 +157,7 @@ class Cluster:
         attempt.ended.append(container)
         if completion.exit_status == ExitStatus.PREEMPTED:
             held_ms = max(0, container.finished_ms - container.created_ms)
-            attempt.app.preempted_memory_mb_ms += completion.resource.memory_mb * held_ms
-            attempt.app.preempted_vcore_ms += completion.resource.vcores * held_ms
+            attempt.app.book_preempted(completion.resource, held_ms)
         if container.allocation.is_master:
             self.on_master_ended(attempt, completion)
             return

@@ -140,6 +140,18 @@ class Reports:
             return "AM container is launched, waiting for AM container to Register with RM"
         return attempt.diagnostics
 
+    def _put_totals(self, message: common.ApplicationResourceUsageReport, app: Application) -> None:
+        """Of every resource type; what was preempted only where something was."""
+        none = {kind.name: 0 for kind in self.cluster.resource_types}
+        held = {"memory-mb": app.memory_mb_seconds, "vcores": app.vcore_seconds, **none, **app.further_seconds()}
+        for name, total in held.items():
+            message.application_resource_usage_map.add(key=name, value=total)
+        lost = {"memory-mb": app.preempted_memory_mb_ms, "vcores": app.preempted_vcore_ms, **none}
+        lost |= app.preempted_further_ms
+        if any(lost.values()):
+            for name, total in lost.items():
+                message.application_preempted_resource_usage_map.add(key=name, value=total // 1000)
+
     def _usage(self, app: Application) -> common.ApplicationResourceUsageReport:
         if app.attempts and not app.is_over:
             app.attempts[-1].book_usage(self.cluster.clock.wall_ms())
@@ -151,9 +163,7 @@ class Reports:
             preempted_memory_seconds=app.preempted_memory_mb_ms // 1000,
             preempted_vcore_seconds=app.preempted_vcore_ms // 1000,
         )
-        totals = {"memory-mb": app.memory_mb_seconds, "vcores": app.vcore_seconds, **app.further_seconds()}
-        for name, total in totals.items():
-            message.application_resource_usage_map.add(key=name, value=total)
+        self._put_totals(message, app)
         view = self.cluster.scheduler.view
         scheduled = view.applications.get(app.id)
         used = reserved = needed = _NOT_KNOWN

@@ -157,6 +157,7 @@ def _web(conf: Configuration) -> RmWebSettings:
             idle_timeout_s=conf.get_duration_ms("hadoop.http.idle_timeout.ms", minimum=1) / 1000,
         ),
         static_user=(conf.get("hadoop.http.staticuser.user") or "").strip() or "dr.who",
+        only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
         proxy_timeout_s=conf.get_duration_ms("yarn.resourcemanager.proxy.connection.timeout", minimum=1) / 1000,
     )
 

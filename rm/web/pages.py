@@ -38,7 +38,9 @@ class Pages:
         raise web.HTTPFound("/cluster")
 
     async def applications(self, request: web.Request) -> web.Response:
-        newest = islice(reversed(self._cluster.applications.values()), _LISTED_MAX)
+        user = self._callers.user(request)
+        total = sum(1 for _ in self._callers.viewable(self._cluster.applications.values(), user))
+        listed = self._callers.viewable(reversed(self._cluster.applications.values()), user)
         rows = [
             (
                 link(f"/cluster/app/{app.id}", app.id),
@@ -50,10 +52,9 @@ class Pages:
                 text(final_status(app)),
                 text(shown(app.submitted_ms)),
             )
-            for app in newest
+            for app, _ in islice(listed, _LISTED_MAX)
         ]
         heads = ("application", "user", "name", "type", "queue", "state", "final status", "submitted")
-        total = len(self._cluster.applications)
         what = f"the newest {len(rows)} of {total}" if total > len(rows) else f"{total}"
         links = facts([("applications", text(what)), ("nodes", link("/cluster/nodes", f"{len(self._cluster.nodes)}"))])
         return page("Applications", links, table(heads, rows))

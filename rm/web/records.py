@@ -1,5 +1,6 @@
 """The records of the ResourceManager as Hadoop's REST shows them (AppInfo, AppAttemptInfo, ContainerInfo, NodeInfo)."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from rm.application import Application
@@ -8,6 +9,7 @@ from rm.container import RmContainer
 from rm.messages import container_report_pb
 from rm.node import RmNode
 from rm.reports import Reports
+from yaqd.config.resource_types import ResourceType
 from yaqd.model import ContainerState, Resource, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -70,14 +72,10 @@ def _usage(report: common.ApplicationReport) -> dict[str, Any]:
         "vcoreSeconds": usage.vcore_seconds,
         "queueUsagePercentage": usage.queue_usage_percentage,
         "clusterUsagePercentage": usage.cluster_usage_percentage,
-        "resourceSecondsMap": {
-            "entry": [
-                {"key": "memory-mb", "value": str(usage.memory_seconds)},
-                {"key": "vcores", "value": str(usage.vcore_seconds)},
-            ]
-        },
+        "resourceSecondsMap": _map(usage.application_resource_usage_map),
         "preemptedMemorySeconds": usage.preempted_memory_seconds,
         "preemptedVcoreSeconds": usage.preempted_vcore_seconds,
+        "preemptedResourceSecondsMap": _map(usage.application_preempted_resource_usage_map),
         "logAggregationStatus": common.LogAggregationStatus.Name(report.log_aggregation_status)[4:],
         "timeouts": {
             "timeout": [
@@ -90,6 +88,12 @@ def _usage(report: common.ApplicationReport) -> dict[str, Any]:
             ]
         },
     }
+
+
+def _map(entries: Iterable[common.StringLongMap]) -> dict[str, Any]:
+    """{} for none. (Hadoop's writer repeats the name `entry`, of which JSON parsers keep the last.)"""
+    shown = [{"key": entry.key, "value": str(entry.value)} for entry in entries]
+    return {"entry": shown} if shown else {}
 
 
 def _master(app: Application) -> dict[str, Any]:
@@ -132,13 +136,19 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def container_json(container: RmContainer, user: str, now_ms: int) -> dict[str, Any]:
+def container_json(
+    container: RmContainer, user: str, now_ms: int, types: Iterable[ResourceType] = ()
+) -> dict[str, Any]:
+    """Of this record alone every value is a text, amounts and times (epoch ms) too, as Hadoop's is written."""
     report = container_report_pb(container, user)
+    resource = container.allocation.resource
+    amounts = {"memory-mb": resource.memory_mb, "vcores": resource.vcores}
+    amounts |= {kind.name: 0 for kind in types} | dict(resource.extras)
     shown: dict[str, Any] = {
-        "containerId": str(container.id),
-        "allocatedMB": report.resource.memory,
-        "allocatedVCores": report.resource.virtual_cores,
-        "assignedNodeId": str(container.node_id),
+        "containerId": container.id,
+        "allocatedMB": resource.memory_mb,
+        "allocatedVCores": resource.vcores,
+        "assignedNodeId": container.node_id,
         "priority": report.priority.priority,
         "startedTime": report.creation_time,
         "finishedTime": report.finish_time,
@@ -147,12 +157,13 @@ def container_json(container: RmContainer, user: str, now_ms: int) -> dict[str, 
         "containerExitStatus": report.container_exit_status,
         "containerState": ContainerState(report.container_state).name,
         "nodeHttpAddress": report.node_http_address,
-        "nodeId": str(container.node_id),
-        "executionType": container.allocation.execution_type.name,
+        "nodeId": container.node_id,
+        "exposedPorts": "",
     }
     if report.HasField("diagnostics_info"):
         shown["diagnosticsInfo"] = report.diagnostics_info
-    return shown
+    entries = [{"key": name, "value": str(amount)} for name, amount in sorted(amounts.items())]
+    return {name: str(value) for name, value in shown.items()} | {"allocatedResources": {"entry": entries}}
 
 
 def node_json(node: RmNode) -> dict[str, Any]:

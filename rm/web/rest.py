@@ -6,6 +6,7 @@ applications is written in pieces, so that it neither fills the memory nor holds
 
 import asyncio
 import json
+from itertools import islice
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from aiohttp import web
@@ -13,6 +14,7 @@ from aiohttp import web
 from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
+from rm.container import RmContainer
 from rm.node_tracker import RM_VERSION
 from rm.reports import Reports
 from rm.web.callers import WebCallers
@@ -74,7 +76,9 @@ class Rest:
             wanted = ApplicationFilter.read(request.query)
         except BadParameter as error:
             raise problem(400, "BadRequestException", f"java.lang.Exception: {error}") from None
-        found = [app for app in self._cluster.applications.values() if wanted.accepts(app)][: wanted.limit]
+        # Before the first byte goes out: it may turn out that it is not yet known who may see what.
+        accepted = (app for app in self._cluster.applications.values() if wanted.accepts(app))
+        found = list(islice(self._callers.viewable(accepted, user), wanted.limit))
         if not found:
             return web.json_response({"apps": {}})
         response = web.StreamResponse()
@@ -82,7 +86,7 @@ class Rest:
         await response.prepare(request)
         await response.write(b'{"apps": {"app": [')
         for start in range(0, len(found), _BATCH):
-            batch = ", ".join(json.dumps(self._application(app, user)) for app in found[start : start + _BATCH])
+            batch = ", ".join(json.dumps(self._application(*entry)) for entry in found[start : start + _BATCH])
             await response.write(((", " if start else "") + batch).encode())
             await asyncio.sleep(0)
         await response.write(b"]}}")
@@ -90,7 +94,8 @@ class Rest:
 
     async def app(self, request: web.Request) -> web.Response:
         app = self._find_app(request)
-        return web.json_response({"app": self._application(app, self._callers.user(request))})
+        may_view = self._callers.may_view(app, self._callers.user(request))
+        return web.json_response({"app": self._application(app, may_view)})
 
     async def app_state(self, request: web.Request) -> web.Response:
         return web.json_response({"state": self._visible_app(request).state.name})
@@ -103,10 +108,11 @@ class Rest:
         return web.json_response({"appAttempt": attempt_json(self._attempt(request))})
 
     async def containers(self, request: web.Request) -> web.Response:
-        attempt, now_ms = self._attempt(request), self._cluster.clock.wall_ms()
+        attempt = self._attempt(request)
         live = attempt.containers | ({attempt.master.id: attempt.master} if attempt.master is not None else {})
-        found = [container_json(live[container], attempt.app.user, now_ms) for container in sorted(live)]
-        return web.json_response({"containers": {"container": found} if found else {}})
+        found = [self._described(live[container]) for container in sorted(live)]
+        # As Jersey writes a class that no resolver names: bare, and a list of one as the one.
+        return web.json_response({"container": found[0] if len(found) == 1 else found} if found else {})
 
     async def container(self, request: web.Request) -> web.Response:
         attempt = self._attempt(request)
@@ -116,10 +122,8 @@ class Rest:
             known[attempt.master.id] = attempt.master
         container = known.get(container_id)
         if container is None:
-            raise problem(404, "NotFoundException", f"java.lang.Exception: container with id: {container_id} not found")
-        return web.json_response(
-            {"container": container_json(container, attempt.app.user, self._cluster.clock.wall_ms())}
-        )
+            raise _absent("Container", container_id)
+        return web.json_response(self._described(container))
 
     async def nodes(self, request: web.Request) -> web.Response:
         states = {s.upper() for s in request.query.get("states", "").split(",") if s}
@@ -150,9 +154,12 @@ class Rest:
 
     # ---- what a path names
 
-    def _application(self, app: Application, user: str) -> dict[str, Any]:
-        may_view = self._callers.may_view(app, user)
+    def _application(self, app: Application, may_view: bool) -> dict[str, Any]:
         return application_json(app, self._reports, self._cluster.clock.wall_ms(), may_view=may_view)
+
+    def _described(self, container: RmContainer) -> dict[str, Any]:
+        user, now_ms = container.attempt.app.user, self._cluster.clock.wall_ms()
+        return container_json(container, user, now_ms, self._cluster.resource_types)
 
     def _find_app(self, request: web.Request) -> Application:
         app_id = _parse(ApplicationId, request.match_info["id"])
@@ -172,7 +179,7 @@ class Rest:
         attempt_id = _parse(ApplicationAttemptId, request.match_info["attempt"])
         attempt = next((attempt for attempt in app.attempts if attempt.id == attempt_id), None)
         if attempt is None:
-            raise problem(404, "NotFoundException", f"java.lang.Exception: app attempt with id: {attempt_id} not found")
+            raise _absent("ApplicationAttempt", attempt_id)
         return attempt
 
 
@@ -189,6 +196,11 @@ def _parse(kind: type[_Id], text: str) -> _Id:
         return kind.parse(text)
     except BadIdentifier as error:
         raise problem(400, "BadRequestException", f"java.lang.IllegalArgumentException: {error}") from None
+
+
+def _absent(kind: str, identifier: ContainerId | ApplicationAttemptId) -> web.HTTPException:
+    name = f"org.apache.hadoop.yarn.exceptions.{kind}NotFoundException"
+    return problem(404, "NotFoundException", f"{name}: {kind} with id '{identifier}' doesn't exist in RM.")
 
 
 #: aiohttp's exceptions by status

@@ -44,7 +44,7 @@ class RmWeb:
         identity = SimpleIdentity(
             static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=cluster.clock.wall_ms
         )
-        self._callers = WebCallers(identity, access)
+        self._callers = WebCallers(identity, access, settings.only_viewable)
         self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
         self._pages = Pages(cluster, reports, self._callers)
         self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)

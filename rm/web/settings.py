@@ -15,5 +15,7 @@ class RmWebSettings:
     limits: HttpLimits
     #: who asks without saying who
     static_user: str
+    #: lists leave out what the caller may not see (yarn.webapp.filter-entity-list-by-user)
+    only_viewable: bool
     #: how long a master may take to be reached, and then between two pieces of its answer
     proxy_timeout_s: float

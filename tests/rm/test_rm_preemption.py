@@ -311,6 +311,8 @@ async def test_master_is_told_once_and_its_containers_end_as_preempted() -> None
         await rm.launched(waiting, node)
         usage = (await rm.report(convert.application_id(told.id.app_attempt_id.application_id))).app_resource_Usage
         assert usage.preempted_memory_seconds == int(GB * 7.1)
+        lost = {e.key: e.value for e in usage.application_preempted_resource_usage_map}
+        assert lost == {"memory-mb": int(GB * 7.1), "vcores": 7}
         info = await queue_info(rm, "a")
         assert info.preemptionDisabled is False
 

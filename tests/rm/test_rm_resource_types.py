@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
+from aiohttp import ClientSession
+from rm_harness import LOOPBACK, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.daemon import ResourceManager
 from yaqd.config import ConfigError
@@ -69,6 +70,13 @@ async def test_granted_as_far_as_there_are_any_and_counted() -> None:
         totals = {e.key: e.value for e in (await rm.report(app_id)).app_resource_Usage.application_resource_usage_map}
         # two that ended, the master and the one without a device, which still run
         assert totals == {"memory-mb": 40960, "vcores": 40, GPU: 20, "disk": 40 * GB}
+        assert rm.manager.web is not None
+        address = f"http://{LOOPBACK}:{rm.manager.web.port}/ws/v1/cluster/apps/{app_id}"
+        async with ClientSession() as session, session.get(address) as answer:
+            shown = (await answer.json())["app"]
+        entries = {e["key"]: e["value"] for e in shown["resourceSecondsMap"]["entry"]}
+        assert entries == {name: str(total) for name, total in totals.items()}
+        assert shown["preemptedResourceSecondsMap"] == {}, "nothing was"
         nodes = await rm.client.call(Client.getClusterNodes, pb.GetClusterNodesRequest())
         assert convert.resource(nodes.nodeReports[0].capability) == Resource(8192, 8, {GPU: 2, "disk": 10 * GB})
 

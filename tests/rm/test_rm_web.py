@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 import re
 from collections.abc import AsyncIterator
@@ -12,10 +13,11 @@ from aiohttp import ClientResponse, ClientSession
 from rm_harness import LOOPBACK, Harness, ask, cluster
 from yarl import URL
 
-from yaqd.model import ApplicationAttemptId
+from yaqd.model import ApplicationAttemptId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
+from yaqd.web.server import _OneLinePerPeer
 
 API = "/ws/v1/cluster"
 
@@ -93,10 +95,32 @@ async def test_attempts_and_containers() -> None:
         container = attempt["containerId"]
         assert attempt["logsLink"] == f"http://{attempt['nodeHttpAddress']}/node/containerlogs/{container}/alice"
         attempt_id = ApplicationAttemptId(app_id, 1)
-        containers = (await browse.json(f"{base}/appattempts/{attempt_id}/containers"))["containers"]["container"]
-        assert [c["containerId"][-6:] for c in containers] == ["000001", "000002"]  # type: ignore[attr-defined]
-        one = (await browse.json(f"{base}/appattempts/{attempt_id}/containers/{container}"))["container"]
-        assert one == {**containers[0], "elapsedTime": one["elapsedTime"]}  # type: ignore[index]
+        place = f"{base}/appattempts/{attempt_id}/containers"
+        containers = (await browse.json(place))["container"]
+        assert [c["containerId"][-6:] for c in containers] == ["000001", "000002"]  # type: ignore[index]
+        one = await browse.json(f"{place}/{container}")
+        assert one == {**containers[0], "elapsedTime": one["elapsedTime"]}  # type: ignore[call-overload]
+        assert all(type(value) is str for name, value in one.items() if name != "allocatedResources")
+        least = one["allocatedMB"], one["allocatedVCores"]
+        assert [tuple(e.values()) for e in one["allocatedResources"]["entry"]] == [  # type: ignore[attr-defined]
+            ("memory-mb", least[0]),
+            ("vcores", least[1]),
+        ]
+        for path, kind, gone in (
+            (f"{place}/{str(container)[:-1]}9", "Container", f"{str(container)[:-1]}9"),
+            (
+                place.replace(str(attempt_id), f"{attempt_id}"[:-1] + "7"),
+                "ApplicationAttempt",
+                f"{attempt_id}"[:-1] + "7",
+            ),
+        ):
+            answer, text = await browse(API + path)
+            expected = f"exceptions.{kind}NotFoundException: {kind} with id '{gone}' doesn't exist in RM."
+            message = json.loads(text)["RemoteException"]["message"]
+            assert (answer.status, message) == (404, f"org.apache.hadoop.yarn.{expected}")
+        (second,) = (c for c in containers if c["containerId"] != container)  # type: ignore[attr-defined]
+        await master.allocate(release=(convert.container_id_pb(ContainerId.parse(second["containerId"])),))
+        assert (await browse.json(place))["container"]["containerId"] == container, "one is no list"
         assert (await browse.json(f"{base}/state")) == {"state": "RUNNING"}
         app = (await browse.json(base))["app"]
         assert app["trackingUI"] == "ApplicationMaster"
@@ -152,6 +176,22 @@ async def test_strangers_see_that_an_application_is_there_and_no_more() -> None:
         assert shown["user"] == "alice" and "startedTime" not in shown and shown["diagnostics"] == ""
         assert (await browse(f"{API}/apps/{app_id}/state?user.name=eve"))[0].status == 403
         assert "startedTime" in (await browse.json(f"/apps/{app_id}?user.name=alice"))["app"]
+
+
+async def test_lists_may_leave_out_what_one_may_not_see() -> None:
+    lists = {"yarn.acl.enable": "true", "yarn.admin.acl": "boss"}
+    queues = {"acl_administer_queue": "boss", "acl_submit_applications": "*"}
+    settings = lists | {f"yarn.scheduler.capacity.root.{name}": who for name, who in queues.items()}
+    for leaves_out in (False, True):
+        only = {"yarn.webapp.filter-entity-list-by-user": str(leaves_out).lower()}
+        async with web({**settings, **only}) as (rm, browse):
+            app_id = await rm.submit()
+            for user in ("alice", "boss", "eve"):
+                is_listed = user != "eve" or not leaves_out
+                apps = (await browse.json(f"/apps?user.name={user}"))["apps"]
+                assert len(apps.get("app", [])) == is_listed  # type: ignore[arg-type]
+                _, text = await browse(f"/cluster/apps?user.name={user}")
+                assert (str(app_id) in text) == is_listed == (">1<" in text), "neither it nor that it is one"
 
 
 async def test_pages_lead_from_one_to_the_next_and_escape_what_others_named() -> None:
@@ -239,6 +279,24 @@ async def test_mutated_requests_are_answered_or_dropped_and_logged_once(caplog: 
         assert (await browse("/cluster"))[0].status == 200
     said = [record for record in caplog.records if record.name.startswith("yaqd.web")]
     assert len(said) <= 1 and all(record.exc_info is None for record in said)
+
+
+def test_faults_of_ours_leave_one_trace_per_peer_and_minute() -> None:
+    now = 1000.0
+    quiet = _OneLinePerPeer(lambda: now)
+
+    def is_told(error: Exception, peer: str) -> bool:
+        said = (type(error), error, None)
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "Error handling request from %s", (peer,), said)
+        told = quiet.filter(record)
+        assert not told or (record.exc_info is None) == isinstance(error, ConnectionError)
+        return bool(told)
+
+    fault = ValueError("unforeseen")
+    assert [is_told(fault, peer) for peer in ("a", "a", "b", "a")] == [True, False, True, False]
+    assert is_told(ConnectionResetError(), "a") and not is_told(ConnectionResetError(), "a")
+    now += 60
+    assert is_told(fault, "a")
 
 
 async def test_connections_are_bounded() -> None:
