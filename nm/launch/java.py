@@ -16,7 +16,7 @@ ADD_OPENS: Final = (
     "--add-opens=java.base/java.lang=ALL-UNNAMED --add-exports=java.base/sun.net.dns=ALL-UNNAMED "
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
 )
-_JAVA_MAJOR: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
+_JAVA_MAJOR: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,6})', re.MULTILINE)
 _RELEASE_BYTES_MAX: Final = 65536
 _FOLDERS_MAX: Final = 256
 

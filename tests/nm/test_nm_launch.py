@@ -83,7 +83,15 @@ def test_replacements_in_hadoops_order() -> None:
     assert expand(text, log_dir=LOG_DIR, add_opens="-x") == "$JAVA_HOME/bin/java -x -cp a:b 1>/logs/c1/stdout"
 
 
-@pytest.mark.parametrize(("release", "opens"), [('JAVA_VERSION="1.8.0_392"', False), ('JAVA_VERSION="17.0.9"', True)])
+@pytest.mark.parametrize(
+    ("release", "opens"),
+    [
+        ('JAVA_VERSION="1.8.0_392"', False),
+        ('JAVA_VERSION="17.0.9"', True),
+        (f'JAVA_VERSION="{"9" * 50_000}"', True),
+    ],
+    ids=["8", "17", "endless"],
+)
 def test_module_options_follow_the_containers_java(tmp_path: Path, release: str, opens: bool) -> None:
     (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\n{release}\n')
     assert bool(add_opens(str(tmp_path))) is opens
