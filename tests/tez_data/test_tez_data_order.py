@@ -115,6 +115,9 @@ def test_text_partitions_of_long_keys() -> None:
     columns = columns_of(keys)
     chosen = TextPartitioner().partition(columns.keys, columns.key_offsets, 1009)
     assert chosen.tolist() == [(text_hash(key) & 0x7FFFFFFF) % 1009 for key in keys]
+    alike = columns_of([rng.randbytes(5000) for _ in range(5000)])
+    chosen = TextPartitioner().partition(alike.keys, alike.key_offsets, 7)
+    assert chosen.tolist()[::100] == [(text_hash(key) & 0x7FFFFFFF) % 7 for key in list(alike.key_list())[::100]]
     # As Hadoop 3.4.2 spreads them over two reduces.
     columns = columns_of([b"w0", b"w11", b"x1", b"w1", b"w10", b"x0"])
     assert TextPartitioner().partition(columns.keys, columns.key_offsets, 2).tolist() == [0, 0, 0, 1, 1, 1]

@@ -17,7 +17,8 @@ I8 = npt.NDArray[np.int8]
 
 #: Keys up to this length are hashed together, a byte at a time; longer ones key by key.
 _COLUMN_WIDTH_MAX = 24
-#: Bytes of a long key that TextPartitioner hashes at once.
+#: Bytes of keys that TextPartitioner hashes together, and then of each longer one at once.
+_COLUMNS_MAX = 4096
 _POWERS_MAX = 4096
 _SLICE_KEYS = 16 * 1024
 
@@ -145,29 +146,35 @@ _CRC_TABLE = _crc_table()
 def _text_hashes(data: U8, offsets: I64) -> npt.NDArray[np.int32]:
     """Text.hashCode of each key: h = 31 * h + signed byte, from 1, in 32 bits that wrap."""
     signed = data.view(np.int8)
-    hashes = np.ones(len(offsets) - 1, dtype=np.int32)
+    hashes = np.empty(len(offsets) - 1, dtype=np.int32)
     for first in range(0, len(hashes), _SLICE_KEYS):
         part = offsets[first : first + _SLICE_KEYS + 1]
         lengths = np.diff(part)
-        _text_hashes_by_column(signed, part[:-1], lengths, hashes[first : first + len(lengths)])
+        hashes[first : first + len(lengths)] = _text_hashes_by_column(signed, part[:-1], lengths)
     return hashes
 
 
-def _text_hashes_by_column(signed: I8, starts: I64, lengths: I64, hashes: npt.NDArray[np.int32]) -> None:
-    """In place. All keys take their next byte together; the longest, once they are few, go on one by one."""
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    for column in range(shortest):
+def _text_hashes_by_column(signed: I8, starts: I64, lengths: I64) -> npt.NDArray[np.int32]:
+    """All keys take their next byte together; the longest, once they are few, go on one by one."""
+    narrow = np.minimum(lengths, _COLUMNS_MAX).astype(np.uint16)
+    # Longest first, so that those with a next byte stand at the front; 16-bit numbers are radix-sorted.
+    order = np.argsort(_COLUMNS_MAX - narrow, kind="stable")
+    at, ends = starts[order], (starts + lengths)[order]
+    with_byte = len(starts) - np.cumsum(np.bincount(narrow))[:-1]
+    # A key by itself costs about as much as a step with few keys.
+    few = np.flatnonzero(with_byte <= np.arange(len(with_byte), 0, -1))
+    steps = int(few[0]) if len(few) else len(with_byte)
+    found = np.ones(len(starts), dtype=np.int32)
+    for count in with_byte[:steps].tolist():
+        hashes = found[:count]
         hashes *= np.int32(31)
-        hashes += signed[starts + column]
-    more = np.arange(len(lengths), dtype=np.int64)
-    for column in range(shortest, longest):
-        more = more[lengths[more] > column]
-        if len(more) <= longest - column:  # a key by itself costs about as much as a step with few keys
-            for i in more.tolist():
-                rest = signed[starts[i] + column : starts[i] + lengths[i]]
-                hashes[i : i + 1] = _text_hash(rest, hashes[i : i + 1])
-            return
-        hashes[more] = hashes[more] * np.int32(31) + signed[starts[more] + column]
+        hashes += signed[at[:count]]
+        at += 1
+    for i in range(int(np.count_nonzero(lengths > steps))):
+        found[i : i + 1] = _text_hash(signed[at[i] : ends[i]], found[i : i + 1])
+    result = np.empty_like(found)
+    result[order] = found
+    return result
 
 
 def _text_hash(rest: I8, begun: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
