@@ -7,15 +7,21 @@ replay in the simulator) reads it. Times are epoch milliseconds.
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tez_adapter.terms import VIEW_KEY
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
-from yaqd.storage import FileSystem, StorageError, get_filesystem, qualify
+from yaqd.storage import FileSystem, PathDenied, StorageError, get_filesystem, qualify
 
 HISTORY_DIR_KEY = "yaq.job.history-dir"
 _BYTES_MAX = 1 << 30
+#: as Hadoop's folder of jobs that are done: everybody adds to it, nobody removes another's
+_FOLDER_MODE = 0o1777
+#: for its owner and the folder's group
+_PRIVATE_MODE = 0o660
 
 
 class NoHistory(Exception):
@@ -41,7 +47,7 @@ def write_history(conf: Configuration, application_id: ApplicationId, lines: Ite
     """Blocking. The file appears whole or not at all."""
     path = history_path(conf, application_id)
     files = get_filesystem(path, conf)
-    files.mkdirs(path.rpartition("/")[0], 0o1777)
+    _make_folder(files, path.rpartition("/")[0])
     # a former attempt of this job's manager may have written one: the last word counts
     writer = files.create(path, overwrite=True)
     try:
@@ -50,6 +56,22 @@ def write_history(conf: Configuration, application_id: ApplicationId, lines: Ite
         writer.abort()
         raise
     writer.close()
+    if _is_private(conf):
+        files.set_mode(path, _PRIVATE_MODE)
+
+
+def _make_folder(files: FileSystem, folder: str) -> None:
+    if files.exists(folder):
+        return
+    files.mkdirs(folder, _FOLDER_MODE)
+    with suppress(PathDenied):  # another user's job made it at the same time, and gives it this mode
+        files.set_mode(folder, _FOLDER_MODE)  # the umask may have taken bits away
+
+
+def _is_private(conf: Configuration) -> bool:
+    """Whether nobody is named who may see the job. Whom its list names reads the file with rights of their own, so
+    then, and where no list counts at all, it is left to the umask."""
+    return conf.get_bool("yarn.acl.enable") and not (conf.get(VIEW_KEY) or "").strip()
 
 
 def read_history(conf: Configuration, application_id: ApplicationId) -> JobHistory:

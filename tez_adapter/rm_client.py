@@ -69,6 +69,8 @@ class ApplicationReport:
     #: seconds left of its lifetime; None: no end
     remaining_s: int | None
     log_aggregation: int
+    #: whoever asks may not view it: what is beyond its name, queue and state is not told
+    is_hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,8 @@ def _application(message: common.ApplicationReport) -> ApplicationReport:
         priority=message.priority.priority,
         remaining_s=_remaining_s(message),
         log_aggregation=message.log_aggregation_status,
+        # as Hadoop's RMAppImpl puts it; whoever may view it is told an attempt, or none yet
+        is_hidden=attempt.attemptId < 0 and message.diagnostics == "N/A",
     )
 
 

@@ -197,6 +197,22 @@ def test_history_survives_and_its_absence_is_said(tmp_path: Path) -> None:
     assert (history.job, history.attempts, history.end) == ({"name": "n"}, [{"task": 0}], {"state": "FAILED"})
 
 
+@pytest.mark.parametrize(
+    ("acls", "viewers", "mode"), [("true", " ", 0o660), ("true", "bob", 0o644), ("false", " ", 0o644)]
+)
+def test_history_is_for_its_owner_where_lists_count_and_name_nobody(
+    tmp_path: Path, acls: str, viewers: str, mode: int
+) -> None:
+    settings = conf(tmp_path).with_overrides({"yarn.acl.enable": acls, "mapreduce.job.acl-view-job": viewers})
+    before = os.umask(0o022)
+    try:
+        write_history(settings, APP, [])
+    finally:
+        os.umask(before)
+    (file,) = (tmp_path / "history/yaq").iterdir()
+    assert (file.stat().st_mode & 0o7777, file.parent.stat().st_mode & 0o7777) == (mode, 0o1777)
+
+
 def test_a_damaged_history_is_named(tmp_path: Path) -> None:
     settings = conf(tmp_path)
     write_history(settings, APP, [])

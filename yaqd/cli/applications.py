@@ -25,6 +25,18 @@ _LOG_STATES = {
     6: "not all uploaded: nodes are silent",
     7: "being uploaded, with failures",
 }
+#: fields that those are not told who may not view the application
+_KEPT_BACK = (
+    "progress",
+    "containers",
+    "used_mb",
+    "used_vcores",
+    "memory_seconds",
+    "vcore_seconds",
+    "tracking_url",
+    "logs",
+    "diagnostics",
+)
 _KILL_TIMEOUT_S = 30.0
 
 
@@ -80,7 +92,7 @@ def list_applications(
         print_json([report_as_dict(report) for report in reports])
         return
     rows = [
-        (r.id, shortened(r.name, 30), r.type, r.user, r.queue, r.state.name, _verdict(r), f"{r.progress:.0%}", _took(r))
+        (r.id, shortened(r.name, 30), r.type, r.user, r.queue, r.state.name, _verdict(r), _progress(r), _took(r))
         for r in reports
     ]
     headings = ("application", "name", "type", "user", "queue", "state", "final", "progress", "time")
@@ -104,32 +116,12 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
 
     application_id = parse_application_id(application)
     with rm_client(conf) as rm:
-        report = rm.report(application_id)
-    details = job_details(conf, report)
+        report, user = rm.report(application_id), rm.user
+    details = {} if report.is_hidden else job_details(conf, report)
     if as_json:
         print_json({**report_as_dict(report), "job": details})
         return
-    print_fields(
-        [
-            ("application", report.id),
-            ("name", report.name),
-            ("type", report.type),
-            ("user", report.user),
-            ("queue", report.queue),
-            ("priority", report.priority),
-            ("tags", ", ".join(report.tags) or "-"),
-            ("time left", duration(report.remaining_s) if report.remaining_s is not None else "no end"),
-            ("state", report.state.name),
-            ("final state", _verdict(report)),
-            ("progress", f"{report.progress:.0%}"),
-            ("time", _took(report)),
-            ("in use", f"{report.used_containers} containers, {report.used}"),
-            ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
-            ("tracking", report.tracking_url or "-"),
-            ("logs", _LOG_STATES.get(report.log_aggregation, "-")),
-            ("diagnostics", report.diagnostics or "-"),
-        ]
-    )
+    print_fields(_fields(report, user))
     show_job_details(details)
 
 
@@ -266,7 +258,43 @@ def parse_application_id(text: str) -> "ApplicationId":
         raise CommandError(f'"{text}" is no application id; it looks like application_1700000000000_0001') from None
 
 
+def _fields(report: "ApplicationReport", user: str) -> list[tuple[str, object]]:
+    """Labels and values; what the ResourceManager keeps from this user is named, not made up."""
+    fields: list[tuple[str, object]] = [
+        ("application", report.id),
+        ("name", report.name),
+        ("type", report.type),
+        ("user", report.user),
+        ("queue", report.queue),
+        ("priority", report.priority),
+        ("tags", ", ".join(report.tags) or "-"),
+        ("time left", duration(report.remaining_s) if report.remaining_s is not None else "no end"),
+        ("state", report.state.name),
+        ("final state", _verdict(report)),
+        ("time", _took(report)),
+    ]
+    if report.is_hidden:
+        return [*fields, ("not shown", f"progress, use, tracking, logs, diagnostics: {user} may not view it")]
+    fields.insert(-1, ("progress", _progress(report)))
+    return [
+        *fields,
+        ("in use", f"{report.used_containers} containers, {report.used}"),
+        ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
+        ("tracking", report.tracking_url or "-"),
+        ("logs", _LOG_STATES.get(report.log_aggregation, "-")),
+        ("diagnostics", report.diagnostics or "-"),
+    ]
+
+
 def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
+    """Null for what the ResourceManager keeps from whoever asks."""
+    shown = _everything_as_dict(report)
+    if report.is_hidden:
+        shown |= dict.fromkeys(_KEPT_BACK)
+    return shown | {"may_view": not report.is_hidden}
+
+
+def _everything_as_dict(report: "ApplicationReport") -> dict[str, Any]:
     return {
         "id": str(report.id),
         "name": report.name,
@@ -309,6 +337,10 @@ def _kill(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> N
 
 def _verdict(report: "ApplicationReport") -> str:
     return report.final_status.name if report.state.is_final else "-"
+
+
+def _progress(report: "ApplicationReport") -> str:
+    return "-" if report.is_hidden else f"{report.progress:.0%}"
 
 
 def _took(report: "ApplicationReport") -> str:

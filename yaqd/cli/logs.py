@@ -231,6 +231,11 @@ def find_application(conf: Configuration, application_id: "ApplicationId", choic
             return KnownApplication(
                 application_id, None, _forgotten_ones_owner(conf, application_id, choice, error), []
             )
+        if report.is_hidden:
+            raise CommandError(
+                f"{rm.user} may not view {application_id}, which is {report.user}'s, nor its logs: ask its owner or an "
+                "administrator"
+            )
         containers = _containers(conf, rm, report)
     return KnownApplication(application_id, report, choice.owner or report.user, containers)
 
