@@ -76,6 +76,7 @@ def test_a_group_alone_prints_its_help(words: list[str]) -> None:
             "yaq: --hdfs nonsense: not the ad",
         ),
         (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster; start one"),
+        (["app", "list", "--limit", "-4"], BAD_INPUT, "Invalid value for '--limit': -4"),
         (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),
         (["mr", "streaming", "-inptu", "x"], BAD_INPUT, 'unknown option "-inptu"; did you mean -input?'),
         (["mr", "streaming", "-input", "x"], BAD_INPUT, "yaq mr streaming: -output is missing"),
@@ -191,6 +192,12 @@ def test_remote_refusals_that_are_the_callers_fault_are_bad_input() -> None:
 
     assert explain(ApplicationNotFound("no application_1_1")) == ("no application_1_1", BAD_INPUT)
     assert explain(RemoteException("java.lang.NullPointerException", "")) == ("NullPointerException", FAILED)
+    denied = "java.security.AccessControlException: User bob cannot perform operation MODIFY_APP on application_1_1"
+    assert explain(RemoteException("org.apache.hadoop.yarn.exceptions.YarnException", denied)) == (
+        "User bob cannot perform operation MODIFY_APP on application_1_1",
+        BAD_INPUT,
+    )
+    assert explain(RemoteException("x.Y", "org.apache.hadoop.A: a.b.C$D: why: not")) == ("why: not", FAILED)
     assert explain(RpcConnectionError("gone")) == ("gone", UNREACHABLE)
 
 

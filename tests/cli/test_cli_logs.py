@@ -270,6 +270,24 @@ def test_choices_json_and_a_container_that_never_was(
         reading.print_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)))
 
 
+@pytest.mark.parametrize("is_uploaded", [False, True])
+def test_where_the_chosen_file_is_not_there_those_that_are_get_named(
+    node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str], is_uploaded: bool
+) -> None:
+    files = {ONE: {"AppMaster.stderr": b"oops", "empty": b"", "prelaunch.out": b"noise"}}
+    if is_uploaded:
+        _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", files)
+        known((True, _SUCCEEDED, []))
+    else:
+        node.files = files
+        known((False, _RUNNING, [node.container()]))
+    line = f"{APP} has no stdout, or it is empty; it has AppMaster.stderr\n"
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 0
+    assert capfd.readouterr() == ("", f"yaq: {line}")
+    reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=True)
+    assert capfd.readouterr() == ("[]\n", f"yaq: {line}")
+
+
 def test_a_node_that_is_away_does_not_hide_the_others(
     node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

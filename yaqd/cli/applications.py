@@ -57,7 +57,7 @@ def app() -> None:
 @click.option("--user", "users", multiple=True, help="Only this user's; may be repeated.")
 @click.option("--queue", "queues", multiple=True, help="Only this queue's; may be repeated.")
 @click.option("--tags", multiple=True, metavar="WORDS", help="Only those with one of these tags, commas.")
-@click.option("--limit", type=int, help="At most so many, the latest.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the latest.")
 @json_option
 @with_conf
 def list_applications(

@@ -3,6 +3,7 @@
 Who is to blame decides the code: the caller's input 2, a cluster that does not answer 3, the job itself 1.
 """
 
+import re
 import sys
 from typing import Final
 
@@ -27,6 +28,8 @@ _CODES: Final = (
 #: Remote exceptions that mean "you asked for something wrong": the refusals of YARN itself, and these.
 _REFUSALS: Final = "org.apache.hadoop.yarn.exceptions."
 _CALLERS_FAULT: Final = ("IllegalArgumentException", "AccessControlException", "AuthorizationException")
+#: A Java exception that another one carries begins its text; nobody at a terminal needs its name.
+_JAVA_CLASS: Final = re.compile(r"\A(?:(?:[a-z]\w*\.)+[A-Z][\w$]*: )+")
 
 
 class CommandError(Exception):
@@ -54,7 +57,7 @@ def _remote(error: Exception) -> tuple[str, int] | None:
         return None
     short = error.class_name.rpartition(".")[2]
     is_callers = error.class_name.startswith(_REFUSALS) or short in _CALLERS_FAULT
-    return error.message or short, BAD_INPUT if is_callers else FAILED
+    return _JAVA_CLASS.sub("", error.message) or short, BAD_INPUT if is_callers else FAILED
 
 
 def _system(error: Exception) -> tuple[str, int] | None:

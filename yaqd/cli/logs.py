@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What the node itself writes beside the container's own output; shown only when asked for by name.
 _LAUNCH_FILES: Final = ("directory.info", "launch_container.sh", "prelaunch.out", "prelaunch.err")
+#: names of files in one line
+_NAMES_SHOWN: Final = 8
 #: LogAggregationStatus.LOG_SUCCEEDED: everything is uploaded, no node need be asked
 _ALL_UPLOADED: Final = 4
 #: LOG_DISABLED
@@ -89,18 +91,25 @@ def print_logs(
         containers: dict[str, dict[str, object]] = {}
         reading.each(_collector(containers, with_text=not only_list))
         print_json(list(containers.values()))
+        if not containers and reading.others:
+            click.echo(f"yaq: {_nothing(known, reading)}", err=True)
     elif only_list:
         rows: list[tuple[object, ...]] = []
         reading.each(lambda container, node, name, length, _: rows.append((container, node, name, size(length))))
-        print_table(("container", "node", "file", "size"), rows, empty=_nothing(known))
+        print_table(("container", "node", "file", "size"), rows, empty=_nothing(known, reading))
     else:
         reading.each(_print_file)
         if not reading.bytes:
-            click.echo(f"yaq: {_nothing(known)}", err=True)
+            click.echo(f"yaq: {_nothing(known, reading)}", err=True)
     return FAILED if reading.problems else 0
 
 
-def _nothing(known: KnownApplication) -> str:
+def _nothing(known: KnownApplication, reading: "_Reading") -> str:
+    if reading.others:
+        names = sorted(reading.others)
+        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        wanted = " or ".join(reading.choice.files)
+        return f"{known.id} has no {wanted}, or it is empty; it has {', '.join(names[:_NAMES_SHOWN])}{more}"
     if known.is_final and known.log_status not in (None, _NOT_UPLOADED, _ALL_UPLOADED):
         return f"{known.id} has no logs yet: its nodes are still uploading them, or failed to"
     return f"{known.id} has no logs (any more), or they are empty"
@@ -118,6 +127,8 @@ class _Reading:
     #: container and file name of what was shown
     shown: set[tuple[str, str]] = field(default_factory=set)
     bytes: int = 0
+    #: files with something in them that were passed over for their names, where names were chosen
+    others: set[str] = field(default_factory=set)
 
     def each(self, show: Show) -> None:
         """Uploaded files come first. CommandError when a chosen container was never there."""
@@ -138,7 +149,7 @@ class _Reading:
                 except CommandError as error:
                     self._complain(str(error))
                     continue
-                live[container.id] = (container, [file for file in files if self.choice.takes_file(file.name)])
+                live[container.id] = (container, [file for file in files if self._takes(file.name, file.bytes)])
         return live
 
     def _read_live(self, show: Show, container: LoggedContainer, files: list[LogFile]) -> bool:
@@ -170,11 +181,17 @@ class _Reading:
     def _each_uploaded(self, show: Show, but: set[tuple[str, str]]) -> None:
         for file, content in read_uploaded(self.conf, self.known.owner, self.known.id, self._complain):
             is_master = self.known.is_master(file.container)
-            if (file.container, file.name) in but or not self.choice.takes_file(file.name):
+            if (file.container, file.name) in but or not self.choice.takes(file.container, is_master=is_master):
                 continue
-            if self.choice.takes(file.container, is_master=is_master):
+            if self._takes(file.name, file.bytes):
                 self._note(file.container, file.name, file.bytes)
                 show(file.container, file.node, file.name, file.bytes, content)
+
+    def _takes(self, name: str, length: int) -> bool:
+        is_taken = self.choice.takes_file(name)
+        if not is_taken and length and self.choice.files and name not in _LAUNCH_FILES:
+            self.others.add(name)
+        return is_taken
 
     def _note(self, container: str, name: str, length: int) -> None:
         self.shown.add((container, name))
