@@ -288,6 +288,17 @@ def test_where_the_chosen_file_is_not_there_those_that_are_get_named(
     assert capfd.readouterr() == ("[]\n", f"yaq: {line}")
 
 
+def test_nodes_that_show_logs_of_what_has_ended_to_administrators_alone_are_told_of(
+    node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    known((True, _DISABLED, [node.container(is_over=True)]))
+    conf = _conf(tmp_path)
+    assert reading.print_logs(conf, APP) == 0
+    assert capfd.readouterr().err == f"yaq: {APP} has no logs (any more), or they are empty\n"
+    reading.print_logs(conf.with_overrides({"yarn.acl.enable": "true"}), APP, as_json=True)
+    assert "to administrators alone" in capfd.readouterr().err
+
+
 def test_a_node_that_is_away_does_not_hide_the_others(
     node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,7 +91,7 @@ def print_logs(
         containers: dict[str, dict[str, object]] = {}
         reading.each(_collector(containers, with_text=not only_list))
         print_json(list(containers.values()))
-        if not containers and reading.others:
+        if not containers:
             click.echo(f"yaq: {_nothing(known, reading)}", err=True)
     elif only_list:
         rows: list[tuple[object, ...]] = []
@@ -112,6 +112,11 @@ def _nothing(known: KnownApplication, reading: "_Reading") -> str:
         return f"{known.id} has no {wanted}, or it is empty; it has {', '.join(names[:_NAMES_SHOWN])}{more}"
     if known.is_final and known.log_status not in (None, _NOT_UPLOADED, _ALL_UPLOADED):
         return f"{known.id} has no logs yet: its nodes are still uploading them, or failed to"
+    if known.is_final and known.log_status == _NOT_UPLOADED and reading.conf.get_bool("yarn.acl.enable"):
+        return (
+            f"{known.id} has ended: with yarn.acl.enable its nodes show what logs they still have to administrators "
+            "alone, and yarn.log-aggregation-enable, which would upload them, is off"
+        )
     return f"{known.id} has no logs (any more), or they are empty"
 
 
