@@ -7,13 +7,13 @@ the last one gets the last answer again, any other gap ends it, as in Hadoop's A
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rm.absent_features import check_no_label
 from rm.applications import Applications
 from rm.attempt import Attempt
 from rm.cluster import Cluster
-from rm.container import ContainerEvent, ContainerStage
+from rm.container import ContainerEvent, ContainerStage, RmContainer
 from rm.messages import node_report_pb, put_completion, put_container, resource_types_pb
 from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
@@ -43,6 +43,10 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol
+from yaqd.security import Token
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +127,21 @@ class ApplicationMasterService:
         if self._cluster.scheduler.view.calculator.counts_vcores:
             response.scheduler_resource_types.append(pb.CPU)
         response.resource_types.extend(resource_types_pb(self._cluster.resource_types))
+        if attempt.containers:
+            self._hand_over(attempt, response)
         return response
+
+    def _hand_over(self, attempt: Attempt, response: pb.RegisterApplicationMasterResponse) -> None:
+        """Tell a new master of the containers that were kept for it."""
+        for container in attempt.containers.values():
+            message = response.containers_from_previous_attempts.add()
+            put_container(message, container, self._container_token(attempt, container))
+            self._add_nm_token(attempt, container.node_id, response.nm_tokens_from_previous_attempts)
+
+    def _container_token(self, attempt: Attempt, container: RmContainer) -> Token:
+        context = attempt.app.context
+        logs = context.log_aggregation_context if context.HasField("log_aggregation_context") else None
+        return self._tokens.container_token(container, attempt.app.user, self._cluster.clock.wall_ms(), logs)
 
     # ---- allocate
 
@@ -218,14 +236,11 @@ class ApplicationMasterService:
         cluster, app = self._cluster, attempt.app
         if attempt.allocated:
             granted, attempt.allocated = attempt.allocated, []
-            now_ms = cluster.clock.wall_ms()
-            context = app.context
-            logs = context.log_aggregation_context if context.HasField("log_aggregation_context") else None
             for container in granted:
                 container.machine.advance(ContainerEvent.ACQUIRE)
-                token = self._tokens.container_token(container, app.user, now_ms, logs)
+                token = self._container_token(attempt, container)
                 put_container(response.allocated_containers.add(), container, token)
-                self._add_nm_token(attempt, container.node_id, response)
+                self._add_nm_token(attempt, container.node_id, response.nm_tokens)
         # This call shows that the last answer arrived: until now the nodes could be asked for those containers.
         for completion in attempt.told_completions:
             cluster.forget_id_on_node(completion.container_id, completion.node_id)
@@ -251,14 +266,16 @@ class ApplicationMasterService:
             attempt.amrm_key_id = newest
             response.am_rm_token.CopyFrom(self._tokens.masters.mint(attempt.id).to_pb())
 
-    def _add_nm_token(self, attempt: Attempt, node_id: NodeId, response: pb.AllocateResponse) -> None:
+    def _add_nm_token(
+        self, attempt: Attempt, node_id: NodeId, tokens: "RepeatedCompositeFieldContainer[pb.NMToken]"
+    ) -> None:
         node = self._cluster.nodes.get(node_id)
         key_id = self._tokens.nm_keys.current.key_id
         if node is None or attempt.nm_tokens.get(node.id) == key_id:
             return
         attempt.nm_tokens[node.id] = key_id
         token = self._tokens.nm_token(attempt.id, node.id, attempt.app.user)
-        message = response.nm_tokens.add()
+        message = tokens.add()
         message.nodeId.host, message.nodeId.port = node.id.host, node.id.port
         message.token.CopyFrom(token.to_pb())
 

@@ -14,6 +14,7 @@ from rm.attempt import Attempt, AttemptEvent
 from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
 from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.kept_containers import hand_over, outlives
 from rm.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.liveness import Liveness
 from rm.master_asks import master_rows
@@ -26,6 +27,7 @@ from rm.scheduler.events import (
     AttemptStarted,
 )
 from rm.state_store import StoredApplication
+from rm.waiting import attempt_diagnostics, crash_diagnostics
 from yaqd.model import (
     ApplicationAttemptId,
     ApplicationId,
@@ -183,12 +185,14 @@ class Applications:
 
     # ---- attempts
 
-    def _start_attempt(self, app: Application) -> None:
+    def _start_attempt(self, app: Application, heir_of: Attempt | None = None) -> None:
         number = app.earlier_attempts + len(app.attempts) + 1
         attempt_id = ApplicationAttemptId(app.id, number)
         attempt = Attempt(attempt_id, app, self.cluster.clock.wall_ms())
         attempt.node_changes_seen = self.cluster.node_changes
         app.attempts.append(attempt)
+        if heir_of is not None:
+            hand_over(heir_of, attempt)
         self.cluster.perform(StoreAttempt(app, number))
         if app.is_unmanaged:
             attempt.machine.advance(AttemptEvent.ATTACH)
@@ -240,14 +244,8 @@ class Applications:
         if attempt.state.name == "FINISHING":
             self._finish_attempt(attempt)
             return
-        status = completion.exit_status
-        diagnostics = (
-            f"AM Container for {attempt.id} exited with  exitCode: {status}\n"
-            f"Failing this attempt.Diagnostics: {completion.diagnostics}"
-            f"For more detailed output, check the application tracking page: {self.page_url(attempt.app)}"
-            " Then click on links to logs of each attempt.\n"
-        )
-        self._attempt_failed(attempt, diagnostics, counts=status not in _INNOCENT)
+        diagnostics = crash_diagnostics(completion, self.page_url(attempt.app))
+        self._attempt_failed(attempt, diagnostics, counts=completion.exit_status not in _INNOCENT)
 
     def _finish_attempt(self, attempt: Attempt) -> None:
         self._end_attempt(attempt, AttemptEvent.END)
@@ -265,14 +263,16 @@ class Applications:
         attempt.diagnostics = diagnostics[:DIAGNOSTICS_MAX]
         attempt.counts = counts
         attempt.final_status = FinalApplicationStatus.FAILED
-        self._end_attempt(attempt, AttemptEvent.FAIL)
         app = attempt.app
         limit = self.attempts_max(app)
-        failures = self._failures(app)
+        failures = self._failures(app) + counts
+        is_tried_again = not app.is_unmanaged and failures < limit and len(app.attempts) < _ATTEMPTS_IN_ALL_MAX
+        keeps = is_tried_again and app.context.keep_containers_across_application_attempts
+        self._end_attempt(attempt, AttemptEvent.FAIL, keeps=keeps)
         log.warning("%s: failed (%d of %d): %s", attempt.id, failures, limit, diagnostics[:500])
-        if not app.is_unmanaged and failures < limit and len(app.attempts) < _ATTEMPTS_IN_ALL_MAX:
+        if is_tried_again:
             app.machine.advance(AppEvent.RETRY)
-            self._start_attempt(app)
+            self._start_attempt(app, attempt if keeps else None)
             return
         times = f"{failures} times"
         if limit < self.limits.attempts_max:
@@ -293,24 +293,28 @@ class Applications:
         since = self.cluster.clock.wall_ms() - interval if interval > 0 else 0
         return sum(1 for a in app.attempts if a.state.name == "FAILED" and a.counts and a.finished_ms >= since)
 
-    def _end_attempt(self, attempt: Attempt, event: AttemptEvent) -> None:
+    def _end_attempt(self, attempt: Attempt, event: AttemptEvent, *, keeps: bool = False) -> None:
+        """`keeps`: what runs goes on, and stays with the attempt for its heir."""
+        before = attempt.state
         if not attempt.machine.advance(event):
             return
-        attempt.book_end(self.cluster.clock.wall_ms())
+        attempt.book_end(before, self.cluster.clock.wall_ms())
         self.masters.forget(attempt.id)
         self.finishing.forget(attempt.id)
         self.cluster.schedule(AttemptEnded(attempt.id))
         why = f"Container killed: {attempt.id} is over"
-        for container in list(attempt.containers.values()):
+        for container in [c for c in attempt.containers.values() if not (keeps and outlives(c))]:
             status = ExitStatus.KILLED_AFTER_APP_COMPLETION
             self.cluster.end_container(container, ContainerEvent.KILL, status, why, kill=True)
         if attempt.master is not None:
             status = ExitStatus.KILLED_BY_RESOURCEMANAGER
             if not attempt.master.is_over:
                 self.cluster.end_container(attempt.master, ContainerEvent.KILL, status, why, kill=True)
-        for completion in (*attempt.told_completions, *attempt.completions):
-            self.cluster.forget_id_on_node(completion.container_id, completion.node_id)
-        attempt.allocated, attempt.completions, attempt.told_completions = [], [], []
+        attempt.allocated = []
+        if not keeps:
+            for completion in (*attempt.told_completions, *attempt.completions):
+                self.cluster.forget_id_on_node(completion.container_id, completion.node_id)
+            attempt.completions, attempt.told_completions = [], []
         self.on_attempt_over(attempt.id)
 
     # ---- ends
@@ -322,7 +326,7 @@ class Applications:
         log.info("%s: %s", app.id, diagnostics)
         attempt = app.attempt
         if attempt is not None and not attempt.is_over:
-            attempt.diagnostics = ""  # it is the application that was killed
+            attempt.diagnostics = attempt_diagnostics(self.cluster.scheduler.view, attempt)
             attempt.final_status = FinalApplicationStatus.KILLED
             self._end_attempt(attempt, AttemptEvent.KILL)
         self._conclude(app, YarnApplicationState.KILLED, FinalApplicationStatus.KILLED, diagnostics, "N/A")

@@ -140,10 +140,14 @@ class Attempt:
             if container is not None and not container.is_over:
                 container.book_usage(now_ms)
 
-    def book_end(self, now_ms: int) -> None:
-        """It is over; nobody finds a master any more that did not finish (RMAppAttemptImpl's FinalTransition)."""
+    def book_end(self, before: YarnApplicationAttemptState, now_ms: int) -> None:
+        """It is over (RMAppAttemptImpl's FinalTransition): nobody finds a master any more that did not finish.
+
+        A master that crashed before it registered has made no progress.
+        """
         self.finished_ms = now_ms
-        self.progress = 1.0
+        if before in (_S.RUNNING, _S.FINISHING) or (before is _S.LAUNCHED and self.state is _S.KILLED):
+            self.progress = 1.0
         if self.machine.state is not YarnApplicationAttemptState.FINISHED:
             self.host, self.rpc_port = "N/A", -1
 

@@ -251,7 +251,8 @@ class Nodes:
 
     def _is_awaited(self, container_id: ContainerId) -> bool:
         """Has this end been booked, and does its master not have it for certain?"""
-        attempt = self.cluster.find_attempt(container_id.attempt_id)
+        app = self.cluster.applications.get(container_id.application_id)
+        attempt = app.attempt if app is not None else None
         if attempt is None:
             return False
         return any(c.container_id == container_id for c in (*attempt.completions, *attempt.told_completions))

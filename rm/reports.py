@@ -16,7 +16,7 @@ from rm.messages import wire
 from rm.queue_statistics import queue_statistics
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
-from rm.waiting import why_waiting
+from rm.waiting import attempt_diagnostics
 from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -97,7 +97,8 @@ class Reports:
         if conclusion is not None and app.state.is_final:
             message.finishTime = conclusion.finished_ms
             message.final_application_status = wire(conclusion.final_status)
-            message.progress = 1.0 if attempt is not None or app.earlier_attempts else 0.0
+            if conclusion.state.name == "FINISHED" or (attempt is None and app.earlier_attempts):
+                message.progress = 1.0
         message.applicationId.CopyFrom(convert.application_id_pb(app.id))
         last = attempt.id if attempt is not None else ApplicationAttemptId(app.id, max(1, app.earlier_attempts))
         message.currentApplicationAttemptId.CopyFrom(convert.attempt_id_pb(last))
@@ -131,14 +132,7 @@ class Reports:
         """How it ended, else why it waits."""
         if app.conclusion is not None:
             return app.conclusion.diagnostics
-        return self._attempt_diagnostics(app.attempt) if app.attempt is not None else ""
-
-    def _attempt_diagnostics(self, attempt: Attempt) -> str:
-        if attempt.state is YarnApplicationAttemptState.SCHEDULED:
-            return why_waiting(self.cluster.scheduler.view, attempt)
-        if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
-            return "AM container is launched, waiting for AM container to Register with RM"
-        return attempt.diagnostics
+        return attempt_diagnostics(self.cluster.scheduler.view, app.attempt) if app.attempt is not None else ""
 
     def _put_totals(self, message: common.ApplicationResourceUsageReport, app: Application) -> None:
         """Of every resource type; what was preempted only where something was."""
@@ -201,7 +195,7 @@ class Reports:
             rpc_port=attempt.rpc_port,
             tracking_url=self._attempt_url(attempt),
             original_tracking_url=self.page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
-            diagnostics=self._attempt_diagnostics(attempt),
+            diagnostics=attempt_diagnostics(self.cluster.scheduler.view, attempt),
             yarn_application_attempt_state=wire(attempt.state),
             startTime=attempt.started_ms,
             finishTime=attempt.finished_ms,

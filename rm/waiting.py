@@ -1,16 +1,39 @@
-"""Why an application has no running master yet, in the words of Hadoop's CapacityScheduler (`AMState`,
+"""Why an application has no running master yet, or no more, in the words of Hadoop's CapacityScheduler (`AMState`,
 `FiCaSchedulerApp`): `yarn application -status` prints them, and users know them.
 """
 
 import time
 
 from rm.attempt import Attempt
+from rm.container import Completion
 from rm.scheduler.admission import why_inactive
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView
-from yaqd.model import Resource
+from yaqd.model import Resource, YarnApplicationAttemptState
 
 _PARTITION = "<DEFAULT_PARTITION>"
+
+
+def attempt_diagnostics(view: ClusterView, attempt: Attempt) -> str:
+    """What a report says of an attempt: why it waits for its master, or what came of it."""
+    if attempt.state is YarnApplicationAttemptState.SCHEDULED:
+        return why_waiting(view, attempt)
+    if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
+        return "AM container is launched, waiting for AM container to Register with RM"
+    return attempt.diagnostics
+
+
+def crash_diagnostics(completion: Completion, page_url: str) -> str:
+    """What a report says of an attempt whose master ended unasked (RMAppAttemptImpl.getAMContainerCrashedDiagnostics).
+
+    `page_url`: where the application is looked at.
+    """
+    return (
+        f"AM Container for {completion.container_id.attempt_id} exited with  exitCode: {completion.exit_status}\n"
+        f"Failing this attempt.Diagnostics: {completion.diagnostics}"
+        f"For more detailed output, check the application tracking page: {page_url}"
+        " Then click on links to logs of each attempt.\n"
+    )
 
 
 def why_waiting(view: ClusterView, attempt: Attempt) -> str:

@@ -1,8 +1,12 @@
 """The stock `yarn` command, word for word: what it prints of our ResourceManager and of a stock one alike in state."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from interop_checks import application_of
 from interop_compared import Side, both, compare
+from interop_ended import bad_ends
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
@@ -13,6 +17,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "yarn command beside a stock ResourceManager"
 _SHELL = ("-appname", "compared", "-shell_command", "true", "-num_containers", "1", "-application_tags", "compared")
 _SIZES = ("-container_memory", "128", "-master_memory", "256")
+_NODES_WORDS = r"^(Container id|Exit code|Last 4096 bytes|Failing this attempt|.*Container exited with)"
 COMMANDS = (
     "application -list -appStates FINISHED -appTags compared",
     "application -list -appStates ALL -appTypes YARN -appTags compared",
@@ -21,11 +26,14 @@ COMMANDS = (
     "application -status application_1_0001",
     "application -kill APPLICATION",
     "application -kill application_1_0001",
+    "application -status KILLED",
+    "application -movetoqueue KILLED -queue nowhere",
     "application -movetoqueue APPLICATION -queue default",
     "application -appId APPLICATION -updatePriority 5",
     "application -appId APPLICATION -updateLifetime 100",
     "applicationattempt -list APPLICATION",
     "applicationattempt -status ATTEMPT",
+    "applicationattempt -status KILLED_ATTEMPT",
     "applicationattempt -status appattempt_1_0001_000001",
     "node -list",
     "node -list -all",
@@ -46,18 +54,22 @@ COMMANDS = (
     "rmadmin -refreshUserToGroupsMappings",
     "rmadmin -getGroups root",
     "rmadmin -addToClusterNodeLabels x",
+    "rmadmin -replaceLabelsOnNode nowhere:1=x",
     "rmadmin -checkHealth rm1",
 )
 
 
 @pytest.fixture(scope="module")
 def sides(hadoop: HadoopJars, interop: InteropCluster, stock_yarn: StockYarn) -> tuple[Side, Side]:
-    """Ours and the stock one, each after the same distributed shell."""
+    """Ours and the stock one, each after the same distributed shell, and two applications that ended badly."""
 
     def make(clients: StockClients) -> Side:
-        application = application_of(clients.distributed_shell(*_SHELL, *_SIZES).checked())
+        with ThreadPoolExecutor(1) as pool:
+            ending = pool.submit(bad_ends, clients, "compared")
+            application = application_of(clients.distributed_shell(*_SHELL, *_SIZES).checked())
+            ended = ending.result()
         attempt = f"{application.replace('application', 'appattempt')}_000001"
-        return Side(clients, {"APPLICATION": application, "ATTEMPT": attempt})
+        return Side(clients, {"APPLICATION": application, "ATTEMPT": attempt, **ended})
 
     stock = StockClients(hadoop, stock_yarn.conf_dir)
     return both(lambda: make(interop.clients), lambda: make(stock))
@@ -66,3 +78,12 @@ def sides(hadoop: HadoopJars, interop: InteropCluster, stock_yarn: StockYarn) ->
 @pytest.mark.parametrize("command", COMMANDS)
 def test_prints_the_same(command: str, sides: tuple[Side, Side]) -> None:
     compare(sides, command)
+
+
+@pytest.mark.parametrize("command", ["application -status FAILED", "applicationattempt -status FAILED_ATTEMPT"])
+def test_what_is_said_of_a_failure(command: str, sides: tuple[Side, Side]) -> None:
+    """All but the node's own words about how the master's container ended."""
+    (ours, printed), (stock, expected) = both(lambda: sides[0].run(command), lambda: sides[1].run(command))
+    said = [line for line in printed.splitlines() if not re.search(_NODES_WORDS, line)]
+    assert (ours, said) == (stock, [line for line in expected.splitlines() if not re.search(_NODES_WORDS, line)])
+    assert any(line.startswith("For more detailed output, check the application tracking page: ") for line in said)

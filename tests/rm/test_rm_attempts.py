@@ -94,6 +94,28 @@ async def test_what_is_told_of_a_killed_application() -> None:
         assert (attempt.host, attempt.rpc_port, attempt.diagnostics) == ("N/A", -1, "")
 
 
+@pytest.mark.parametrize(("is_killed", "progress"), [(True, 1.0), (False, 0.0)])
+async def test_what_is_told_of_a_master_that_never_registered(is_killed: bool, progress: float) -> None:
+    async with cluster() as rm:
+        node = await rm.node()
+        app_id = await rm.submit(maxAppAttempts=1)
+        await rm.launched(app_id, node)
+        app = rm.manager.cluster.applications[app_id]
+        await rm.until(lambda: app.attempt is not None and app.attempt.state.name == "LAUNCHED")
+        message = convert.application_id_pb(app_id)
+        if is_killed:
+            await rm.client.call(Client.forceKillApplication, pb.KillApplicationRequest(application_id=message))
+        else:
+            node.end(master_container(app_id, 1), 3, "crashed\n")
+            await node.beat()
+            await rm.until(lambda: app.is_over)
+        assert (await rm.report(app_id)).progress == progress
+        request = pb.GetApplicationAttemptsRequest(application_id=message)
+        (attempt,) = (await rm.client.call(Client.getApplicationAttempts, request)).application_attempts
+        said = "AM container is launched, waiting for AM container to Register with RM"
+        assert (attempt.diagnostics == said) is is_killed
+
+
 @pytest.mark.parametrize("exit_status", [-100, -101, -102, -106])
 async def test_ends_that_are_not_the_masters_fault_do_not_count(exit_status: int) -> None:
     async with cluster() as rm:
