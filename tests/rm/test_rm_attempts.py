@@ -84,6 +84,7 @@ async def test_what_is_told_of_a_killed_application() -> None:
         await rm.client.call(
             Client.forceKillApplication, pb.KillApplicationRequest(application_id=context.application_id)
         )
+        await rm.until(lambda: rm.manager.cluster.applications[app_id].is_over)
         report = await rm.report(app_id)
         assert (report.progress, report.host, report.rpc_port) == (1.0, "N/A", -1)
         assert report.appTimeouts[0].application_timeout.remaining_time == 0
