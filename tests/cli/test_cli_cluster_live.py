@@ -146,7 +146,7 @@ def test_terms_of_an_application(on: Yaq) -> None:
     assert json.loads(on("app", "priority", application, 7, "--json").stdout)["priority"] == 0
     moved = on("app", "move", application, "default")
     assert moved.stdout == f"{application} is in root.default\n"
-    assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified queue: nowhere doesn't exist")
+    assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified Queue: nowhere doesn't exist")
     assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "--priority", "VERY_HIGH")
     assert_one_line(on("run", "--timeout", "soon", "--", "true"), 2, "--timeout", "not a duration")
     assert on("app", "kill", application).returncode == 0
