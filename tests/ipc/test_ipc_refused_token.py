@@ -26,13 +26,14 @@ class Curt:
     def __init__(self, secrets: TokenSecrets) -> None:
         self.secrets = secrets
         self.connections = 0
-        self.says_nothing = False
+        #: so many connections, from the first, are hung up on without a word
+        self.silent = 0
         self.resets = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         connection = ServerConnection(Admission(self.secrets, False, None, bytes), ("peer", 1))
-        while (data := await reader.read(65536)) and not self.says_nothing:
+        while (data := await reader.read(65536)) and self.connections > self.silent:
             connection.feed(data)
             connection.next_call()
             if connection.is_closed:
@@ -99,7 +100,7 @@ async def test_the_token_is_named_at_once(
     with pytest.raises(RpcAuthenticationError, match=r"YARN_AM_RM_TOKEN for 10\.0\.0\.1:8030") as refused:
         await way(host, port, wrong(secrets))  # type: ignore[misc]
     assert f"{host}:{port}" in str(refused.value)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 5.0  # a connection that fails is tried again for 12 s
     assert server.connections == 2  # once more, in case the server was just going away
 
 
@@ -108,12 +109,10 @@ async def test_a_server_that_hangs_up_before_the_token_was_shown_is_tried_again(
     curt: tuple[Curt, str, int, AMRMTokenSecrets], way: Callable[..., object]
 ) -> None:
     server, host, port, secrets = curt
-    server.says_nothing = True
-    loop = asyncio.get_running_loop()
-    loop.call_later(0.15, setattr, server, "says_nothing", False)
+    server.silent = 3
     with pytest.raises(RpcAuthenticationError):
         await way(host, port, wrong(secrets))  # type: ignore[misc]
-    assert server.connections > 3
+    assert server.connections == 3 + 2
     assert not issubclass(RpcAuthenticationError, RpcConnectionError)  # what is retried
 
 
