@@ -57,7 +57,10 @@ def list_logs(log_dirs: Sequence[Path], container: ContainerId) -> list[LogFile]
             continue
         is_known = True
         for entry in found:
-            status = entry.stat(follow_symlinks=False)
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # rotated away, or uploaded and deleted, since the folder was read
             files.setdefault(entry.name, LogFile(entry.name, status.st_size, status.st_mtime))
     return [files[name] for name in sorted(files)] if is_known else None
 
