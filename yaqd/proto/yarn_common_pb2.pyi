@@ -485,7 +485,7 @@ class ContainerReport(_message.Message):
     def __init__(self, container_id: _Optional[_Union[ContainerId, _Mapping]] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., node_id: _Optional[_Union[NodeId, _Mapping]] = ..., priority: _Optional[_Union[Priority, _Mapping]] = ..., creation_time: _Optional[int] = ..., finish_time: _Optional[int] = ..., diagnostics_info: _Optional[str] = ..., log_url: _Optional[str] = ..., container_exit_status: _Optional[int] = ..., container_state: _Optional[_Union[ContainerState, str]] = ..., node_http_address: _Optional[str] = ..., executionType: _Optional[_Union[ExecutionType, str]] = ..., exposed_ports: _Optional[str] = ...) -> None: ...
 
 class ContainerStatus(_message.Message):
-    __slots__ = ("container_id", "state", "diagnostics", "exit_status", "capability", "executionType", "container_attributes", "container_sub_state")
+    __slots__ = ("container_id", "state", "diagnostics", "exit_status", "capability", "executionType", "container_attributes", "container_sub_state", "yaq_times")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     DIAGNOSTICS_FIELD_NUMBER: _ClassVar[int]
@@ -494,6 +494,7 @@ class ContainerStatus(_message.Message):
     EXECUTIONTYPE_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_SUB_STATE_FIELD_NUMBER: _ClassVar[int]
+    YAQ_TIMES_FIELD_NUMBER: _ClassVar[int]
     container_id: ContainerId
     state: ContainerState
     diagnostics: str
@@ -502,7 +503,16 @@ class ContainerStatus(_message.Message):
     executionType: ExecutionType
     container_attributes: _containers.RepeatedCompositeFieldContainer[StringStringMap]
     container_sub_state: ContainerSubState
-    def __init__(self, container_id: _Optional[_Union[ContainerId, _Mapping]] = ..., state: _Optional[_Union[ContainerState, str]] = ..., diagnostics: _Optional[str] = ..., exit_status: _Optional[int] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., executionType: _Optional[_Union[ExecutionType, str]] = ..., container_attributes: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., container_sub_state: _Optional[_Union[ContainerSubState, str]] = ...) -> None: ...
+    yaq_times: TaskTimes
+    def __init__(self, container_id: _Optional[_Union[ContainerId, _Mapping]] = ..., state: _Optional[_Union[ContainerState, str]] = ..., diagnostics: _Optional[str] = ..., exit_status: _Optional[int] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., executionType: _Optional[_Union[ExecutionType, str]] = ..., container_attributes: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., container_sub_state: _Optional[_Union[ContainerSubState, str]] = ..., yaq_times: _Optional[_Union[TaskTimes, _Mapping]] = ...) -> None: ...
+
+class TaskTimes(_message.Message):
+    __slots__ = ("queued_ms", "run_ms")
+    QUEUED_MS_FIELD_NUMBER: _ClassVar[int]
+    RUN_MS_FIELD_NUMBER: _ClassVar[int]
+    queued_ms: int
+    run_ms: int
+    def __init__(self, queued_ms: _Optional[int] = ..., run_ms: _Optional[int] = ...) -> None: ...
 
 class URL(_message.Message):
     __slots__ = ("scheme", "host", "port", "file", "userInfo")

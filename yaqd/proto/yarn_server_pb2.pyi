@@ -55,7 +55,7 @@ class AMRMTokenIdentifier(_message.Message):
     def __init__(self, appAttemptId: _Optional[_Union[_yarn_common_pb2.ApplicationAttemptId, _Mapping]] = ..., keyId: _Optional[int] = ...) -> None: ...
 
 class ContainerTokenIdentifier(_message.Message):
-    __slots__ = ("containerId", "nmHostAddr", "appSubmitter", "resource", "expiryTimeStamp", "masterKeyId", "rmIdentifier", "priority", "creationTime", "logAggregationContext", "nodeLabelExpression", "containerType", "executionType", "version", "allocation_request_id", "allocation_tags")
+    __slots__ = ("containerId", "nmHostAddr", "appSubmitter", "resource", "expiryTimeStamp", "masterKeyId", "rmIdentifier", "priority", "creationTime", "logAggregationContext", "nodeLabelExpression", "containerType", "executionType", "version", "allocation_request_id", "allocation_tags", "yaq_task")
     CONTAINERID_FIELD_NUMBER: _ClassVar[int]
     NMHOSTADDR_FIELD_NUMBER: _ClassVar[int]
     APPSUBMITTER_FIELD_NUMBER: _ClassVar[int]
@@ -72,6 +72,7 @@ class ContainerTokenIdentifier(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ALLOCATION_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     ALLOCATION_TAGS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_TASK_FIELD_NUMBER: _ClassVar[int]
     containerId: _yarn_common_pb2.ContainerId
     nmHostAddr: str
     appSubmitter: str
@@ -88,7 +89,8 @@ class ContainerTokenIdentifier(_message.Message):
     version: int
     allocation_request_id: int
     allocation_tags: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, containerId: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., nmHostAddr: _Optional[str] = ..., appSubmitter: _Optional[str] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., expiryTimeStamp: _Optional[int] = ..., masterKeyId: _Optional[int] = ..., rmIdentifier: _Optional[int] = ..., priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., creationTime: _Optional[int] = ..., logAggregationContext: _Optional[_Union[_yarn_common_pb2.LogAggregationContext, _Mapping]] = ..., nodeLabelExpression: _Optional[str] = ..., containerType: _Optional[_Union[_yarn_common_pb2.ContainerType, str]] = ..., executionType: _Optional[_Union[_yarn_common_pb2.ExecutionType, str]] = ..., version: _Optional[int] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ...) -> None: ...
+    yaq_task: TaskFacts
+    def __init__(self, containerId: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., nmHostAddr: _Optional[str] = ..., appSubmitter: _Optional[str] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., expiryTimeStamp: _Optional[int] = ..., masterKeyId: _Optional[int] = ..., rmIdentifier: _Optional[int] = ..., priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., creationTime: _Optional[int] = ..., logAggregationContext: _Optional[_Union[_yarn_common_pb2.LogAggregationContext, _Mapping]] = ..., nodeLabelExpression: _Optional[str] = ..., containerType: _Optional[_Union[_yarn_common_pb2.ContainerType, str]] = ..., executionType: _Optional[_Union[_yarn_common_pb2.ExecutionType, str]] = ..., version: _Optional[int] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ..., yaq_task: _Optional[_Union[TaskFacts, _Mapping]] = ...) -> None: ...
 
 class ClientToAMTokenIdentifier(_message.Message):
     __slots__ = ("appAttemptId", "clientName")
@@ -245,7 +247,7 @@ class NodeHeartbeatRequest(_message.Message):
     def __init__(self, node_status: _Optional[_Union[NodeStatus, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabels, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReport, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributes, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ...) -> None: ...
 
 class NodeHeartbeatResponse(_message.Message):
-    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo")
+    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "yaq_orders")
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -265,6 +267,7 @@ class NodeHeartbeatResponse(_message.Message):
     CONTAINERS_TO_UPDATE_FIELD_NUMBER: _ClassVar[int]
     ARENODEATTRIBUTESACCEPTEDBYRM_FIELD_NUMBER: _ClassVar[int]
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
+    YAQ_ORDERS_FIELD_NUMBER: _ClassVar[int]
     response_id: int
     container_token_master_key: MasterKey
     nm_token_master_key: MasterKey
@@ -284,7 +287,8 @@ class NodeHeartbeatResponse(_message.Message):
     containers_to_update: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     areNodeAttributesAcceptedByRM: bool
     tokenSequenceNo: int
-    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeAction: _Optional[_Union[NodeAction, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForApps, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_pb2.SignalContainerRequest, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimit, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ...) -> None: ...
+    yaq_orders: NodeQueueOrders
+    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeAction: _Optional[_Union[NodeAction, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForApps, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_pb2.SignalContainerRequest, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimit, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., yaq_orders: _Optional[_Union[NodeQueueOrders, _Mapping]] = ...) -> None: ...
 
 class LogAggregationReport(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -327,7 +331,7 @@ class AppCollectorData(_message.Message):
     def __init__(self, app_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., app_collector_addr: _Optional[str] = ..., rm_identifier: _Optional[int] = ..., version: _Optional[int] = ..., app_collector_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ...) -> None: ...
 
 class NodeStatus(_message.Message):
-    __slots__ = ("node_id", "response_id", "containersStatuses", "nodeHealthStatus", "keep_alive_applications", "containers_utilization", "node_utilization", "increased_containers", "opportunistic_containers_status")
+    __slots__ = ("node_id", "response_id", "containersStatuses", "nodeHealthStatus", "keep_alive_applications", "containers_utilization", "node_utilization", "increased_containers", "opportunistic_containers_status", "yaq_queue")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINERSSTATUSES_FIELD_NUMBER: _ClassVar[int]
@@ -337,6 +341,7 @@ class NodeStatus(_message.Message):
     NODE_UTILIZATION_FIELD_NUMBER: _ClassVar[int]
     INCREASED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     OPPORTUNISTIC_CONTAINERS_STATUS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_QUEUE_FIELD_NUMBER: _ClassVar[int]
     node_id: _yarn_common_pb2.NodeId
     response_id: int
     containersStatuses: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ContainerStatus]
@@ -346,7 +351,8 @@ class NodeStatus(_message.Message):
     node_utilization: _yarn_common_pb2.ResourceUtilization
     increased_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     opportunistic_containers_status: OpportunisticContainersStatus
-    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., response_id: _Optional[int] = ..., containersStatuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., nodeHealthStatus: _Optional[_Union[NodeHealthStatus, _Mapping]] = ..., keep_alive_applications: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., containers_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., increased_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., opportunistic_containers_status: _Optional[_Union[OpportunisticContainersStatus, _Mapping]] = ...) -> None: ...
+    yaq_queue: NodeQueue
+    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., response_id: _Optional[int] = ..., containersStatuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., nodeHealthStatus: _Optional[_Union[NodeHealthStatus, _Mapping]] = ..., keep_alive_applications: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., containers_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., increased_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., opportunistic_containers_status: _Optional[_Union[OpportunisticContainersStatus, _Mapping]] = ..., yaq_queue: _Optional[_Union[NodeQueue, _Mapping]] = ...) -> None: ...
 
 class OpportunisticContainersStatus(_message.Message):
     __slots__ = ("running_opport_containers", "opport_memory_used", "opport_cores_used", "queued_opport_containers", "wait_queue_length", "estimated_queue_wait_time", "opport_queue_capacity")
@@ -421,3 +427,83 @@ class LocalizerHeartbeatResponse(_message.Message):
     action: LocalizerAction
     resources: _containers.RepeatedCompositeFieldContainer[ResourceLocalizationSpec]
     def __init__(self, action: _Optional[_Union[LocalizerAction, str]] = ..., resources: _Optional[_Iterable[_Union[ResourceLocalizationSpec, _Mapping]]] = ...) -> None: ...
+
+class TaskFacts(_message.Message):
+    __slots__ = ("estimate_ms", "job_arrival_ms", "leaf_queue")
+    ESTIMATE_MS_FIELD_NUMBER: _ClassVar[int]
+    JOB_ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    LEAF_QUEUE_FIELD_NUMBER: _ClassVar[int]
+    estimate_ms: int
+    job_arrival_ms: int
+    leaf_queue: str
+    def __init__(self, estimate_ms: _Optional[int] = ..., job_arrival_ms: _Optional[int] = ..., leaf_queue: _Optional[str] = ...) -> None: ...
+
+class QueuedContainer(_message.Message):
+    __slots__ = ("container_id", "waited_ms", "expected_ms")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    WAITED_MS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_MS_FIELD_NUMBER: _ClassVar[int]
+    container_id: _yarn_common_pb2.ContainerId
+    waited_ms: int
+    expected_ms: int
+    def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., waited_ms: _Optional[int] = ..., expected_ms: _Optional[int] = ...) -> None: ...
+
+class NodeQueue(_message.Message):
+    __slots__ = ("running", "queued", "wait_ms", "waiting")
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    running: int
+    queued: int
+    wait_ms: int
+    waiting: _containers.RepeatedCompositeFieldContainer[QueuedContainer]
+    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ...) -> None: ...
+
+class StageEstimate(_message.Message):
+    __slots__ = ("priority", "estimate_ms")
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_MS_FIELD_NUMBER: _ClassVar[int]
+    priority: int
+    estimate_ms: int
+    def __init__(self, priority: _Optional[int] = ..., estimate_ms: _Optional[int] = ...) -> None: ...
+
+class JobFacts(_message.Message):
+    __slots__ = ("application_id", "remaining_work_ms", "remaining_tasks", "arrival_ms", "estimates")
+    APPLICATION_ID_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_WORK_MS_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_TASKS_FIELD_NUMBER: _ClassVar[int]
+    ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATES_FIELD_NUMBER: _ClassVar[int]
+    application_id: _yarn_common_pb2.ApplicationId
+    remaining_work_ms: int
+    remaining_tasks: int
+    arrival_ms: int
+    estimates: _containers.RepeatedCompositeFieldContainer[StageEstimate]
+    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., remaining_work_ms: _Optional[int] = ..., remaining_tasks: _Optional[int] = ..., arrival_ms: _Optional[int] = ..., estimates: _Optional[_Iterable[_Union[StageEstimate, _Mapping]]] = ...) -> None: ...
+
+class NodeQueueSettings(_message.Message):
+    __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms")
+    ENABLED_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    STARVE_MS_FIELD_NUMBER: _ClassVar[int]
+    STARVE_RATIO_FIELD_NUMBER: _ClassVar[int]
+    SCOPE_FIELD_NUMBER: _ClassVar[int]
+    MAX_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    enabled: bool
+    max_queued: int
+    order: str
+    starve_ms: int
+    starve_ratio: float
+    scope: str
+    max_wait_ms: int
+    def __init__(self, enabled: _Optional[bool] = ..., max_queued: _Optional[int] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ..., scope: _Optional[str] = ..., max_wait_ms: _Optional[int] = ...) -> None: ...
+
+class NodeQueueOrders(_message.Message):
+    __slots__ = ("settings", "jobs")
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    settings: NodeQueueSettings
+    jobs: _containers.RepeatedCompositeFieldContainer[JobFacts]
+    def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ...) -> None: ...
