@@ -1,6 +1,22 @@
 """Settings of all tests: no property test fails because the machine is busy (pytest-timeout ends a hanging one)."""
 
+import pytest
 from hypothesis import settings
+
+from tez_adapter.background import leave
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+_STATUS = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_STATUS] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Some tests leave a thread behind that waits for a file system for ever; it must not come back meanwhile."""
+    leave(config.stash.get(_STATUS, 0))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tez_adapter.access import JobAccess
-from tez_adapter.background import in_background
+from tez_adapter.background import in_background, leave
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
@@ -410,4 +410,6 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    leave(status)
+    sys.exit(status)

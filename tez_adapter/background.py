@@ -1,15 +1,21 @@
 """Work on a file system that may never answer, in a thread that nobody has to wait for.
 
 A thread of an executor would be waited for at the end of the process, for ever where a NameNode takes connections and
-says nothing.
+says nothing. But a thread that comes back from native code while the interpreter is being taken down aborts the
+process (`FATAL: exception not rethrown`), so a process that has such work ends by `leave`.
 """
 
+import atexit
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+_THREADS = "files"
 
 
 def in_background(work: Callable[[], Result]) -> "Future[Result]":
@@ -25,5 +31,21 @@ def in_background(work: Callable[[], Result]) -> "Future[Result]":
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name="files", daemon=True).start()
+    threading.Thread(target=run, name=_THREADS, daemon=True).start()
     return future
+
+
+def leave(code: int) -> None:
+    """Ends the process with this exit code if background work is still going on, and returns if none is.
+
+    Like the interpreter's own end (exit functions run, streams flushed), without taking anything down.
+    """
+    if not any(thread.name == _THREADS for thread in threading.enumerate()):
+        return
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except Exception:
+        code = code or 120  # what the interpreter exits with when it cannot flush
+    os._exit(code)

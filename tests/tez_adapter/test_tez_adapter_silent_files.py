@@ -1,7 +1,10 @@
 """A file system that takes connections and never answers: clients of a job that has ended do not wait for it."""
 
+import asyncio
 import logging
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +16,7 @@ from tez_adapter.background import in_background
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.rm_client import RmClient, _application
 from yaqd.config import Configuration
+from yaqd.ipc import RpcServer
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -64,3 +68,39 @@ def test_what_the_work_comes_to_and_what_it_raises() -> None:
     with pytest.raises(ZeroDivisionError):
         in_background(lambda: 1 / 0).result(20)
     assert not in_background(lambda: None).cancel()
+
+
+#: asks a NameNode over and over, in the way that the rest of the program does, and ends meanwhile
+BUSY = """
+import sys, time
+from hdfs_native import Client
+from tez_adapter.background import in_background, leave
+
+client = Client(f"hdfs://127.0.0.1:{sys.argv[1]}")
+
+def ask():
+    while True:
+        try:
+            client.get_file_info("/")
+        except RuntimeError:
+            begun.append(True)
+
+begun = []
+for _ in range(6):
+    in_background(ask)
+while not begun:
+    time.sleep(0.01)
+print("told", end="")
+leave(7)
+"""
+
+
+async def test_a_process_whose_background_work_goes_on_ends_as_it_says() -> None:
+    namenode = RpcServer(name="NameNode", host="127.0.0.1")
+    await namenode.start()
+    try:
+        command = [sys.executable, "-c", BUSY, str(namenode.port)]
+        ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=50)
+    finally:
+        await namenode.stop()
+    assert (ended.returncode, ended.stdout, ended.stderr) == (7, "told", "")
