@@ -57,6 +57,8 @@ class NodeRegistration:
     rm_identifier: int = -1
     #: the ResourceManager schedules virtual cores as well as memory
     counts_vcores: bool = False
+    #: the ResourceManager gives this node containers to queue, and understands what is said of the queue
+    fills_queues: bool = False
 
 
 class ContainerService:

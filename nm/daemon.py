@@ -269,6 +269,7 @@ class NodeManager:
             readings=NodeReadings(self._health, lambda: self._monitor.node, lambda: self._monitor.containers),
             log_reports=self.logs.reports if self.logs is not None else LogReports(),
             is_out_of_turn=settings.out_of_turn_heartbeats,
+            waits_for_resources=settings.queue_by_resources,
             on_shutdown=self.end,
         )
 

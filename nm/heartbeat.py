@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 NM_VERSION = "3.4.1"
 #: what the node understands beyond stock YARN, told in its registration
 CAPABILITIES = ("warm-start", "out-of-turn-heartbeats")
+#: said beside them by a node whose containers wait for their resources, and by a ResourceManager that fills node queues
+YAQ_QUEUE = "yaq-queue"
 #: what a ResourceManager says of itself when it schedules virtual cores; a stock one does not tell
 _COUNTS_VCORES = "counts-vcores"
 _DEFAULT_INTERVAL_S = 1.0
@@ -85,8 +87,10 @@ class Heartbeat:
         readings: NodeReadings,
         log_reports: LogReports,
         is_out_of_turn: bool,
+        waits_for_resources: bool,
         on_shutdown: Callable[[str], None],
     ) -> None:
+        """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead."""
         self._client = client
         self._runtime = runtime
         self._registration = registration
@@ -98,6 +102,7 @@ class Heartbeat:
         self._readings = readings
         self._log_reports = log_reports
         self._is_out_of_turn = is_out_of_turn
+        self._waits_for_resources = waits_for_resources
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -160,12 +165,16 @@ class Heartbeat:
         request.nodeStatus.CopyFrom(self._node_status([]))
         request.log_aggregation_reports_for_apps.extend(self._log_reports.latest())
         request.yaq_capabilities.understands.extend(CAPABILITIES)
+        if self._waits_for_resources:
+            request.yaq_capabilities.understands.append(YAQ_QUEUE)
         return request
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
         self._take_keys(response)
         self._registration.rm_identifier = response.rm_identifier
-        self._registration.counts_vcores = _COUNTS_VCORES in response.yaq_capabilities.understands
+        understood = response.yaq_capabilities.understands
+        self._registration.counts_vcores = _COUNTS_VCORES in understood
+        self._registration.fills_queues = self._waits_for_resources and YAQ_QUEUE in understood
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)

@@ -37,7 +37,7 @@ _HOST: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
 #: of a heartbeat as it came; a usual one is far smaller
 _REMEMBERED_BYTES_MAX: Final = 64 << 10
 #: extensions that this ResourceManager understands
-CAPABILITIES: Final = ("yaq-1",)
+CAPABILITIES: Final = ("yaq-1", "yaq-queue")
 #: said beside them where virtual cores are scheduled: without, no container must wait on its node for cores
 COUNTS_VCORES: Final = "counts-vcores"
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
