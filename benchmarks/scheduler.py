@@ -1,0 +1,285 @@
+"""How many containers a second the scheduler itself gives: `python -m benchmarks.scheduler`.
+
+The object that the ResourceManager and the simulator call, `rm.scheduler.scheduler.Scheduler`, with nothing around it:
+no wire, no tokens, no daemon. 100 applications of 36 users in a three-level tree of queues ask for 10,000 containers,
+by their masters' heartbeats as MapReduce does: splits with three replicas on two racks become host, rack and `*` rows,
+the other half may stand anywhere, and each heartbeat also takes back the rows that the last answer made void. Between
+two masters' heartbeats nodes send theirs, each node one per round, and a fifth of what was given is over again.
+
+Rows `core-500`, `core-1000`, `core-2000`, `core-5000`: containers given per second of wall time on that many nodes.
+There is no peer: Hadoop's scheduler cannot be called without its daemon. `benchmarks.rm_load` compares the daemons.
+"""
+
+import gc
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.decisions import Allocate, Decision, Locality
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptStarted,
+    ContainerEnded,
+    NodeBeat,
+    NodeJoined,
+)
+from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+
+from .options import Options, parse_options, progress, show
+from .report import make_row
+
+ROWS: Final = {f"core-{nodes}": nodes for nodes in (500, 1000, 2000, 5000)}
+APPLICATIONS: Final = 100
+REQUESTS: Final = 10_000
+RELEASED: Final = 0.2
+_ROUNDS: Final = 5
+_ORGANIZATIONS: Final = 3
+_TEAMS: Final = 3
+_USERS_PER_TEAM: Final = 4
+_NODES_PER_RACK: Final = 40
+_REPLICAS: Final = 3
+_NODE: Final = Resource(32 * 1024, 32)
+_SHAPES: Final = (Resource(1024, 1), Resource(2048, 2))
+#: rounds of node heartbeats without a container given that end a run as failed
+_IDLE_ROUNDS_MAX: Final = 200
+_AT_LEAST: Final = "40,000 per second, the same for each number of nodes"
+
+
+def queues() -> SchedulerSpec:
+    """Three organizations of three teams each; users, teams and organizations all have limits."""
+    organizations = [f"org{n}" for n in range(_ORGANIZATIONS)]
+    teams = [f"team{n}" for n in range(_TEAMS)]
+    values = {
+        "root.queues": ",".join(organizations),
+        "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        "maximum-am-resource-percent": "0.5",
+        "minimum-user-limit-percent": "25",
+        "user-limit-factor": "2",
+    }
+    for organization in organizations:
+        values[f"root.{organization}.queues"] = ",".join(teams)
+        values[f"root.{organization}.capacity"] = str(100 / _ORGANIZATIONS)
+        values[f"root.{organization}.maximum-capacity"] = "80"
+        for team in teams:
+            values[f"root.{organization}.{team}.capacity"] = str(100 / _TEAMS)
+            values[f"root.{organization}.{team}.maximum-capacity"] = "90"
+    return parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
+
+
+@dataclass(slots=True)
+class Master:
+    """What an application master keeps: its rows, lowered by itself as containers arrive."""
+
+    attempt_id: ApplicationAttemptId
+    rows: dict[tuple[int, str], int] = field(default_factory=dict)
+    #: rows whose number the scheduler does not know yet
+    changed: set[tuple[int, str]] = field(default_factory=set)
+    #: for each row the splits it stands for; a split is all the names under which its container was asked for
+    splits: dict[tuple[int, str], list[tuple[str, ...]]] = field(default_factory=dict)
+
+    def want(self, priority: int, names: tuple[str, ...]) -> None:
+        """Want one container more: on one of these hosts, in one of these racks, or anywhere."""
+        for name in names:
+            key = (priority, name)
+            self.rows[key] = self.rows.get(key, 0) + 1
+            self.changed.add(key)
+            self.splits.setdefault(key, []).append(names)
+
+    def got(self, given: Allocate, rack: str) -> None:
+        """Give the container to a split and take back what was asked for that split elsewhere."""
+        lowered = [ANY_HOST]
+        if given.locality in (Locality.NODE, Locality.RACK):
+            lowered.insert(0, rack)
+        if given.locality is Locality.NODE:
+            lowered.insert(0, given.node_id.host)
+        # A host may be given twice for one split before the master can say that once was enough.
+        fitting = next(waiting for name in lowered if (waiting := self.splits.get((given.priority, name))))
+        names = fitting[0]
+        for name in names:
+            self.splits[(given.priority, name)].remove(names)
+            self.rows[(given.priority, name)] -= 1
+        self.changed.update((given.priority, name) for name in {*names} ^ {*lowered})
+
+    def asked(self) -> Asked:
+        """Return the heartbeat: every row that changed."""
+        rows = tuple(
+            AskRow(priority, -1, name, _SHAPES[priority % 2], self.rows[(priority, name)])
+            for priority, name in sorted(self.changed)
+        )
+        self.changed.clear()
+        return Asked(self.attempt_id, rows)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What one run did."""
+
+    given: int = 0
+    released: int = 0
+    asks: int = 0
+    rows: int = 0
+    beats: int = 0
+    node_local: int = 0
+    #: inside `Scheduler.handle`, wall and processor time
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+
+
+class Play:
+    """One cluster, its masters, and the events between them; the same for the same seed."""
+
+    def __init__(self, nodes: int, applications: int, per_heartbeat: int, seed: int = 1) -> None:
+        self.random = random.Random(seed)
+        self.per_heartbeat = per_heartbeat
+        bounds = AllocationBounds(_SHAPES[0], Resource(8 * 1024, 8))
+        self.scheduler = Scheduler(queues(), SchedulerLimits(bounds))
+        self.now = 0.0
+        self.counts = Counts()
+        self.live: list[ContainerId] = []
+        self.racks: dict[NodeId, str] = {}
+        for number in range(nodes):
+            node_id = NodeId(f"node{number:05d}.cluster", 8041)
+            self.racks[node_id] = f"/rack{number // _NODES_PER_RACK:03d}"
+            self.scheduler.handle(NodeJoined(node_id, self.racks[node_id], _NODE), self.now)
+        self.nodes = list(self.racks)
+        self.beating = 0
+        self.masters = {master.attempt_id: master for master in self._submit(applications)}
+
+    def _submit(self, applications: int) -> Iterator[Master]:
+        teams = [q.path for q in self.scheduler.view.queues.values() if q.is_leaf]
+        for number in range(applications):
+            app_id = ApplicationId(1_700_000_000_000, number + 1)
+            team = teams[number % len(teams)]
+            user = f"{team}-user{number // len(teams) % _USERS_PER_TEAM}"
+            self.scheduler.handle(ApplicationSubmitted(app_id, team, user, 0), self.now)
+            attempt_id = ApplicationAttemptId(app_id, 1)
+            own = AskRow(0, -1, ANY_HOST, _SHAPES[0], 1)
+            decisions = self.scheduler.handle(AttemptStarted(attempt_id, (own,)), self.now)
+            if not any(isinstance(decision, Allocate) for decision in decisions):
+                raise RuntimeError(f"the master of {app_id} was not admitted")
+            yield Master(attempt_id)
+
+    def tell(self, event: Asked | NodeBeat | ContainerEnded) -> None:
+        """Hand one event to the scheduler, timed, and its decisions to the masters."""
+        handle, now = self.scheduler.handle, self.now
+        cpu, start = time.process_time(), time.perf_counter()
+        decisions = handle(event, now)
+        self.counts.seconds += time.perf_counter() - start
+        self.counts.cpu_s += time.process_time() - cpu
+        for decision in decisions:
+            self._hear(decision)
+
+    def _hear(self, decision: Decision) -> None:
+        if isinstance(decision, Allocate):
+            self.counts.given += 1
+            self.counts.node_local += decision.locality is Locality.NODE
+            self.live.append(decision.container_id)
+            self.masters[decision.container_id.attempt_id].got(decision, self.racks[decision.node_id])
+
+    def beat(self, nodes: int) -> None:
+        for _ in range(nodes):
+            self.counts.beats += 1
+            self.tell(NodeBeat(self.nodes[self.beating]))
+            self.beating = (self.beating + 1) % len(self.nodes)
+
+    def release(self) -> None:
+        """End containers, any of those there are, until a fifth of all that were given is over."""
+        while self.counts.released < int(self.counts.given * RELEASED):
+            at = self.random.randrange(len(self.live))
+            self.live[at], self.live[-1] = self.live[-1], self.live[at]
+            self.counts.released += 1
+            self.tell(ContainerEnded(self.live.pop()))
+
+    def heartbeat(self, master: Master, wave: int) -> None:
+        """Send what the master has to say of its last containers and what it wants next; no new wave below 0."""
+        for number in range(self.per_heartbeat if wave >= 0 else 0):
+            if number % 2:
+                master.want(2 * wave + 1, (ANY_HOST,))
+                continue
+            first = self.random.choice(self.nodes)
+            rack = [n for n in self._rack_of(self.random.choice(self.nodes)) if n != first]
+            places = (first, *self.random.sample(rack, min(_REPLICAS - 1, len(rack))))
+            names = dict.fromkeys([*(n.host for n in places), *(self.racks[n] for n in places), ANY_HOST])
+            master.want(2 * wave + 2, tuple(names))
+        event = master.asked()
+        self.counts.asks += 1
+        self.counts.rows += len(event.rows)
+        self.tell(event)
+
+    def _rack_of(self, node: NodeId) -> list[NodeId]:
+        first = self.nodes.index(node) // _NODES_PER_RACK * _NODES_PER_RACK
+        return self.nodes[first : first + _NODES_PER_RACK]
+
+    def run(self, requests: int) -> Counts:
+        """Ask, beat and release until everything asked for is given."""
+        per_master = -(-len(self.nodes) // len(self.masters))
+        for wave in range(_ROUNDS):
+            self.now += 1.0
+            for master in self.masters.values():
+                self.heartbeat(master, wave)
+                self.beat(per_master)
+                self.release()
+        idle = 0
+        while self.counts.given < requests:
+            before = self.counts.given
+            self.now += 1.0
+            for master in self.masters.values():
+                self.heartbeat(master, -1)
+                self.beat(per_master)
+                self.release()
+            idle = idle + 1 if self.counts.given == before else 0
+            if idle > _IDLE_ROUNDS_MAX:
+                raise RuntimeError(f"{self.counts.given} of {requests} containers given, and nothing moves any more")
+        return self.counts
+
+
+def measure(nodes: int, options: Options) -> tuple[list[float], dict[str, Any]]:
+    """Return the rate of each run on so many nodes, and what was beside it."""
+    applications = max(1, int(APPLICATIONS * options.scale))
+    per_heartbeat = REQUESTS // APPLICATIONS // _ROUNDS
+    rates, counts = [], Counts()
+    for number in range(options.runs + 1):  # the first one warms up
+        play = Play(nodes, applications, per_heartbeat)
+        gc.collect()
+        counts = play.run(applications * per_heartbeat * _ROUNDS)
+        play.scheduler.validate()
+        if number:
+            rates.append(counts.given / counts.seconds)
+    beside = {
+        "at least": _AT_LEAST,
+        "settings": (
+            f"{applications} applications, {_ORGANIZATIONS} x {_TEAMS} teams of {_USERS_PER_TEAM} users, "
+            "minimum user limit 25 %, factor 2, dominant resource; "
+            f"containers of {_SHAPES[0]} and {_SHAPES[1]} on nodes of {_NODE}, {_NODES_PER_RACK} in a rack; "
+            f"{_ROUNDS} waves of {per_heartbeat}; decision log on, no over-allocation"
+        ),
+        "given, node-local, released": [counts.given, counts.node_local, counts.released],
+        "heartbeats of masters, their rows, heartbeats of nodes": [counts.asks, counts.rows, counts.beats],
+        "processor time per container": f"{counts.cpu_s / counts.given * 1e6:.1f} us",
+    }
+    return rates, beside
+
+
+def main() -> int:
+    """Runs the benchmark."""
+    options = parse_options("scheduler", __doc__ or "", list(ROWS), runs=5)
+    rows, beside = [], {}
+    for row, nodes in ROWS.items():
+        if not options.wants(row) or not options.ours:
+            continue
+        rates, beside[row] = measure(max(1, int(nodes * options.scale)), options)
+        rows.append(make_row(row, rates, None, "allocations/s", higher_is_better=True))
+        progress(f"{row}: {', '.join(f'{rate:,.0f}' for rate in rates)} /s")
+    return show(rows, beside, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
