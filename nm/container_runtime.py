@@ -43,7 +43,7 @@ from nm.queue import (
 from nm.queue import Event as QueueEvent
 from nm.replacement import Fetcher, Replacements
 from nm.retries import Retries
-from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, Resource
 
 log = logging.getLogger(__name__)
 
@@ -348,6 +348,7 @@ class ContainerRuntime:
             prepare,
             container_id=str(container.id),
             user=container.grant.user,
+            is_master=container.grant.container_type is ContainerType.APPLICATION_MASTER,
             launch=container.launch,
             folders=container.folders,
             links=self._localized[container.id].links,

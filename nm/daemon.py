@@ -188,7 +188,7 @@ class NodeManager:
             queue=queue,
             gpus=Gpus(settings.gpus),
             localizer=self.localizer,
-            executor=DefaultExecutor(self.bare, self.prepared),
+            executor=DefaultExecutor(self.bare, self.prepared, batch_class=settings.batch_class),
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,

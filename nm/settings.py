@@ -71,6 +71,8 @@ class NodeSettings:
     #: largest sum of sizes that an archive may unpack to
     archive_max_bytes: int
     archive_max_entries: int
+    #: tasks run in the kernel's scheduling class for batch work
+    batch_class: bool
     warm_start: bool
     warm_preload: tuple[str, ...]
     shuffle_max_connections: int
@@ -124,6 +126,7 @@ class NodeSettings:
             localizer_threads=conf.get_int("yarn.nodemanager.localizer.fetch.thread-count", minimum=1, maximum=64),
             archive_max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
             archive_max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
+            batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
             warm_preload=tuple(conf.get_list("yaq.nm.warm-start.preload")),
             shuffle_max_connections=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),

@@ -43,6 +43,7 @@ def prepare(
     *,
     container_id: str,
     user: str,
+    is_master: bool,
     launch: LaunchContext,
     folders: ContainerFolders,
     links: Mapping[str, Path],
@@ -85,6 +86,7 @@ def prepare(
         log_dir=folders.log_dir,
         pid_file=folders.private_dir / f"{container_id}.pid",
         script=script_path,
+        is_master=is_master,
         environment={**environment.inherited, "CONTAINER_ID": container_id},
         warm=warm,
     )

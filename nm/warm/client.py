@@ -48,6 +48,8 @@ class StartRequest:
     stdout: Path
     stderr: Path
     pid_file: Path
+    #: runs in the kernel's scheduling class for batch work
+    is_batch: bool = False
 
     def message(self) -> dict[str, Any]:
         what = {"argv": self.arguments} if self.entry is None else {"entry": self.entry, "args": self.arguments}
@@ -58,6 +60,7 @@ class StartRequest:
             "stdout": str(self.stdout),
             "stderr": str(self.stderr),
             "pid_file": str(self.pid_file),
+            "batch": self.is_batch,
         }
 
 

@@ -221,6 +221,13 @@ def _kill_group(pid: int) -> None:
         pass
 
 
+def _enter_batch_class() -> None:
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except OSError:
+        pass  # a sandbox may forbid it; the process runs all the same
+
+
 def _become(request: dict[str, Any], sender: int) -> int:
     """In the forked child: turns into the container's process. Returns the exit code of a Python entry."""
     try:
@@ -230,6 +237,8 @@ def _become(request: dict[str, Any], sender: int) -> int:
             Path(request["pid_file"]).write_text(f"{os.getpid()}\n", encoding="ascii")
         _redirect(request["stdout"], request["stderr"])
         os.chdir(request["cwd"])
+        if request["batch"]:
+            _enter_batch_class()
         sender = _only_descriptor(sender)
         environment = {k: v.replace("$$", str(os.getpid())) if k == "JVM_PID" else v for k, v in request["env"].items()}
         _reset_signals(for_exec="argv" in request)

@@ -1,11 +1,15 @@
 """Containers through a real node: started over RPC, run as processes, reported in heartbeats."""
 
+import os
+from collections.abc import Awaitable, Callable
+
 import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 
 from nm.daemon import NodeManager
 from nm.launch.prepare import NodeIdentity
 from yaqd.model import ContainerSubState, ExitStatus
+from yaqd.proto import yarn_common_pb2 as common
 
 
 async def test_command_runs_and_its_end_is_reported(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
@@ -56,3 +60,20 @@ async def test_a_fault_of_ours_fails_the_container_and_nothing_else(
     assert end.exit_status == ExitStatus.INVALID and "broken on purpose" in end.diagnostics
     await master.run(container_id(2), launch_context("true"))
     assert (await rm.end_of(container_id(2))).exit_status == 0
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_tasks_run_in_the_batch_class_and_masters_do_not(
+    start_node: Callable[..., Awaitable[NodeManager]], rm: FakeResourceManager, is_on: bool
+) -> None:
+    node = await start_node({"yaq.nm.containers.batch-class": str(is_on).lower()})
+    master = Master(rm, node)
+    tell = launch_context("exec cut -d ' ' -f 41 /proc/self/stat 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    await master.run(container_id(1), tell)
+    await master.run(container_id(2), tell, containerType=common.APPLICATION_MASTER)
+    classes = []
+    for container in (container_id(1), container_id(2)):
+        await rm.end_of(container)
+        classes.append(int(log_text(node, container, "stdout")))
+    await master.client.close()
+    assert classes == [os.SCHED_BATCH if is_on else os.SCHED_OTHER, os.SCHED_OTHER]
