@@ -16,12 +16,21 @@ from yaqd.model import ContainerId
 
 
 class Giving:
-    def __init__(self, view: ClusterView, policy: CapacityPolicy, updates: Updates, *, reservation_s: float) -> None:
-        """`reservation_s`: how long a reservation lasts before it is tried elsewhere."""
+    def __init__(
+        self,
+        view: ClusterView,
+        policy: CapacityPolicy,
+        updates: Updates,
+        *,
+        reservation_s: float,
+        at_asks: bool = True,
+    ) -> None:
+        """`reservation_s`: how long a reservation lasts before it is tried elsewhere; `at_asks`: give when asked."""
         self._view = view
         self.policy = policy
         self._updates = updates
         self._reservation_s = reservation_s
+        self._at_asks = at_asks
 
     def place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
@@ -29,7 +38,7 @@ class Giving:
         """Give these asks what there is room for, and file the attempt for the rest."""
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
-        for ask in asks:
+        for ask in asks if self._at_asks else ():
             if not ask.pending:
                 continue
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):

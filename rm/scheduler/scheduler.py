@@ -74,6 +74,8 @@ class SchedulerLimits:
     #: None: asks for opportunistic containers get guaranteed ones
     opportunistic: OpportunisticLimits | None = None
     preemption: PreemptionSpec = PreemptionSpec()
+    #: False gives containers away at nodes' heartbeats alone, as Hadoop's scheduler does by default
+    at_asks: bool = True
 
 
 class Scheduler:
@@ -86,7 +88,9 @@ class Scheduler:
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
-        self._giving = Giving(self.view, policy, self.updates, reservation_s=limits.reservation_s)
+        self._giving = Giving(
+            self.view, policy, self.updates, reservation_s=limits.reservation_s, at_asks=limits.at_asks
+        )
         self._preemption = Preemption(limits.preemption)
         self._submissions = 0
         self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {

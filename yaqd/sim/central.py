@@ -1,0 +1,299 @@
+"""Systems with a ResourceManager: plain YARN, and YARN with opportunistic containers.
+
+The live scheduler hears what a ResourceManager's would hear, at the times at which it would: ends of containers with
+their node's heartbeat, asks with their manager's poll, and what it gives reaches the manager at its next poll and the
+node two ways over the network later. A poll that has nothing to say and nothing to fetch is not played.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from nm.queue import NodeQueue, OpportunisticLimit
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.events import (
+    ApplicationEnded,
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptStarted,
+    ContainerEnded,
+    NodeBeat,
+    NodeJoined,
+    NodeLeft,
+    NodeLoaded,
+)
+from rm.scheduler.opportunistic import OpportunisticLimits
+from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ANY_HOST, Resource
+from yaqd.sim.jobs import Group, JobRun, Run
+from yaqd.sim.model import Model
+from yaqd.sim.nodes import SimNode
+from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.workload import Workload
+
+_DOMINANT: Final = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+#: containers that may wait at a node without their being meant to
+_LINE_MAX: Final = 1_000_000
+
+
+class Central(Model):
+    def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
+        self.is_opportunistic: Final = system.name == "yarn-opportunistic"
+        super().__init__(shape, workload, system, seed)
+        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self._limits())
+        #: nodes with something to report
+        self._unreported = 0
+        self._beats: Final = [NodeBeat(node.id) for node in self.nodes]
+        self._by_host: Final = {node.id.host: node for node in self.nodes}
+        #: containers of nodes that are gone, which the ResourceManager still counts
+        self._gone: dict[int, list[Run]] = {}
+        self._limit_at = -math.inf
+        self._limit = 0
+        for node in self.nodes:
+            self._join(node, 0.0)
+
+    def _limits(self) -> SchedulerLimits:
+        bounds = AllocationBounds(self.shape.slot, Resource(1 << 30, 1 << 20))
+        longest = self.system.bound or _LINE_MAX
+        opportunistic = OpportunisticLimits(queue_min=min(5, longest), queue_max=min(15, longest))
+        return SchedulerLimits(
+            bounds=bounds,
+            decision_log_entries=0,
+            ask_rows_max=1 << 40,
+            opportunistic=opportunistic if self.is_opportunistic else None,
+            at_asks=self.system.at_asks,
+        )
+
+    # ---- nodes
+
+    def new_queue(self) -> NodeQueue:
+        capacity = self.shape.slot * self.shape.slots
+        return NodeQueue(capacity, max_length=_LINE_MAX, opportunistic_max=self.system.bound or 15)
+
+    def _join(self, node: SimNode, now: float) -> None:
+        self._take(self.scheduler.handle(NodeJoined(node.id, node.rack, self.shape.slot * self.shape.slots), now), now)
+        self._changed(node)
+
+    def _changed(self, node: SimNode) -> None:
+        """The node's next heartbeat has something to say."""
+        if not node.changed:
+            node.changed = True
+            self._unreported += 1
+
+    def beats_matter(self) -> bool:
+        return self._unreported > 0 or self.scheduler.has_waiting
+
+    def beat(self, now: float, node: SimNode) -> None:
+        if not node.is_up:
+            return
+        if node.changed:
+            node.changed = False
+            self._unreported -= 1
+            if node.ended:
+                self._report_ended(node, now)
+            if self.is_opportunistic:
+                self._exchange_loads(node, now)
+        if self.scheduler.has_waiting:
+            self._take(self.scheduler.handle(self._beats[node.index], now), now)
+
+    def _report_ended(self, node: SimNode, now: float) -> None:
+        ended, node.ended = node.ended, []
+        for run in ended:
+            self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+            if run.is_lost:
+                self._tell_lost(run, now)
+
+    def _exchange_loads(self, node: SimNode, now: float) -> None:
+        """How long the node's queue is, and how long the ResourceManager lets it be."""
+        said = node.queue.statistics()
+        loaded = NodeLoaded(node.id, said.opportunistic_queued, -1, said.opportunistic_max)
+        self._take(self.scheduler.handle(loaded, now), now)
+        if now - self._limit_at >= self.shape.heartbeat_s:
+            self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit(), now
+        self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
+
+    # ---- what the model tells
+
+    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+        node.ended.append(run)
+        self._changed(node)
+        if self.system.out_of_turn:
+            self._beat_at_once(node, now)
+
+    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+        run.is_lost = True
+        self.container_done(run, node, now)
+
+    def _beat_at_once(self, node: SimNode, now: float) -> None:
+        if not node.beats_early:
+            node.beats_early = True
+            self.engine.at(now + self.shape.network_s, self._early_beat, node)
+
+    def _early_beat(self, now: float, node: SimNode) -> None:
+        node.beats_early = False
+        self.recorder.count("heartbeats")
+        self.beat(now, node)
+
+    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+        for run in lost:
+            run.is_lost = True
+        self._gone[node.index] = lost + node.ended
+        node.ended = []
+        self.engine.at(now + self.shape.expiry_s, self._expire, node)
+
+    def _expire(self, now: float, node: SimNode) -> None:
+        """The ResourceManager counts the node as lost, and what it held."""
+        gone = self._gone.pop(node.index, None)
+        if gone is None:
+            return
+        self._take(self.scheduler.handle(NodeLeft(node.id), now), now)
+        for run in gone:
+            self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+            if run.is_lost:
+                self._tell_lost(run, now)
+
+    def node_returned(self, node: SimNode, now: float) -> None:
+        self._expire(now, node)
+        self._join(node, now)
+
+    # ---- jobs
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        handle = self.scheduler.handle
+        spec = job.spec
+        handle(ApplicationSubmitted(job.id, spec.queue, spec.user, 0), now)
+        handle(AttemptStarted(job.attempt_id, ()), now)
+        self._poll_from(job, now)
+
+    def job_wants(self, job: JobRun, now: float) -> None:
+        self._poll_from(job, now)
+
+    def job_ended(self, job: JobRun, now: float) -> None:
+        self._take(self.scheduler.handle(ApplicationEnded(job.id), now), now)
+        for given in job.inbox:
+            self._take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
+        job.inbox = []
+
+    def _tell_lost(self, run: Run, now: float) -> None:
+        """The manager learns at its next poll that a container went without its work."""
+        job = run.stage.job
+        if not job.is_over:
+            job.lost.append((run.group, run.task))
+            self._poll_from(job, now)
+
+    def _poll_from(self, job: JobRun, when: float) -> None:
+        """Let the manager poll at its first turn that is not before `when`."""
+        if job.poll_due >= 0.0:
+            return
+        period = self.shape.am_poll_s
+        if period > 0.0:
+            when = job.started + math.ceil((when - job.started) / period) * period
+        job.poll_due = when
+        self.engine.at(when, self._poll, job)
+
+    def _poll(self, now: float, job: JobRun) -> None:
+        job.poll_due = -1.0
+        if job.is_over:
+            return
+        lost, job.lost = job.lost, []
+        for group, task in lost:
+            group.put(task)
+        self._ask(job, now)
+        if job.inbox:
+            self._fetch(job, now)
+        if self._must_poll_again(job):
+            self._poll_from(job, now + max(self.shape.am_poll_s / 2.0, 1e-3))
+
+    def _must_poll_again(self, job: JobRun) -> bool:
+        """Something is to be said at the next poll, or is only given at one."""
+        if any(group.is_changed for group in job.groups.values()):
+            return True
+        return self.is_opportunistic and self.scheduler.opportunistic.waits(job.attempt_id)
+
+    def _ask(self, job: JobRun, now: float) -> None:
+        rows: list[AskRow] = []
+        for group in job.groups.values():
+            if group.is_changed:
+                group.is_changed = False
+                given = sum((a.priority, a.allocation_request_id) == group.key for a in job.inbox)
+                rows += self._rows(group, given)
+        if rows or (self.is_opportunistic and self.scheduler.opportunistic.waits(job.attempt_id)):
+            self._take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
+
+    def _rows(self, group: Group, given: int) -> list[AskRow]:
+        """What is wanted in all, `given` of it being on the way."""
+        priority, request = group.key
+        wanted = {ANY_HOST: len(group.waiting) - given}
+        if group.by_host:
+            for task in group.waiting:
+                hosts = group.stage.spec.tasks[task].hosts
+                for name in (*hosts, *sorted({self._rack(host) for host in hosts})):
+                    wanted[name] = wanted.get(name, 0) + 1
+            for name in group.named - wanted.keys():
+                wanted[name] = 0
+            group.named = {name for name, count in wanted.items() if count}
+        kind = group.execution_type
+        return [AskRow(priority, request, n, group.resource, count, True, kind) for n, count in sorted(wanted.items())]
+
+    def _rack(self, host: str) -> str:
+        node = self._by_host.get(host)
+        return node.rack if node is not None else "/default-rack"
+
+    def _take(self, decisions: Iterable[Decision], now: float) -> None:
+        """What is given waits for its manager's poll."""
+        for decision in decisions:
+            if type(decision) is Allocate:
+                job = self.jobs[decision.container_id.attempt_id.application_id.id - 1]
+                job.inbox.append(decision)
+                if job.poll_due < 0.0:
+                    self._poll_from(job, now)
+
+    def _fetch(self, job: JobRun, now: float) -> None:
+        inbox, job.inbox = job.inbox, []
+        self.recorder.count("allocated", len(inbox))
+        runs = []
+        for given in inbox:
+            group = job.groups[(given.priority, given.allocation_request_id)]
+            task = group.take(given.node_id.host)
+            if task is None:
+                self.recorder.count("released")
+                self._take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
+                continue
+            run = Run(group.stage, group, task, given.container_id)
+            run.node = self._by_host[given.node_id.host].index
+            runs.append(run)
+        self.engine.at(now + 2.0 * self.shape.network_s, self._start_all, runs)
+
+    def _start_all(self, now: float, runs: list[Run]) -> None:
+        for run in runs:
+            node = self.nodes[run.node]
+            if node.is_up:
+                self.arrive(run, node, now)
+                continue
+            run.node = -1
+            if node.index in self._gone:  # the ResourceManager does not know yet
+                run.is_lost = True
+                self._gone[node.index].append(run)
+            else:
+                self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+                self._tell_lost(run, now)
+
+
+def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
+    """The queues as capacity-scheduler.xml would have them."""
+    lines = {
+        "resource-calculator": _DOMINANT,
+        "root.queues": ",".join(name for name, _ in shape.queues),
+        "maximum-applications": "1000000",
+    }
+    for name, percent in shape.queues:
+        path = f"root.{name}"
+        lines[f"{path}.capacity"] = str(percent)
+        lines[f"{path}.user-limit-factor"] = "-1"
+        if system.job_order != "fifo":
+            lines[f"{path}.ordering-policy"] = system.job_order
+    lines.update(shape.scheduler)
+    return parse_capacity_scheduler({PREFIX + name: text for name, text in lines.items()})

@@ -1,0 +1,39 @@
+"""One call that runs a workload in a simulated cluster, and all the names that a caller needs."""
+
+import math
+
+from yaqd.sim.central import Central
+from yaqd.sim.results import JobResult, SimResult
+from yaqd.sim.shape import ESTIMATES, SYSTEMS, ClusterShape, NodeFailure, Stuck, System, host_name
+from yaqd.sim.workload import Workload, check
+
+__all__ = [
+    "ESTIMATES",
+    "SYSTEMS",
+    "ClusterShape",
+    "JobResult",
+    "NodeFailure",
+    "SimResult",
+    "Stuck",
+    "System",
+    "host_name",
+    "simulate",
+]
+
+
+def simulate(
+    shape: ClusterShape,
+    workload: Workload,
+    system: System,
+    seed: int = 0,
+    *,
+    horizon_s: float = math.inf,
+    skip_idle: bool = True,
+) -> SimResult:
+    """Run the workload to its end, or until `horizon_s`.
+
+    `skip_idle=False` plays every heartbeat and changes nothing but the time it takes. Raises `ValueError` for a
+    workload that no cluster could run and `Stuck` for one that this cluster cannot finish.
+    """
+    check(workload)
+    return Central(shape, workload, system, seed).run(horizon_s=horizon_s, skip_idle=skip_idle)

@@ -1,0 +1,102 @@
+"""Time: what happens when.
+
+Single events wait in a heap. Heartbeats come round and round in one order, so they stand in a wheel instead, and a
+stretch in which no heartbeat could change anything is jumped over. At one moment single events come before
+heartbeats, and single events in the order in which they were made: two runs are never ordered differently.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import Any, Final
+
+#: what is done: the time, and what it was made with
+Act = Callable[[float, Any], None]
+#: rounds of heartbeats that bring about nothing, after which nothing is expected any more
+_FRUITLESS_ROUNDS: Final = 100
+
+
+class Engine:
+    def __init__(self, period_s: float, phases: Sequence[tuple[float, Any]]) -> None:
+        """`phases`: in order, when in each period somebody beats (in [0, period)), and who."""
+        self._heap: list[tuple[float, int, Act, Any]] = []
+        self._made = 0
+        self.events = 0
+        self.beats = 0
+        self._period_s: Final = period_s
+        self._offsets: Final = [offset for offset, _ in phases]
+        self._who: Final = [who for _, who in phases]
+        self._round = 0
+        self._next = 0
+        self._is_fruitless = False
+
+    def at(self, when: float, act: Act, what: Any = None) -> None:
+        self._made += 1
+        heappush(self._heap, (when, self._made, act, what))
+
+    def run(self, beat: Act, is_over: Callable[[], bool], may_matter: Callable[[], bool], horizon_s: float) -> float:
+        """Until `is_over`, or the horizon, or until nothing more can happen; the time then.
+
+        `may_matter`: could a heartbeat change anything, if nothing else happens before it?
+        """
+        heap = self._heap
+        now = 0.0
+        while not is_over() and not self._is_fruitless:
+            when = heap[0][0] if heap else math.inf
+            due = self._due()
+            if due < when and not may_matter():
+                if not heap:
+                    return now
+                self._jump(when)
+            elif due < when:
+                if due > horizon_s:
+                    return horizon_s
+                now = self._beat_until(when, horizon_s, beat, may_matter)
+                continue
+            if when > horizon_s:
+                return horizon_s
+            now, _, act, what = heappop(heap)
+            self.events += 1
+            act(now, what)
+        return now
+
+    def _due(self) -> float:
+        return self._round * self._period_s + self._offsets[self._next]
+
+    def _beat_until(self, when: float, horizon_s: float, beat: Act, may_matter: Callable[[], bool]) -> float:
+        """Heartbeats before the next single event; each may make one that is earlier."""
+        heap = self._heap
+        due = now = self._due()
+        last_round = self._round + _FRUITLESS_ROUNDS
+        while due < when and due <= horizon_s:
+            now = due
+            self.beats += 1
+            beat(now, self._who[self._next])
+            self._next += 1
+            if self._next == len(self._who):
+                self._next = 0
+                self._round += 1
+            if not may_matter():
+                break
+            if heap:
+                when = heap[0][0]
+            elif self._round > last_round:
+                self._is_fruitless = True
+                break
+            due = self._due()
+        return now
+
+    def _jump(self, when: float) -> None:
+        """To the first heartbeat that is not before `when`."""
+        turn = max(self._round, int(when // self._period_s) - 1)
+        if turn > self._round:
+            self._round, self._next = turn, 0
+        while self._due() < when:
+            if self._offsets[-1] + self._round * self._period_s < when:
+                self._round, self._next = self._round + 1, 0
+                continue
+            place = bisect_right(self._offsets, when - self._round * self._period_s) - 1
+            self._next = max(self._next + 1, place)
+            if self._next == len(self._who):
+                self._next, self._round = 0, self._round + 1

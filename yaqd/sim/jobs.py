@@ -1,0 +1,203 @@
+"""A job's manager in the simulation: which tasks may run, which are asked for, which are over.
+
+It keeps what every real one keeps: stages that open when enough of what they read is done, tasks that wait for a
+container, and tasks that go back when their container is lost. Who places the containers is not known here.
+"""
+
+from collections import deque
+from typing import Final
+
+from rm.scheduler.decisions import Allocate
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, Resource
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.sim.workload import SimJob, SimStage
+
+#: priority and request id, which an allocation carries back
+GroupKey = tuple[int, int]
+#: priority as the workload says it, size and type
+Kind = tuple[int, Resource, ExecutionType]
+
+
+class Run:
+    """One container of a task, from its allocation to its end."""
+
+    __slots__ = ("arrived", "container_id", "duration", "group", "is_lost", "node", "stage", "started", "task")
+
+    def __init__(self, stage: "StageRun", group: "Group", task: int, container_id: ContainerId) -> None:
+        self.stage = stage
+        self.group = group
+        #: index within the stage
+        self.task = task
+        self.container_id = container_id
+        #: what a slot of speed 1 would need, s
+        self.duration = stage.durations[task]
+        #: index of its node; -1 once it is over, so that what was to happen to it does not
+        self.node = -1
+        #: it went without having done its work
+        self.is_lost = False
+        self.arrived = 0.0
+        #: negative: its process has not begun
+        self.started = -1.0
+
+
+class Group:
+    """Tasks of a stage that are asked for alike."""
+
+    __slots__ = ("by_host", "execution_type", "is_changed", "key", "named", "resource", "stage", "waiting")
+
+    def __init__(self, stage: "StageRun", key: GroupKey, resource: Resource, execution_type: ExecutionType) -> None:
+        self.stage = stage
+        self.key = key
+        self.resource = resource
+        self.execution_type = execution_type
+        #: tasks without a container, in order
+        self.waiting: dict[int, None] = {}
+        #: those of them that prefer a host
+        self.by_host: dict[str, deque[int]] = {}
+        #: the ResourceManager has not been told yet
+        self.is_changed = False
+        #: hosts and racks that it has been told
+        self.named: set[str] = set()
+
+    def put(self, task: int) -> None:
+        self.waiting[task] = None
+        self.is_changed = True
+        for host in self.stage.spec.tasks[task].hosts:
+            self.by_host.setdefault(host, deque()).append(task)
+
+    def take(self, host: str = ANY_HOST) -> int | None:
+        """A task for a container on this host: one that prefers it, else the first."""
+        near = self.by_host.get(host)
+        while near:
+            task = near.popleft()
+            if task in self.waiting:
+                del self.waiting[task]
+                self.is_changed = True
+                return task
+        if not self.waiting:
+            return None
+        task = next(iter(self.waiting))
+        del self.waiting[task]
+        self.is_changed = self.is_changed or bool(self.by_host)
+        return task
+
+
+class StageRun:
+    __slots__ = ("after", "done", "durations", "estimate", "groups", "held", "is_open", "job", "readers", "spec")
+
+    def __init__(self, job: "JobRun", spec: SimStage, index: int, durations: list[float]) -> None:
+        self.job = job
+        self.spec = spec
+        self.durations = durations
+        self.after = [job.stages[before] for before in spec.after]
+        #: stages that read its output
+        self.readers: list[StageRun] = []
+        for before in self.after:
+            before.readers.append(self)
+        self.is_open = False
+        self.done = 0
+        #: mean duration of a task as far as anybody knows, s
+        self.estimate: float | None = None
+        #: containers whose process waits for the output of other stages
+        self.held: list[Run] = []
+        self.groups = _groups(self, index)
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == len(self.durations)
+
+    @property
+    def has_input(self) -> bool:
+        return all(before.is_over for before in self.after)
+
+    def may_open(self) -> bool:
+        done = sum(before.done for before in self.after)
+        return done >= self.spec.start_at * sum(len(before.durations) for before in self.after)
+
+    def open(self) -> None:
+        self.is_open = True
+        for task in range(len(self.spec.tasks)):
+            self.groups[self.kind(task)].put(task)
+
+    def kind(self, task: int) -> Kind:
+        """What must be the same for tasks to be asked for alike."""
+        spec = self.spec.tasks[task]
+        opportunistic = task < self.job.opportunistic_share * len(self.spec.tasks)
+        return spec.priority, spec.resource, ExecutionType.OPPORTUNISTIC if opportunistic else ExecutionType.GUARANTEED
+
+
+def _groups(stage: StageRun, index: int) -> dict[Kind, Group]:
+    """Where one priority has several kinds they differ by request id."""
+    groups: dict[Kind, Group] = {}
+    for task, spec in enumerate(stage.spec.tasks):
+        kind = stage.kind(task)
+        if kind not in groups:
+            priority = spec.priority or index + 1
+            key = (priority, -1)
+            while key in stage.job.groups:
+                key = (priority, key[1] + 1)
+            groups[kind] = stage.job.groups[key] = Group(stage, key, spec.resource, kind[2])
+    return groups
+
+
+class JobRun:
+    """One job while it is in the cluster."""
+
+    def __init__(
+        self, index: int, spec: SimJob, durations: list[list[float]], *, opportunistic_share: float = 0.0
+    ) -> None:
+        """`durations`: of each stage's tasks on a slot of speed 1, s."""
+        self.opportunistic_share: Final = opportunistic_share
+        self.index: Final = index
+        self.spec: Final = spec
+        self.id: Final = ApplicationId(1, index + 1)
+        self.attempt_id: Final = ApplicationAttemptId(self.id, 1)
+        self.groups: dict[GroupKey, Group] = {}
+        self.stages: list[StageRun] = []
+        for number, stage in enumerate(spec.stages):
+            self.stages.append(StageRun(self, stage, number, durations[number]))
+        self.tasks: Final = spec.tasks
+        #: tasks that are over
+        self.done = 0
+        #: let in at, s; negative: it is not
+        self.started = -1.0
+        self.first_run = -1.0
+        #: containers that were given and are not over
+        self.holds = 0
+        #: what the ResourceManager has for its manager's next poll
+        self.inbox: list[Allocate] = []
+        #: tasks whose containers went, as its manager learns at its next poll
+        self.lost: list[tuple[Group, int]] = []
+        #: time of the poll that is due; negative: none is
+        self.poll_due = -1.0
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == self.tasks
+
+    def open_ready(self) -> bool:
+        """Open the stages that may be; True when there was one."""
+        opened = False
+        for stage in self.stages:
+            if not stage.is_open and stage.may_open():
+                stage.open()
+                opened = True
+        return opened
+
+    def facts(self, now: float) -> JobFacts:
+        """What is left of it, by the estimates that there are."""
+        work: float | None = 0.0
+        for stage in self.stages:
+            left = len(stage.durations) - stage.done
+            if left:
+                work = None if work is None or stage.estimate is None else work + left * stage.estimate
+        return JobFacts(work, self.tasks - self.done, self._critical_path())
+
+    def _critical_path(self) -> float | None:
+        longest: dict[int, float] = {}
+        for stage in self.stages:
+            if not stage.is_over and stage.estimate is None:
+                return None
+            own = 0.0 if stage.is_over else stage.estimate or 0.0
+            longest[id(stage)] = own + max((longest[id(before)] for before in stage.after), default=0.0)
+        return max(longest.values(), default=0.0)

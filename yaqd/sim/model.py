@@ -1,0 +1,274 @@
+"""What all systems have in common: jobs that arrive and are let in, nodes that run what they are sent, and nodes that
+break. Who sends what where is a system's own part.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from random import Random
+from typing import Final
+
+from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt
+from yaqd.model import NodeId
+from yaqd.sim.engine import Engine
+from yaqd.sim.jobs import JobRun, Run, StageRun
+from yaqd.sim.nodes import PORT, SimNode
+from yaqd.sim.results import JobResult, Recorder, SimResult
+from yaqd.sim.shape import ClusterShape, NodeFailure, Stuck, System, host_name
+from yaqd.sim.workload import Workload
+
+
+class Model:
+    """A system derives from it and says what happens when a job starts, wants something, or loses a container."""
+
+    def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
+        self.shape: Final = shape
+        self.system: Final = system
+        self.seed: Final = seed
+        self.recorder: Final = Recorder(len(workload.jobs))
+        self.nodes: Final = [self._new_node(index) for index in range(shape.nodes)]
+        phases = self.random("heartbeats")
+        self.engine: Final = Engine(
+            shape.heartbeat_s, sorted(((phases.random() * shape.heartbeat_s, n) for n in self.nodes), key=_phase)
+        )
+        self.jobs: Final = self._jobs(workload)
+        self._left = len(self.jobs)
+        self._admitted = 0
+        self._line: deque[JobRun] = deque()
+        for job in self.jobs:
+            self.engine.at(job.spec.arrival_s, self._submitted, job)
+        for failure in shape.failures:
+            if 0 <= failure.node < shape.nodes:
+                self.engine.at(failure.at_s, self._fail, failure)
+
+    def random(self, what: str) -> Random:
+        """Numbers of their own for each purpose, so that one more for one does not change another's."""
+        return Random(f"{self.seed} {what}")
+
+    def run(self, *, horizon_s: float, skip_idle: bool) -> SimResult:
+        may_matter = self.beats_matter if skip_idle else _always
+        now = self.engine.run(self.beat, self._is_over, may_matter, horizon_s)
+        if self._left and now < horizon_s and math.isinf(horizon_s):
+            left = [job.spec.name for job in self.jobs if not job.is_over]
+            raise Stuck(f"after {now:.0f} s nothing happens any more, and {len(left)} jobs are left, {left[0]} first")
+        recorder = self.recorder
+        recorder.count("events", self.engine.events)
+        recorder.count("heartbeats", self.engine.beats)
+        return recorder.result(self.shape.total_slots, tuple(job.spec.queue for job in self.jobs), now)
+
+    # ---- a system's own
+
+    def new_queue(self) -> NodeQueue:
+        """The queue of a node that starts."""
+        raise NotImplementedError
+
+    def beat(self, now: float, node: SimNode) -> None:
+        """A node's heartbeat is due."""
+        raise NotImplementedError
+
+    def beats_matter(self) -> bool:
+        """Could a heartbeat change anything, as things are?"""
+        raise NotImplementedError
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        """It is let in; its first stages are open."""
+        raise NotImplementedError
+
+    def job_wants(self, job: JobRun, now: float) -> None:
+        """Further stages are open."""
+        raise NotImplementedError
+
+    def job_ended(self, job: JobRun, now: float) -> None:
+        raise NotImplementedError
+
+    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+        """It was refused or killed at its node, which is there and will say so."""
+        raise NotImplementedError
+
+    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+        raise NotImplementedError
+
+    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+        raise NotImplementedError
+
+    def node_returned(self, node: SimNode, now: float) -> None:
+        raise NotImplementedError
+
+    # ---- jobs
+
+    def _jobs(self, workload: Workload) -> list[JobRun]:
+        """With how long each task will run, and what is believed about it."""
+        noise, errors = self.random("noise"), self.random("estimates")
+        sigma, system = self.shape.noise, self.system
+        share = system.opportunistic_share if system.name == "yarn-opportunistic" else 0.0
+        jobs = []
+        for index, spec in enumerate(workload.jobs):
+            durations = [[task.duration_s for task in stage.tasks] for stage in spec.stages]
+            if sigma > 0.0:
+                durations = [[d * noise.lognormvariate(-sigma * sigma / 2.0, sigma) for d in ds] for ds in durations]
+            job = JobRun(index, spec, durations, opportunistic_share=share)
+            for stage in job.stages:
+                factor = system.estimate_error ** errors.choice((-1.0, 1.0))
+                stage.estimate = self._first_estimate(stage, factor)
+            jobs.append(job)
+        return jobs
+
+    def _first_estimate(self, stage: StageRun, factor: float) -> float | None:
+        if self.system.estimates in ("learned", "none"):
+            return None
+        known = stage.spec.estimate_s
+        tasks = stage.spec.tasks
+        mean = known if known is not None else sum(task.duration_s for task in tasks) / len(tasks)
+        return mean * factor
+
+    def _is_over(self) -> bool:
+        return not self._left
+
+    def _submitted(self, now: float, job: JobRun) -> None:
+        if self.system.jobs_at_once and self._admitted >= self.system.jobs_at_once:
+            self._line.append(job)
+        else:
+            self._admit(job, now)
+
+    def _admit(self, job: JobRun, now: float) -> None:
+        self._admitted += 1
+        job.started = now
+        if job.is_over:  # it has no task
+            self._job_over(job, now)
+            return
+        job.open_ready()
+        self.job_started(job, now)
+
+    def _job_over(self, job: JobRun, now: float) -> None:
+        spec = job.spec
+        first = job.first_run if job.first_run >= 0.0 else now
+        self.recorder.jobs[job.index] = JobResult(
+            spec.name, spec.user, spec.queue, spec.arrival_s, job.started, first, now, job.tasks
+        )
+        self._left -= 1
+        self._admitted -= 1
+        self.job_ended(job, now)
+        if self._line:
+            self._admit(self._line.popleft(), now)
+
+    def _task_done(self, run: Run, now: float) -> None:
+        stage = run.stage
+        job = stage.job
+        stage.done += 1
+        job.done += 1
+        if self.system.estimates == "learned":
+            seen = stage.done
+            before = stage.estimate or 0.0
+            stage.estimate = before + (now - run.started - before) / seen
+        if job.done == job.tasks:
+            self._job_over(job, now)
+        elif stage.readers:
+            self._output_grew(stage, now)
+
+    def _output_grew(self, stage: StageRun, now: float) -> None:
+        if stage.is_over:
+            for reader in stage.readers:
+                if reader.held and reader.has_input:
+                    held, reader.held = reader.held, []
+                    for run in held:
+                        if run.node >= 0:
+                            self._end_later(run, max(now, run.started))
+        if any(not reader.is_open for reader in stage.readers) and stage.job.open_ready():
+            self.job_wants(stage.job, now + self.shape.network_s)
+
+    # ---- containers
+
+    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+        """A container comes to a node that is up."""
+        run.arrived = now
+        node.runs[run.container_id] = run
+        self.carry_out(node, node.queue.handle(self.newcomer(run), now), now)
+
+    def newcomer(self, run: Run) -> Arrived:
+        return Arrived(run.container_id, run.group.resource, run.group.execution_type)
+
+    def carry_out(self, node: SimNode, decisions: Iterable[Decision], now: float) -> None:
+        for decision in decisions:
+            run = node.runs[decision.container_id]
+            if type(decision) is Launch:
+                self.launch(run, node, now)
+            elif type(decision) is Preempt:
+                self.recorder.count("killed")
+                self._stop(run, node, now)
+                self.container_lost(run, node, now)
+                self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
+            else:
+                self.recorder.count("refused")
+                self._stop(run, node, now)
+                self.container_lost(run, node, now)
+
+    def launch(self, run: Run, node: SimNode, now: float) -> None:
+        shape = self.shape
+        node.running += 1
+        run.started = started = max(now, run.arrived + shape.prepare_s) + shape.start_gap_s
+        stage = run.stage
+        if stage.job.first_run < 0.0:
+            stage.job.first_run = started
+        if not stage.after or stage.has_input:
+            self._end_later(run, started)
+        else:
+            stage.held.append(run)
+
+    def _end_later(self, run: Run, since: float) -> None:
+        self.engine.at(since + run.duration / self.nodes[run.node].speed, self._process_ended, run)
+
+    def _process_ended(self, now: float, run: Run) -> None:
+        if run.node < 0:
+            return  # it was killed before
+        node = self.nodes[run.node]
+        self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=True)
+        self._leave(run, node)
+        self._task_done(run, now)
+        self.container_done(run, node, now)
+        self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
+
+    def _stop(self, run: Run, node: SimNode, now: float) -> None:
+        """It ends without having done its work."""
+        if 0.0 <= run.started < now:
+            self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=False)
+        self._leave(run, node)
+
+    def _leave(self, run: Run, node: SimNode) -> None:
+        del node.runs[run.container_id]
+        node.running -= run.started >= 0.0
+        run.node = -1
+
+    # ---- nodes
+
+    def _new_node(self, index: int) -> SimNode:
+        shape = self.shape
+        speed = shape.speeds[index % len(shape.speeds)]
+        rack = f"/rack{index // max(1, shape.rack_size):03d}"
+        return SimNode(index, NodeId(host_name(index), PORT), rack, self.new_queue(), speed)
+
+    def _fail(self, now: float, failure: NodeFailure) -> None:
+        node = self.nodes[failure.node]
+        if not node.is_up:
+            return
+        self.recorder.count("failures")
+        lost = list(node.runs.values())
+        for run in lost:
+            self._stop(run, node, now)
+        node.is_up = False
+        self.recorder.count("lost", len(lost))
+        self.node_failed(node, lost, now)
+        if math.isfinite(failure.down_s):
+            self.engine.at(now + failure.down_s, self._return, node)
+
+    def _return(self, now: float, node: SimNode) -> None:
+        node.queue = self.new_queue()
+        node.is_up = True
+        self.node_returned(node, now)
+
+
+def _phase(entry: tuple[float, SimNode]) -> tuple[float, int]:
+    return entry[0], entry[1].index
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,31 @@
+"""A node of the simulation: the live queue, and the processes that it started."""
+
+from typing import Final
+
+from nm.queue import NodeQueue
+from yaqd.model import ContainerId, NodeId
+from yaqd.sim.jobs import Run
+
+PORT: Final = 45454
+
+
+class SimNode:
+    __slots__ = ("beats_early", "changed", "ended", "id", "index", "is_up", "queue", "rack", "running", "runs", "speed")
+
+    def __init__(self, index: int, node_id: NodeId, rack: str, queue: NodeQueue, speed: float) -> None:
+        self.index = index
+        self.id = node_id
+        self.rack = rack
+        self.queue = queue
+        self.speed = speed
+        #: containers that are there, waiting or running
+        self.runs: dict[ContainerId, Run] = {}
+        #: how many of them the queue has started
+        self.running = 0
+        #: containers that ended since the last heartbeat
+        self.ended: list[Run] = []
+        #: the next heartbeat says something new
+        self.changed = False
+        #: one that is out of turn is under way
+        self.beats_early = False
+        self.is_up = True

@@ -1,0 +1,123 @@
+"""What is simulated: the shape of a cluster, and the system that runs it.
+
+The ResourceManager's decisions and the nodes' queues are the live objects (`rm.scheduler`, `nm.queue`); what is made
+up here is time: heartbeats, polling, the network, how long a task runs, and when a node breaks. Same shape, workload,
+system and seed: the same result, bit for bit. How long each task runs, how estimates err and when nodes beat depend on
+the seed alone and not on the system, so that systems are compared on the same ground.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from yaqd.model import Resource
+from yaqd.model.values import value
+from yaqd.sim.workload import SLOT
+
+#: the systems that `System.name` may name
+SYSTEMS: Final = ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d", "mercury", "sparrow")
+#: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all
+ESTIMATES: Final = ("task", "stage", "learned", "none")
+
+
+class Stuck(RuntimeError):
+    """Jobs are left, and nothing will ever happen again."""
+
+
+@value()
+class NodeFailure:
+    """A node is gone at `at_s` with all it holds, and comes back empty `down_s` later."""
+
+    node: int
+    at_s: float
+    down_s: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterShape:
+    nodes: int = 80
+    slots: int = 10
+    #: a node's report to the ResourceManager, each node at its own phase
+    heartbeat_s: float = 3.0
+    #: a job manager's
+    am_poll_s: float = 1.0
+    #: one way
+    network_s: float = 0.001
+    #: between a slot's getting free and the process that is next on it
+    start_gap_s: float = 0.05
+    #: files and launch script of a container, made while it queues if it does
+    prepare_s: float = 0.0
+    #: standard deviation of the logarithm of how much longer a task takes than it should
+    noise: float = 0.0
+    failures: tuple[NodeFailure, ...] = ()
+    #: after so long without a heartbeat a node counts as lost
+    expiry_s: float = 60.0
+    #: of the nodes in turn; 2 runs a task in half the time
+    speeds: tuple[float, ...] = (1.0,)
+    rack_size: int = 40
+    #: one slot
+    slot: Resource = SLOT
+    #: leaf queues below root, each with its percent
+    queues: tuple[tuple[str, float], ...] = (("default", 100.0),)
+    #: further lines of capacity-scheduler.xml, without the prefix `yarn.scheduler.capacity.`
+    scheduler: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def total_slots(self) -> int:
+        return self.nodes * self.slots
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Who decides, and by which rules. A parameter that a system does not have is ignored by it."""
+
+    name: str = "yarn"
+    # ---- all
+    #: a node reports at once when a container ends
+    out_of_turn: bool = False
+    #: the ResourceManager decides when it is asked too, not only at nodes' heartbeats
+    at_asks: bool = False
+    #: jobs that may run at a time, the others wait in the order of their arrival; 0: any number
+    jobs_at_once: int = 0
+    estimates: str = "stage"
+    #: each stage's estimate is this many times too high or too low, by the toss of a coin
+    estimate_error: float = 1.0
+    # ---- queues at nodes: yarn-opportunistic, yaq-c (by length), yaq-d, mercury, sparrow
+    #: containers that may wait at a node; 0: any number, where the system can do without a bound
+    bound: int = 0
+    #: yaq-c: the bound comes from the observed durations and gaps, for this part of the intervals with all slots busy
+    bound_target: float = 0.0
+    #: yaq-c: nothing is sent to a node where it would wait longer than this, s; 0: no such bound
+    bound_wait_s: float = 0.0
+    #: a container that has waited so long goes back and is placed again, s; 0: never
+    max_wait_s: float = 0.0
+    # ---- placement: yaq-c, yaq-d
+    place: str = "wait"
+    free_min: float = 0.05
+    # ---- order at the nodes, and of jobs at the ResourceManager: yaq-c, yaq-d
+    order: str = "srjf"
+    starve_s: float = 10.0
+    starve_ratio: float = math.inf
+    order_scope: str = "all"
+    #: a leaf queue's ordering policy
+    job_order: str = "fifo"
+    # ---- distributed: yaq-d, mercury, sparrow
+    #: queues are evened out
+    rebalance: bool = True
+    #: containers of one job that may run and wait at a time; 0: any number
+    tasks_at_once: int = 0
+    #: sparrow: nodes asked for each task
+    probes: float = 2.0
+    # ---- yarn-opportunistic
+    #: part of each stage's tasks that is asked for as opportunistic
+    opportunistic_share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in SYSTEMS:
+            raise ValueError(f"no system is called {self.name!r}; there are {', '.join(SYSTEMS)}")
+        if self.estimates not in ESTIMATES:
+            raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
+
+
+def host_name(node: int) -> str:
+    return f"node{node:05d}"
