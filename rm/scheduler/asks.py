@@ -31,6 +31,7 @@ class Ask:
         "is_master",
         "key",
         "missed",
+        "pending",
         "placement",
         "strict",
         "waiting_since",
@@ -42,6 +43,8 @@ class Ask:
         self.capability = capability
         #: still wanted by host, rack or `*`; never 0 or less
         self.counts: dict[str, int] = {}
+        #: the count of `*`
+        self.pending = 0
         #: names whose row forbids taking a place at that level
         self.strict: set[str] = set()
         self.execution_type = ExecutionType.GUARANTEED
@@ -51,10 +54,6 @@ class Ask:
         self.missed = 0
         #: since when nothing was given, scheduler's seconds
         self.waiting_since = now
-
-    @property
-    def pending(self) -> int:
-        return self.counts.get(ANY_HOST, 0)
 
     @property
     def prefers_places(self) -> bool:
@@ -67,21 +66,25 @@ class Ask:
 
     def take(self, host: str, rack: str, locality: Locality, now: float) -> None:
         """Lower the counts for one container given."""
-        if locality is Locality.NODE:
-            self._lower(host)
-        if locality in (Locality.NODE, Locality.RACK):
-            self._lower(rack)
-        self._lower(ANY_HOST)
-        self.waiting_since = now
+        counts = self.counts
         if locality is Locality.NODE:
             self.missed = 0
+            _lower(counts, host)
+            _lower(counts, rack)
+        elif locality is Locality.RACK:
+            _lower(counts, rack)
+        self.pending = _lower(counts, ANY_HOST)
+        self.waiting_since = now
 
-    def _lower(self, name: str) -> None:
-        left = self.counts.get(name, 0) - 1
-        if left > 0:
-            self.counts[name] = left
-        else:
-            self.counts.pop(name, None)
+
+def _lower(counts: dict[str, int], name: str) -> int:
+    """One less; what is left."""
+    left = counts.get(name, 0) - 1
+    if left > 0:
+        counts[name] = left
+        return left
+    counts.pop(name, None)
+    return 0
 
 
 class AskTable:
@@ -125,23 +128,29 @@ class AskTable:
         ask = self._asks.get(key)
         if ask is None:
             ask = self._asks[key] = Ask(key, capability, now, is_master=is_master)
+        elif ask.pending:
+            self._file_last(ask)
         else:
-            self._forget_pending(ask)
-        if ask.pending == 0:
             ask.waiting_since, ask.missed = now, 0
-        had = row.resource_name in ask.counts
-        if row.count > 0:
-            ask.capability = capability
+        name, count, counts = row.resource_name, row.count, ask.counts
+        if count > 0:
+            if ask.capability is not capability and ask.capability != capability:
+                self._change_shape(ask, capability)
             ask.execution_type = row.execution_type
             ask.placement = row.placement
-            ask.counts[row.resource_name] = row.count
-            self._rows += not had
-        elif had:
-            del ask.counts[row.resource_name]
+            self._rows += name not in counts
+            counts[name] = count
+        elif name in counts:
+            del counts[name]
             self._rows -= 1
-        (ask.strict.discard if row.relax_locality else ask.strict.add)(row.resource_name)
-        self._count_pending(ask)
-        self._drop_if_empty(ask)
+        if not row.relax_locality:
+            ask.strict.add(name)
+        elif ask.strict:
+            ask.strict.discard(name)
+        if name == ANY_HOST:
+            self._set_pending(ask, max(0, count))
+        if not counts:
+            self._asks.pop(key, None)
         return ask
 
     def take(self, ask: Ask, host: str, rack: str, locality: Locality, now: float) -> None:
@@ -153,7 +162,8 @@ class AskTable:
         self.pending -= before - ask.pending
         if ask.pending == 0:
             self._remove_shape(ask)
-            self._drop_if_empty(ask)
+            if not ask.counts:
+                self._asks.pop(ask.key, None)
 
     def clear(self) -> None:
         self._asks.clear()
@@ -161,19 +171,25 @@ class AskTable:
         self.pending = 0
         self._rows = 0
 
-    def _drop_if_empty(self, ask: Ask) -> None:
-        if not ask.counts:
-            self._asks.pop(ask.key, None)
-
-    def _count_pending(self, ask: Ask) -> None:
-        if ask.pending:
-            self.pending += ask.pending
+    def _set_pending(self, ask: Ask, pending: int) -> None:
+        before, ask.pending = ask.pending, pending
+        self.pending += pending - before
+        if pending and not before:
             insort(self._by_shape.setdefault(ask.capability, []), ask.key)
-
-    def _forget_pending(self, ask: Ask) -> None:
-        if ask.pending:
-            self.pending -= ask.pending
+        elif before and not pending:
             self._remove_shape(ask)
+
+    def _change_shape(self, ask: Ask, capability: Resource) -> None:
+        if ask.pending:
+            self._remove_shape(ask)
+            insort(self._by_shape.setdefault(capability, []), ask.key)
+        ask.capability = capability
+
+    def _file_last(self, ask: Ask) -> None:
+        """A shape that this ask alone wants becomes the last one: it was asked for last."""
+        if next(reversed(self._by_shape)) is not ask.capability:
+            self._remove_shape(ask)
+            insort(self._by_shape.setdefault(ask.capability, []), ask.key)
 
     def _remove_shape(self, ask: Ask) -> None:
         keys = self._by_shape[ask.capability]
@@ -184,6 +200,7 @@ class AskTable:
     def validate(self) -> None:
         """Assert every invariant."""
         assert self.pending == sum(a.pending for a in self._asks.values())
+        assert all(a.pending == a.counts.get(ANY_HOST, 0) for a in self._asks.values())
         assert self._rows == sum(len(a.counts) for a in self._asks.values()) <= self._rows_max
         assert all(n > 0 for a in self._asks.values() for n in a.counts.values())
         listed = sorted((s.memory_mb, s.vcores, k) for s, keys in self._by_shape.items() for k in keys)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from rm.scheduler.admission import admissible, refresh, refusal
+from rm.scheduler.asks import AskKey, AskTable
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy
 from rm.scheduler.decisions import (
@@ -55,6 +56,8 @@ from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
 from yaqd.model import ANY_HOST, ExecutionType, Resource
 
 _E = TypeVar("_E")
+#: sizes of containers whose normal form is remembered
+_SIZES_MAX: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ class Scheduler:
         )
         self._preemption = Preemption(limits.preemption)
         self._submissions = 0
+        #: asked without further types -> given
+        self._sizes: dict[tuple[int, int], Resource] = {}
         self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
             NodeJoined: self._node_joined,
             NodeLeft: self._node_left,
@@ -144,7 +149,16 @@ class Scheduler:
         return bool(self.view.root.waiting or self.updates.waiting)
 
     def normalized(self, asked: Resource) -> Resource:
-        return self.view.calculator.normalize(asked, self.limits.bounds)
+        """The container that is given for this; the same object for the same amounts, as far as they are remembered."""
+        if asked.extras:
+            return self.view.calculator.normalize(asked, self.limits.bounds)
+        key = (asked.memory_mb, asked.vcores)
+        known = self._sizes.get(key)
+        if known is None:
+            if len(self._sizes) >= _SIZES_MAX:
+                self._sizes.clear()
+            known = self._sizes[key] = self.view.calculator.normalize(asked, self.limits.bounds)
+        return known
 
     def validate(self) -> None:
         """Assert every invariant of the view."""
@@ -313,27 +327,40 @@ class Scheduler:
         if spare or self.opportunistic.waits(attempt.id):
             self.opportunistic.put(attempt, [(row, self.normalized(row.capability)) for row in spare], now)
             yield from self.opportunistic.place(attempt, now)
-        touched: dict[tuple[int, int], list[str]] = {}
-        for row in rows:
-            key = (row.priority, row.allocation_request_id)
-            hosts = touched.setdefault(key, [])
-            known = attempt.asks.get(key)
-            was_pending = known.pending if known is not None else 0
-            attempt.asks.put(row, self.normalized(row.capability), now)
-            if row.resource_name == ANY_HOST:
-                if known is not None and not was_pending:
-                    hosts.extend(n for n in known.counts if n != ANY_HOST)
-            else:
-                hosts.append(row.resource_name)
+        touched = self._take_in(attempt.asks, rows, now)
         if attempt.master is None:
             return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
         yield from self._giving.place(attempt, asks, touched, now)
         yield from self._giving.settle(attempt, now)
 
+    def _take_in(self, asks: AskTable, rows: tuple[AskRow, ...], now: float) -> dict[AskKey, list[str]]:
+        """The asks that the rows change, and the names that came with each or wait to be looked at with it."""
+        touched: dict[AskKey, list[str]] = {}
+        last: AskKey | None = None
+        names: list[str] = []
+        for row in rows:
+            key = (row.priority, row.allocation_request_id)
+            if key != last:
+                last, names = key, touched.setdefault(key, [])
+            if row.resource_name != ANY_HOST:
+                asks.put(row, self.normalized(row.capability), now)
+                names.append(row.resource_name)
+                continue
+            known = asks.get(key)
+            was_pending = known is None or known.pending
+            asks.put(row, self.normalized(row.capability), now)
+            if known is not None and not was_pending:
+                names.extend(n for n in known.counts if n != ANY_HOST)
+        return touched
+
     def _split(self, rows: tuple[AskRow, ...]) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:
         """Guaranteed and opportunistic asks; all are guaranteed where opportunistic containers are not given."""
-        if all(row.execution_type is ExecutionType.GUARANTEED for row in rows):
+        guaranteed = ExecutionType.GUARANTEED
+        for row in rows:
+            if row.execution_type is not guaranteed:
+                break
+        else:
             return rows, ()
         if self.limits.opportunistic is None:
             return tuple(replace(row, execution_type=ExecutionType.GUARANTEED) for row in rows), ()
