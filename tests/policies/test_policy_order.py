@@ -1,0 +1,149 @@
+"""The order of a node's queue, against Algorithm 3 written down as a comparison."""
+
+from functools import cmp_to_key
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from policy_facts import facts, hostile_s, job_facts, job_id, queued, queues, sane_s
+
+from yaqd.model import Resource
+from yaqd.policies.queueing.facts import JobFacts, QueuedTask
+from yaqd.policies.queueing.order import ORDERS, Ordering, Scope
+from yaqd.policies.queueing.registry import UnknownPolicy
+
+names = st.sampled_from(["srjf", "lrtf", "stf", "ejf", "fifo", "cpath"])
+orderings = st.builds(
+    Ordering,
+    strategy=names,
+    starve_s=st.sampled_from([0.0, 5.0, 100.0, inf]),
+    starve_ratio=st.sampled_from([0.0, 0.5, 2.0, inf]),
+    scope=st.sampled_from(list(Scope)),
+    packing=st.booleans(),
+)
+
+
+def compare(one: QueuedTask, two: QueuedTask, ordering: Ordering, jobs: dict, now: float) -> float:
+    """Algorithm 3, line by line: positive when `one` goes first."""
+
+    def is_starved(task: QueuedTask) -> bool:
+        estimate = inf if task.facts.estimate in (None, 0.0) else task.facts.estimate
+        relative = inf if estimate == inf else estimate * ordering.starve_ratio
+        return now - task.since > min(ordering.starve_s, relative)
+
+    if is_starved(one) != is_starved(two):
+        return 1 if is_starved(one) else -1
+    if not is_starved(one):
+        ranks = [ORDERS[ordering.strategy](t, jobs.get(t.facts.job, JobFacts())) for t in (one, two)]
+        if ranks[0] != ranks[1]:
+            return 1 if ranks[0] < ranks[1] else -1
+    elif one.facts.job_arrival != two.facts.job_arrival:
+        return two.facts.job_arrival - one.facts.job_arrival
+    return two.since - one.since
+
+
+@given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
+def test_the_whole_order_is_algorithm_3(queue, jobs, now, ordering) -> None:
+    ordered = Ordering(ordering.strategy, ordering.starve_s, ordering.starve_ratio).sorted(queue, jobs, now)
+    expected = sorted(queue, key=cmp_to_key(lambda a, b: -compare(a, b, ordering, jobs, now)))
+    assert ordered == expected
+
+
+@given(queues(hostile_s), job_facts(hostile_s), hostile_s, orderings)
+def test_whatever_the_numbers_are_everybody_gets_a_place(queue, jobs, now, ordering) -> None:
+    ordered = ordering.sorted(queue, jobs, now)
+    assert sorted(task.container_id for task in ordered) == [task.container_id for task in queue]
+    if queue:
+        assert ordering.pick(queue, jobs, now) in queue
+
+
+@given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
+def test_the_pick_is_the_first_of_the_order(queue, jobs, now, ordering) -> None:
+    if queue:
+        assert ordering.pick(iter(queue), jobs, now) is ordering.sorted(queue, jobs, now)[0]
+
+
+@given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
+def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, ordering) -> None:
+    ordered = ordering.sorted(queue, jobs, now)
+    came = sorted(queue, key=lambda task: task.since)
+    if ordering.scope is Scope.QUEUE:
+        assert [task.facts.queue for task in ordered] == [task.facts.queue for task in came]
+    if ordering.scope is Scope.USER:
+        assert [task.facts.user for task in ordered] == [task.facts.user for task in came]
+
+
+@given(queues(sane_s), job_facts(sane_s), sane_s, orderings, st.integers(0, 2048))
+def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, ordering, memory_mb) -> None:
+    if not queue:
+        return
+    free = Resource(memory_mb, 2)
+    head, picked = ordering.pick(queue, jobs, now), ordering.pick(queue, jobs, now, free)
+    if picked is not head:
+        assert ordering.packing
+        assert not head.resource.fits_in(free)
+        assert picked.resource.fits_in(free)
+        assert not ordering.is_starved(head, now)
+
+
+def test_each_strategy_by_hand() -> None:
+    long_task_small_job = queued(1, facts(1, estimate=50, arrival=3), since=1)
+    short_task_big_job = queued(2, facts(2, estimate=5, arrival=2), since=2)
+    many_tasks_early = queued(3, facts(3, estimate=20, arrival=1), since=3)
+    queue = [long_task_small_job, short_task_big_job, many_tasks_early]
+    jobs = {
+        job_id(1): JobFacts(remaining_work=60, remaining_tasks=5, critical_path=90),
+        job_id(2): JobFacts(remaining_work=900, remaining_tasks=3, critical_path=20),
+        job_id(3): JobFacts(remaining_work=400, remaining_tasks=20, critical_path=40),
+    }
+    firsts = {name: Ordering(name, inf, inf).pick(queue, jobs, 4) for name in ORDERS.names()}
+    assert firsts == {
+        "srjf": long_task_small_job,
+        "lrtf": short_task_big_job,
+        "stf": short_task_big_job,
+        "ejf": many_tasks_early,
+        "fifo": long_task_small_job,
+        "cpath": short_task_big_job,
+    }
+
+
+def test_the_starved_go_first_and_among_them_the_earlier_job() -> None:
+    fresh = queued(1, facts(1, estimate=1, arrival=0), since=99)
+    waited_relative = queued(2, facts(2, estimate=2, arrival=9), since=95)  # 5 s > 2 x 2 s
+    waited_long = queued(3, facts(3, estimate=500, arrival=8), since=80)  # 20 s > ST
+    waits_well = queued(4, facts(4, estimate=500, arrival=7), since=95)
+    ordering = Ordering("stf", starve_s=10, starve_ratio=2)
+    assert ordering.sorted([fresh, waited_relative, waited_long, waits_well], {}, 100) == [
+        waited_long,
+        waited_relative,
+        fresh,
+        waits_well,
+    ]
+
+
+def test_an_estimate_that_is_none_starves_nobody_earlier() -> None:
+    ordering = Ordering("stf", starve_s=10, starve_ratio=2)
+    for estimate in (None, nan, -5.0, 0.0, inf):
+        assert not ordering.is_starved(queued(1, facts(estimate=estimate), since=0), 9)
+        assert ordering.is_starved(queued(1, facts(estimate=estimate), since=0), 11)
+
+
+def test_unknown_jobs_wait_behind_known_ones_and_work_is_guessed_from_the_number_of_tasks() -> None:
+    unknown, counted, known = (queued(n, facts(n, estimate=10)) for n in (1, 2, 3))
+    jobs = {job_id(2): JobFacts(remaining_tasks=4), job_id(3): JobFacts(remaining_work=39)}
+    assert Ordering("srjf").sorted([unknown, counted, known], jobs, 0) == [known, counted, unknown]
+
+
+def test_an_empty_queue_has_no_next_task() -> None:
+    for scope in Scope:
+        with pytest.raises(ValueError, match="empty"):
+            Ordering("srjf", scope=scope).pick([], {}, 0)
+
+
+def test_settings_that_are_none() -> None:
+    with pytest.raises(UnknownPolicy, match=r"'fastest'.*srjf, lrtf"):
+        Ordering("fastest")
+    with pytest.raises(ValueError, match="moon"):
+        Ordering(scope="moon")
+    assert Ordering(starve_s=nan, starve_ratio=-1) == Ordering(starve_s=0, starve_ratio=0)

@@ -1,0 +1,216 @@
+"""Which task of a node's queue starts next: a strategy, guarded against starvation.
+
+Yaq, section 3.3, Algorithm 3: a task that has waited longer than min(ST, ST_r x its duration) is starved and goes
+before all that are not; among the starved the earlier job goes first, among the others the strategy decides; ties go to
+the task that waits longer. What is still equal keeps the order in which the queue was given: a tie costs nothing.
+
+Reordering across capacity queues or users gives resources to others than the scheduler meant to have them (section
+3.4.2). With the scopes `queue` and `user` the turn therefore goes to the capacity queue or user of the task that waits
+longest, and the rule above holds inside it only.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+from typing import Final
+
+from yaqd.model import ApplicationId, Resource
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.facts import JobFacts, QueuedTask, TaskFacts
+from yaqd.policies.queueing.registry import PolicyTable
+
+#: what a strategy is: the rank of a task, the smallest first; inf is last, and NaN counts as inf
+TaskRank = Callable[[QueuedTask, JobFacts], float]
+
+_UNKNOWN: Final = JobFacts()
+
+
+def _remaining_work(task: QueuedTask, job: JobFacts) -> float:
+    work = limits.duration(job.remaining_work)
+    # where only their number is known, its tasks are taken for as long as this one
+    if work < inf:
+        return work
+    tasks, runs = limits.duration(job.remaining_tasks), limits.duration(task.facts.estimate)
+    return tasks * runs if tasks < inf and runs < inf else inf
+
+
+def _remaining_tasks(task: QueuedTask, job: JobFacts) -> float:
+    return limits.duration(job.remaining_tasks)
+
+
+def _shortest_task(task: QueuedTask, job: JobFacts) -> float:
+    return limits.duration(task.facts.estimate)
+
+
+def _earliest_job(task: QueuedTask, job: JobFacts) -> float:
+    return task.facts.job_arrival
+
+
+def _longest_wait(task: QueuedTask, job: JobFacts) -> float:
+    return task.since
+
+
+def _critical_path(task: QueuedTask, job: JobFacts) -> float:
+    return limits.duration(job.critical_path)
+
+
+ORDERS: Final[PolicyTable[TaskRank]] = PolicyTable(
+    "order",
+    {
+        "srjf": _remaining_work,
+        "lrtf": _remaining_tasks,
+        "stf": _shortest_task,
+        "ejf": _earliest_job,
+        "fifo": _longest_wait,
+        "cpath": _critical_path,
+    },
+)
+
+
+class Scope(StrEnum):
+    """Among whose tasks the strategy chooses."""
+
+    ALL = "all"
+    #: of the capacity queue whose turn it is
+    QUEUE = "queue"
+    #: of the user whose turn it is
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """A node queue's order: a value, the same object for every node."""
+
+    #: a name in ORDERS or of an entry point in `yaqd.order`; another raises UnknownPolicy
+    strategy: str = "srjf"
+    #: ST: a task that has waited longer is starved, s; inf turns the guard off
+    starve_s: float = 10.0
+    #: ST_r: and so is one that has waited longer than this many times its duration
+    starve_ratio: float = 2.0
+    scope: str = Scope.ALL
+    #: lets a task that fits pass a better one that does not, until that one is starved
+    packing: bool = False
+    _rank: TaskRank = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scope", Scope(self.scope))
+        object.__setattr__(self, "starve_s", limits.threshold(self.starve_s))
+        object.__setattr__(self, "starve_ratio", limits.threshold(self.starve_ratio))
+        object.__setattr__(self, "_rank", ORDERS[self.strategy])
+
+    def pick(
+        self,
+        queue: Iterable[QueuedTask],
+        jobs: Mapping[ApplicationId, JobFacts],
+        now: float,
+        free: Resource | None = None,
+    ) -> QueuedTask:
+        """The task that starts next, in one pass; ValueError when there is none.
+
+        With `free`, what the node has free, and `packing`: the best of those that fit where the best of all does not
+        and is not starved, so that nobody is passed for longer than ST.
+        """
+        mine = self._turn(queue)
+        best = self._first(mine, jobs, now)
+        if self.packing and free is not None and not best.resource.fits_in(free) and not self.is_starved(best, now):
+            fitting = [task for task in mine if task.resource.fits_in(free)]
+            return self._first(fitting, jobs, now) if fitting else best
+        return best
+
+    def sorted(
+        self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float
+    ) -> list[QueuedTask]:
+        """All of them in the order in which they would start if they all stood there until then."""
+
+        def key(task: QueuedTask) -> tuple[bool, float, float]:
+            starved, rank = self._key(task, jobs, now)
+            return not starved, rank, task.since
+
+        tasks = list(queue)
+        ordered = sorted(tasks, key=key)
+        return ordered if self.scope is Scope.ALL else self._by_turns(tasks, ordered)
+
+    def is_starved(self, task: QueuedTask, now: float) -> bool:
+        """Algorithm 3, isStarved. A clock that went backwards starves nobody."""
+        waited = now - task.since
+        if waited > self.starve_s:
+            return True
+        estimate = task.facts.estimate
+        # an estimate that says nothing, or nothing takes no time, starves nobody earlier
+        return estimate is not None and estimate > 0.0 and waited > estimate * self.starve_ratio
+
+    # In one turn ------------------------------------------------------------------------------------------------------
+
+    def _key(self, task: QueuedTask, jobs: Mapping[ApplicationId, JobFacts], now: float) -> tuple[bool, float]:
+        if self.is_starved(task, now):
+            return True, limits.rank(task.facts.job_arrival)
+        return False, limits.rank(self._rank(task, jobs.get(task.facts.job, _UNKNOWN)))
+
+    def _first(self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float) -> QueuedTask:
+        """The smallest by (not starved, rank, since), written out because it runs at each launch."""
+        starve_s, ratio, rank_of = self.starve_s, self.starve_ratio, self._rank
+        best: QueuedTask | None = None
+        best_rank, best_since, best_starved = inf, inf, False
+        job: ApplicationId | None = None
+        job_facts = _UNKNOWN
+        for task in queue:
+            facts, since = task.facts, task.since
+            waited, estimate = now - since, facts.estimate
+            if waited > starve_s or (estimate is not None and estimate > 0.0 and waited > estimate * ratio):
+                rank = facts.job_arrival
+                starved = True
+            elif best_starved:
+                continue
+            else:
+                if facts.job is not job:
+                    job = facts.job
+                    job_facts = jobs.get(job, _UNKNOWN)
+                rank = rank_of(task, job_facts)
+                starved = False
+            if rank != rank:
+                rank = inf
+            if (
+                best is None
+                or starved is not best_starved
+                or rank < best_rank
+                or (rank == best_rank and since < best_since)
+            ):
+                best, best_rank, best_since, best_starved = task, rank, since, starved
+        if best is None:
+            raise ValueError("an empty queue has no next task")
+        return best
+
+    # Turns ------------------------------------------------------------------------------------------------------------
+
+    def _turn(self, queue: Iterable[QueuedTask]) -> list[QueuedTask]:
+        """The tasks of the group whose turn it is."""
+        tasks = queue if isinstance(queue, list) else list(queue)
+        if self.scope is Scope.ALL or not tasks:
+            return tasks
+        group_of = _GROUPS[self.scope]
+        turn = group_of(min(tasks, key=_since).facts)
+        return [task for task in tasks if group_of(task.facts) == turn]
+
+    def _by_turns(self, tasks: list[QueuedTask], ordered: list[QueuedTask]) -> list[QueuedTask]:
+        """Gives the k-th place to the group of the task that came k-th, and there to the best of it."""
+        group_of = _GROUPS[self.scope]
+        lines: dict[str, list[QueuedTask]] = {}
+        for task in reversed(ordered):
+            lines.setdefault(group_of(task.facts), []).append(task)
+        return [lines[group_of(task.facts)].pop() for task in sorted(tasks, key=_since)]
+
+
+def _since(task: QueuedTask) -> float:
+    return task.since
+
+
+def _queue_of(facts: TaskFacts) -> str:
+    return facts.queue
+
+
+def _user_of(facts: TaskFacts) -> str:
+    return facts.user
+
+
+_GROUPS: Final[Mapping[str, Callable[[TaskFacts], str]]] = {Scope.QUEUE: _queue_of, Scope.USER: _user_of}

@@ -1,0 +1,54 @@
+"""Policies by name: what ships with the program, and what others bring along as entry points.
+
+A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place` or `yaqd.bound` makes its policy
+available to every daemon and to the simulator under that entry point's name. Entry points are read when a name is not
+among the shipped ones, once a process; a shipped name cannot be taken over.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class UnknownPolicy(ValueError):
+    """A name that no policy of that kind has, or an entry point that does not load."""
+
+    def __init__(self, kind: str, name: str, problem: str) -> None:
+        super().__init__(f"{kind} policy {name[:120]!r}: {problem}")
+        self.kind = kind
+        self.name = name
+
+
+class PolicyTable(Generic[T]):
+    """Policies of one kind by name."""
+
+    def __init__(self, kind: str, shipped: Mapping[str, T]) -> None:
+        """`kind` names the entry point group: yaqd.<kind>."""
+        self.kind = kind
+        self._shipped = dict(shipped)
+        self._foreign: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        """Raises UnknownPolicy."""
+        found = self._shipped.get(name)
+        if found is None:
+            found = self._foreign.get(name)
+        return found if found is not None else self._load(name)
+
+    def names(self) -> list[str]:
+        """Every name that may be asked for, the shipped ones first; entry points are listed without being loaded."""
+        others = {entry.name for entry in entry_points(group=f"yaqd.{self.kind}")} - self._shipped.keys()
+        return [*self._shipped, *sorted(others)]
+
+    def _load(self, name: str) -> T:
+        entry = next(iter(entry_points(group=f"yaqd.{self.kind}", name=name)), None)
+        if entry is None:
+            raise UnknownPolicy(self.kind, name, f"there is none; known: {', '.join(self.names())}")
+        try:
+            loaded: T = entry.load()
+        except Exception as err:  # foreign code
+            raise UnknownPolicy(self.kind, name, f"{entry.value} does not load: {err!r}") from err
+        self._foreign[name] = loaded
+        return loaded
