@@ -10,8 +10,10 @@ from nm.container_states import ON_THE_WIRE, Stage
 from nm.directories import ContainerFolders
 from nm.launch.context import LaunchContext
 from nm.processes import ContainerProcess
+from nm.queue_wire import task_facts
 from nm.retries import Retries
 from yaqd.model import ContainerId, ContainerType, ExecutionType, ExitStatus, Resource
+from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -51,6 +53,8 @@ class ContainerGrant:
     container_type: ContainerType
     #: the application's wishes for its logs; None: it has none
     log_aggregation: common.LogAggregationContext | None
+    #: what the node queue orders by
+    task: TaskFacts
 
     @classmethod
     def from_pb(cls, token: server.ContainerTokenIdentifier) -> "ContainerGrant":
@@ -69,6 +73,7 @@ class ContainerGrant:
             if token.HasField("containerType")
             else ContainerType.TASK,
             log_aggregation=token.logAggregationContext if token.HasField("logAggregationContext") else None,
+            task=task_facts(token, convert.container_id(token.containerId).application_id),
         )
 
 
@@ -116,7 +121,13 @@ class Container:
     previous: Previous | None = None
     #: monotonic seconds; 0 until then
     accepted_at: float = 0.0
+    queued_at: float = 0.0
+    #: it waited in the node queue until then
+    turn_at: float = 0.0
+    #: its first process ran
+    started_at: float = 0.0
     running_at: float = 0.0
+    ended_at: float = 0.0
     #: started without a shell by the prepared process
     is_warm: bool = False
     #: the ResourceManager was told of the end and answered
@@ -139,7 +150,8 @@ class Container:
         if len(self.diagnostics) < _MAX_DIAGNOSTICS:
             self.diagnostics += text if text.endswith("\n") else text + "\n"
 
-    def status_pb(self) -> common.ContainerStatus:
+    def status_pb(self, *, with_times: bool = False) -> common.ContainerStatus:
+        """`with_times`: for a ResourceManager that understands them."""
         state, sub_state = ON_THE_WIRE[self.stage]
         status = common.ContainerStatus(
             container_id=convert.container_id_pb(self.id),
@@ -153,6 +165,10 @@ class Container:
         if self.address is not None:
             status.container_attributes.add(key="HOST", value=self.address[0])
             status.container_attributes.add(key="IPS", value=self.address[1])
+        if with_times and self.is_done:
+            turn_at = self.turn_at or self.ended_at
+            status.yaq_times.queued_ms = _passed_ms(self.queued_at, turn_at)
+            status.yaq_times.run_ms = _passed_ms(self.started_at, self.ended_at)
         return status
 
     def registration_pb(self) -> server.NMContainerStatus:
@@ -173,3 +189,8 @@ class Container:
         )
         status.allocation_tags.extend(grant.allocation_tags)
         return status
+
+
+def _passed_ms(since: float, until: float) -> int:
+    """0 where the first was never reached."""
+    return max(0, round(1000 * (until - since))) if since else 0

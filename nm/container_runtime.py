@@ -36,8 +36,10 @@ from nm.queue import (
     NodeQueue,
     OpportunisticLimit,
     Preempt,
+    QueueSnapshot,
     QueueStatistics,
     Refuse,
+    Tick,
     Updated,
 )
 from nm.queue import Event as QueueEvent
@@ -101,6 +103,7 @@ class ContainerRuntime:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._localized: dict[ContainerId, Localized] = {}
+        self._tick: asyncio.TimerHandle | None = None
         self._is_stopping = False
         #: name and IP address of this node, once asked for
         self._address: tuple[str, str] | None = None
@@ -195,6 +198,20 @@ class ContainerRuntime:
     def queue_statistics(self) -> QueueStatistics:
         return self._queue.statistics()
 
+    def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
+        """All that wait, counted, and the first ones described."""
+        return self._queue.snapshot(self._loop.time(), first)
+
+    @property
+    def is_queue_filled(self) -> bool:
+        """Whether the ResourceManager sends containers beyond what is free."""
+        return self._queue.settings.enabled
+
+    def order(self, events: Iterable[QueueEvent]) -> None:
+        """The ResourceManager's word on how the queue goes."""
+        for event in events:
+            self._apply(event)
+
     def set_capacity(self, capacity: Resource) -> None:
         self._apply(CapacityChanged(self.gpus.bounded(capacity)))
 
@@ -244,6 +261,8 @@ class ContainerRuntime:
             )
         while self._tasks:
             await asyncio.wait(self._tasks)
+        if self._tick is not None:
+            self._tick.cancel()
 
     # Transitions ------------------------------------------------------------------------------------------------------
 
@@ -261,6 +280,7 @@ class ContainerRuntime:
             container = self.containers[decision.container_id]
             match decision:
                 case Launch():
+                    container.turn_at = self._loop.time()
                     self._handle(container, Event.TURN)
                 case Refuse(_, status, reason):
                     container.kill_status = status
@@ -268,6 +288,20 @@ class ContainerRuntime:
                     self._handle(container, Event.REFUSED)
                 case Preempt(container_id, status, reason):
                     self.kill(container_id, status, reason)
+        self._set_tick()
+
+    def _set_tick(self) -> None:
+        """The queue wants to be looked at again at a time that every event may move."""
+        at = self._queue.next_tick()
+        if self._tick is not None and (at is None or self._tick.when() != at):
+            self._tick.cancel()
+            self._tick = None
+        if at is not None and self._tick is None:
+            self._tick = self._loop.call_at(at, self._ticked)
+
+    def _ticked(self) -> None:
+        self._tick = None
+        self._apply(Tick())
 
     def _spawn(self, container: Container, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -314,7 +348,9 @@ class ContainerRuntime:
 
     def _enqueue(self, container: Container) -> None:
         grant = container.grant
-        self._apply(Arrived(container.id, grant.resource, grant.execution_type))
+        container.queued_at = self._loop.time()
+        is_master = grant.container_type is ContainerType.APPLICATION_MASTER
+        self._apply(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
 
     async def _launch(self, container: Container) -> None:
         try:
@@ -338,6 +374,7 @@ class ContainerRuntime:
             return
         container.process, container.address = process, self._address
         container.running_at = self._loop.time()
+        container.started_at = container.started_at or container.running_at
         container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
         process.exited.add_done_callback(partial(self._exited, container))
@@ -397,6 +434,7 @@ class ContainerRuntime:
 
     async def _complete(self, container: Container) -> None:
         """Gathers what there is to say about the end. The process, if there was one, has ended."""
+        container.ended_at = self._loop.time()
         code = container.exit_status
         if container.kill_status is not None:
             if container.process is not None:

@@ -183,6 +183,7 @@ class NodeManager:
             by_resources=settings.queue_by_resources,
             opportunistic_max=settings.opportunistic_max,
             policy=settings.opportunistic_policy,
+            settings=settings.queue_settings,
         )
         self.runtime = ContainerRuntime(
             queue=queue,
@@ -270,6 +271,8 @@ class NodeManager:
             log_reports=self.logs.reports if self.logs is not None else LogReports(),
             is_out_of_turn=settings.out_of_turn_heartbeats,
             waits_for_resources=settings.queue_by_resources,
+            queue_max_length=settings.queue_max_length,
+            own_queue_settings=settings.queue_settings,
             on_shutdown=self.end,
         )
 

@@ -15,6 +15,8 @@ from nm.container import Container, ContainerGrant, wire_enum
 from nm.container_runtime import ContainerRuntime
 from nm.container_service import NodeRegistration
 from nm.log_aggregation.reports import LogReports
+from nm.queue import NodeQueueSettings, SettingsChanged
+from nm.queue_wire import QueueOrders, queue_pb
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -38,6 +40,7 @@ _DEFAULT_INTERVAL_S = 1.0
 _MAX_INTERVAL_S = 60.0
 #: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
 _MB_PER_GB = 1024
+_INT32_MAX = (1 << 31) - 1
 _SIGNALS = {1: 3, 2: 15, 3: 9}
 _UNLIMITED_VCORES = 1 << 30
 _BACK_OFF = RetryPolicy(attempts=1 << 30, first_delay_s=0.1, delay_max_s=5.0)
@@ -88,9 +91,14 @@ class Heartbeat:
         log_reports: LogReports,
         is_out_of_turn: bool,
         waits_for_resources: bool,
+        queue_max_length: int,
+        own_queue_settings: NodeQueueSettings,
         on_shutdown: Callable[[str], None],
     ) -> None:
-        """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead."""
+        """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead.
+
+        `own_queue_settings` hold under a ResourceManager that knows nothing of node queues.
+        """
         self._client = client
         self._runtime = runtime
         self._registration = registration
@@ -103,6 +111,8 @@ class Heartbeat:
         self._log_reports = log_reports
         self._is_out_of_turn = is_out_of_turn
         self._waits_for_resources = waits_for_resources
+        self._queue_orders = QueueOrders(max_length=queue_max_length)
+        self._own_queue_settings = own_queue_settings
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -175,6 +185,8 @@ class Heartbeat:
         understood = response.yaq_capabilities.understands
         self._registration.counts_vcores = _COUNTS_VCORES in understood
         self._registration.fills_queues = self._waits_for_resources and YAQ_QUEUE in understood
+        if not self._registration.fills_queues:
+            self._runtime.order([SettingsChanged(self._own_queue_settings)])
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
@@ -246,13 +258,25 @@ class Heartbeat:
             node_id=convert.node_id_pb(self._registration.node_id), response_id=self._response_id
         )
         running = [c for c in self._runtime.containers.values() if not c.is_done]
-        status.containersStatuses.extend(c.status_pb() for c in (*running, *ended))
+        fills_queues = self._registration.fills_queues
+        status.containersStatuses.extend(c.status_pb(with_times=fills_queues) for c in (*running, *ended))
         status.nodeHealthStatus.is_node_healthy = health.is_healthy
         status.nodeHealthStatus.health_report = health.report
         status.nodeHealthStatus.last_health_report_time = health.checked_ms
         status.containers_utilization.CopyFrom(self._readings.containers().to_pb())
         status.node_utilization.CopyFrom(self._readings.node().to_pb())
-        queue = self._runtime.queue_statistics()
+        self._put_queue(status)
+        for container_id in self._increased:
+            container = self._runtime.containers.get(container_id)
+            if container is not None:
+                status.increased_containers.append(self._container_pb(container))
+        return status
+
+    def _put_queue(self, status: server.NodeStatus) -> None:
+        queue, waiting = self._runtime.queue_statistics(), self._runtime.queue_snapshot()
+        message = queue_pb(waiting)
+        if self._registration.fills_queues:
+            status.yaq_queue.CopyFrom(message)
         status.opportunistic_containers_status.CopyFrom(
             server.OpportunisticContainersStatus(
                 running_opport_containers=queue.opportunistic_running,
@@ -263,11 +287,9 @@ class Heartbeat:
                 opport_queue_capacity=queue.opportunistic_max,
             )
         )
-        for container_id in self._increased:
-            container = self._runtime.containers.get(container_id)
-            if container is not None:
-                status.increased_containers.append(self._container_pb(container))
-        return status
+        # a ResourceManager that fills no queues takes "for ever" as a reason to leave the node out
+        if message.wait_ms >= 0 or self._runtime.is_queue_filled:
+            status.opportunistic_containers_status.estimated_queue_wait_time = min(message.wait_ms, _INT32_MAX)
 
     def _container_pb(self, container: Container) -> common.Container:
         return common.Container(
@@ -293,6 +315,8 @@ class Heartbeat:
             self._resource = convert.resource(response.resource)
             self._tell_capacity()
         runtime = self._runtime
+        if response.HasField("yaq_orders") and self._registration.fills_queues:
+            runtime.order(self._queue_orders.events(response.yaq_orders))
         if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:
             runtime.limit_opportunistic(response.container_queuing_limit.max_queue_length)
         for message in response.containers_to_cleanup:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from nm.gpu_settings import gpu_devices
 from nm.gpus import GPU
-from nm.queue import OpportunisticPolicy
+from nm.queue import NodeQueueSettings, OpportunisticPolicy
 from yaqd.config import Configuration
 from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
+from yaqd.policies.queueing.order import Ordering
+from yaqd.policies.queueing.registry import UnknownPolicy
 
 _WILDCARDS = ("0.0.0.0", "::", "")
 _DEFAULT_MEMORY_MB = 8192
@@ -51,6 +53,8 @@ class NodeSettings:
     #: opportunistic containers that may wait; 0: none is taken
     opportunistic_max: int
     opportunistic_policy: OpportunisticPolicy
+    #: as long as no ResourceManager orders other ones
+    queue_settings: NodeQueueSettings
     kill_delay_s: float
     #: a failed container is not run again sooner
     retry_interval_min_s: float
@@ -106,6 +110,7 @@ class NodeSettings:
             queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
             opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
             opportunistic_policy=_opportunistic_policy(conf),
+            queue_settings=_queue_settings(conf),
             retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
             / 1000,
             kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,
@@ -169,6 +174,18 @@ def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:
     if name not in OpportunisticPolicy.__members__:
         raise conf.error(key, f"{name} is no policy", f"write one of {', '.join(OpportunisticPolicy.__members__)}")
     return OpportunisticPolicy[name]
+
+
+def _queue_settings(conf: Configuration) -> NodeQueueSettings:
+    key = "yaq.nm.queue.order"
+    strategy = (conf.get(key) or "").strip().lower()
+    if strategy == "fifo":
+        return NodeQueueSettings()
+    starve_s = conf.get_duration_ms("yaq.nm.queue.starve-ms", minimum=0) / 1000
+    try:
+        return NodeQueueSettings(ordering=Ordering(strategy, starve_s))
+    except UnknownPolicy as error:
+        raise conf.error(key, str(error), "write one of them") from None
 
 
 def _folders(conf: Configuration, key: str) -> tuple[Path, ...]:

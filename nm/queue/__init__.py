@@ -4,14 +4,20 @@ from nm.queue.events import (
     Decision,
     Ended,
     Event,
+    JobReport,
+    JobsReported,
     Launch,
     OpportunisticLimit,
     Preempt,
     QueueStatistics,
     Refuse,
+    SettingsChanged,
+    Tick,
     Updated,
 )
 from nm.queue.node_queue import NodeQueue, OpportunisticPolicy
+from nm.queue.settings import NodeQueueSettings
+from nm.queue.snapshot import QueueSnapshot, WaitingView
 
 __all__ = [
     "Arrived",
@@ -19,12 +25,19 @@ __all__ = [
     "Decision",
     "Ended",
     "Event",
+    "JobReport",
+    "JobsReported",
     "Launch",
     "NodeQueue",
+    "NodeQueueSettings",
     "OpportunisticLimit",
     "OpportunisticPolicy",
     "Preempt",
+    "QueueSnapshot",
     "QueueStatistics",
     "Refuse",
+    "SettingsChanged",
+    "Tick",
     "Updated",
+    "WaitingView",
 ]

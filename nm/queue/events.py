@@ -1,8 +1,11 @@
 """What the node queue is told and what it decides: values."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+from nm.queue.settings import NodeQueueSettings
+from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +15,10 @@ class Arrived:
     container_id: ContainerId
     resource: Resource
     execution_type: ExecutionType
+    #: None: nothing but its job is known
+    facts: TaskFacts | None = None
+    #: an application master, which no queue may hold up
+    is_master: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,34 @@ class OpportunisticLimit:
     max_length: int
 
 
-Event = Arrived | Ended | Updated | CapacityChanged | OpportunisticLimit
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    settings: NodeQueueSettings
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """What the ResourceManager knows of a job by now."""
+
+    job: ApplicationId
+    facts: JobFacts
+    #: when it was submitted, on the clock of TaskFacts.job_arrival; None: as was said before
+    arrival: float | None = None
+    #: by priority, s; None there: no finite one. They hold for what waits, runs and comes; others stand as they are
+    estimates: Mapping[int, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobsReported:
+    jobs: tuple[JobReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """It is as late as `NodeQueue.next_tick` said."""
+
+
+Event = Arrived | Ended | Updated | CapacityChanged | OpportunisticLimit | SettingsChanged | JobsReported | Tick
 
 
 @dataclass(frozen=True, slots=True)

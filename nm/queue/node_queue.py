@@ -1,17 +1,21 @@
 """The queue between accepting a container and launching it: pure, events in, decisions out.
 
-Two lines, each first in, first out by the node's resources, as Hadoop's ContainerScheduler has them. A guaranteed
-container starts when every guaranteed one before it has started and it fits in what is free; an opportunistic one when
-besides that no guaranteed one waits. Where running opportunistic containers stand in the way of guaranteed ones they
-are ended, the youngest first, and count as good as gone from then on. Both lines are bounded, and what does not fit in
-its line is refused at once rather than kept waiting. A container larger than the whole node starts when the node is
-empty: the scheduler granted it, and waiting would be for ever. Neither clock nor identifiers are made here, so the
-simulator drives the same object.
+Two lines. A guaranteed container starts when it is the first of its line and fits in what is free; an opportunistic one
+when besides that no guaranteed one waits. Where running opportunistic containers stand in the way of guaranteed ones
+they are ended, the youngest first, and count as good as gone from then on. Both lines are bounded, and what does not
+fit in its line is refused at once rather than kept waiting. A container larger than the whole node starts when the
+node is empty: the scheduler granted it, and waiting would be for ever.
+
+The first of a line is the first that came, as in Hadoop's ContainerScheduler. Where the ResourceManager fills the queue
+on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks, application masters start at once
+even beyond what is free, and a guaranteed container that waits too long is refused so that it is placed elsewhere.
+Neither clock nor identifiers are made here, so the simulator drives the same object.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from nm.queue.events import (
     Arrived,
@@ -19,14 +23,24 @@ from nm.queue.events import (
     Decision,
     Ended,
     Event,
+    JobReport,
+    JobsReported,
     Launch,
     OpportunisticLimit,
     Preempt,
     QueueStatistics,
     Refuse,
+    SettingsChanged,
+    Tick,
     Updated,
 )
+from nm.queue.jobs import Jobs
+from nm.queue.order import first_of, in_order
+from nm.queue.settings import NodeQueueSettings
+from nm.queue.snapshot import QueueSnapshot, snapshot
 from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
+from yaqd.policies.queueing.order import Ordering
 
 # Hadoop's words, which masters may look for.
 _QUEUE_FULL: Final = "Opportunistic container queue is full."
@@ -43,6 +57,15 @@ class OpportunisticPolicy(Enum):
     BY_RESOURCES = auto()
 
 
+class _Running(NamedTuple):
+    task: RunningTask
+    kind: ExecutionType
+
+    @property
+    def is_opportunistic(self) -> bool:
+        return self.kind is ExecutionType.OPPORTUNISTIC
+
+
 class NodeQueue:
     """Invariants: a container is in one of both lines or running; used is the sum over the running ones."""
 
@@ -54,6 +77,7 @@ class NodeQueue:
         by_resources: bool = True,
         opportunistic_max: int = 0,
         policy: OpportunisticPolicy = OpportunisticPolicy.BY_QUEUE_LEN,
+        settings: NodeQueueSettings = NodeQueueSettings(),
     ) -> None:
         """`max_length` bounds the guaranteed line, `opportunistic_max` the other; 0 there refuses all of its kind."""
         self._capacity = capacity
@@ -62,19 +86,26 @@ class NodeQueue:
         self._by_resources = by_resources
         self._opportunistic_max = opportunistic_max
         self._policy = policy
-        self._lines: dict[ExecutionType, dict[ContainerId, Arrived]] = {kind: {} for kind in ExecutionType}
+        self._settings = settings
+        self._jobs = Jobs()
+        #: each in the order of arrival
+        self._lines: dict[ExecutionType, dict[ContainerId, QueuedTask]] = {kind: {} for kind in ExecutionType}
+        #: application masters that wait: for the ResourceManager's orders to come, or for devices
+        self._waiting_masters: dict[ContainerId, None] = {}
         #: in the order of their start
-        self._running: dict[ContainerId, Arrived] = {}
+        self._running: dict[ContainerId, _Running] = {}
         self._used = Resource()
         #: those of the running ones that were told to make room
         self._leaving: set[ContainerId] = set()
         self._opportunistic_running = 0
+        #: size of the last container that came: what a newcomer is taken to need
+        self._usual = Resource()
 
     def handle(self, event: Event, now: float) -> list[Decision]:
         """The only entry; `now` in seconds."""
         match event:
             case Arrived():
-                return list(self._arrived(event))
+                return list(self._arrived(event, now))
             case Ended(container_id):
                 self._remove(container_id)
             case Updated():
@@ -83,97 +114,172 @@ class NodeQueue:
                 self._capacity = capacity
             case OpportunisticLimit(max_length):
                 return list(self._shed(max_length))
-        return list(self._settle())
+            case SettingsChanged(settings):
+                self._settings = settings
+            case JobsReported(jobs):
+                self._hear(jobs)
+            case Tick():
+                return [*self._give_back(now), *self._settle(now)]
+        return list(self._settle(now))
+
+    def next_tick(self) -> float | None:
+        """When a Tick has something to do, if nothing else happens before; None: never."""
+        if not self._settings.enabled:
+            return None
+        line = self._lines[ExecutionType.GUARANTEED].values()
+        oldest = min((t.since for t in line if t.container_id not in self._waiting_masters), default=None)
+        return None if oldest is None else oldest + self._settings.max_wait_s
 
     # Events -----------------------------------------------------------------------------------------------------------
 
-    def _arrived(self, event: Arrived) -> Iterator[Decision]:
-        container_id = event.container_id
-        if self._find(container_id) is not None:
+    def _arrived(self, event: Arrived, now: float) -> Iterator[Decision]:
+        container_id, kind = event.container_id, event.execution_type
+        if container_id in self._running or any(container_id in line for line in self._lines.values()):
             return
-        line = self._lines[event.execution_type]
-        if event.execution_type is ExecutionType.OPPORTUNISTIC and not self._may_wait(event):
+        line = self._lines[kind]
+        if kind is ExecutionType.OPPORTUNISTIC and not self._may_wait(event.resource):
             yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _QUEUE_FULL)
             return
-        line[container_id] = event
-        yield from self._launch_ready()
-        if container_id not in line:
-            yield from self._make_room()
-        elif event.execution_type is ExecutionType.GUARANTEED and len(line) > self._max_length:
+        facts = self._jobs.revised(event.facts or TaskFacts(container_id.application_id))
+        line[container_id] = QueuedTask(container_id, event.resource, facts, now)
+        if event.is_master:
+            self._waiting_masters[container_id] = None
+        else:
+            self._usual = event.resource
+        yield from self._launch_ready(now)
+        bound = self._max_waiting()
+        if container_id in line and kind is ExecutionType.GUARANTEED and len(line) > bound and not event.is_master:
             del line[container_id]
-            reason = f"Container refused: the node's queue is full ({self._max_length} containers wait)."
+            reason = f"Container refused: the node's queue is full ({bound} containers wait)."
             yield Refuse(container_id, ExitStatus.PREEMPTED, reason)
         else:
             yield from self._make_room()
 
-    def _may_wait(self, newcomer: Arrived) -> bool:
+    def _max_waiting(self) -> int:
+        if not self._settings.enabled:
+            return self._max_length
+        return min(self._max_length, self._settings.hard_bound)
+
+    def _may_wait(self, newcomer: Resource) -> bool:
         if self._policy is OpportunisticPolicy.BY_RESOURCES:
-            wanted = self._used + newcomer.resource
+            wanted = self._used + newcomer
             for line in self._lines.values():
                 for waiting in line.values():
                     wanted += waiting.resource
             return wanted.fits_in(self._capacity)
-        return len(self._lines[ExecutionType.OPPORTUNISTIC]) < self._opportunistic_max
+        return len(self._lines[ExecutionType.OPPORTUNISTIC]) < self._opportunistic_bound()
+
+    def _opportunistic_bound(self) -> int:
+        """A ResourceManager that has us queue means both kinds."""
+        settings = self._settings
+        return max(self._opportunistic_max, settings.max_queued) if settings.enabled else self._opportunistic_max
 
     def _remove(self, container_id: ContainerId) -> None:
         for line in self._lines.values():
             line.pop(container_id, None)
+        self._waiting_masters.pop(container_id, None)
         held = self._running.pop(container_id, None)
         if held is not None:
-            self._used -= held.resource
+            self._used -= held.task.resource
             self._leaving.discard(container_id)
-            self._opportunistic_running -= held.execution_type is ExecutionType.OPPORTUNISTIC
+            self._opportunistic_running -= held.is_opportunistic
 
     def _update(self, event: Updated) -> None:
-        before = self._find(event.container_id)
-        if before is None:
+        container_id, resource, kind = event.container_id, event.resource, event.execution_type
+        held = self._running.get(container_id)
+        if held is not None:
+            self._running[container_id] = now = _Running(replace(held.task, resource=resource), kind)
+            self._used = self._used - held.task.resource + resource
+            self._opportunistic_running += now.is_opportunistic - held.is_opportunistic
             return
-        now = Arrived(event.container_id, event.resource, event.execution_type)
-        if event.container_id in self._running:
-            self._running[event.container_id] = now
-            self._used = self._used - before.resource + now.resource
-            is_opportunistic = now.execution_type is ExecutionType.OPPORTUNISTIC
-            self._opportunistic_running += is_opportunistic - (before.execution_type is ExecutionType.OPPORTUNISTIC)
-            return
-        if now.execution_type is not before.execution_type:
-            del self._lines[before.execution_type][event.container_id]
-        self._lines[now.execution_type][event.container_id] = now
+        for before, line in self._lines.items():
+            if container_id in line:
+                waiting = replace(line[container_id], resource=resource)
+                if before is not kind:
+                    del line[container_id]
+                self._lines[kind][container_id] = waiting
+                return
 
     def _shed(self, max_length: int) -> Iterator[Decision]:
         line = self._lines[ExecutionType.OPPORTUNISTIC]
         for container_id in list(line)[max_length:] if max_length >= 0 else ():
             del line[container_id]
+            self._waiting_masters.pop(container_id, None)
             yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _DEQUEUED)
+
+    def _hear(self, reports: tuple[JobReport, ...]) -> None:
+        for report in reports:
+            self._jobs.report(report)
+        jobs = {report.job for report in reports}
+        for line in self._lines.values():
+            for container_id, waiting in line.items():
+                if waiting.facts.job in jobs:
+                    line[container_id] = replace(waiting, facts=self._jobs.revised(waiting.facts))
+        for container_id, held in self._running.items():
+            if held.task.facts.job in jobs:
+                task = replace(held.task, facts=self._jobs.revised(held.task.facts))
+                self._running[container_id] = held._replace(task=task)
+
+    def _give_back(self, now: float) -> Iterator[Decision]:
+        tick = self.next_tick()
+        if tick is None or tick > now:
+            return
+        line, limit_s = self._lines[ExecutionType.GUARANTEED], self._settings.max_wait_s
+        for task in [t for t in line.values() if t.container_id not in self._waiting_masters]:
+            if task.since + limit_s <= now:
+                del line[task.container_id]
+                reason = (
+                    f"Container preempted before it ran: it waited {now - task.since:.1f} s in the queue of its node, "
+                    f"of at most {limit_s:g} s (yaq.queue.max-wait), and is to be placed again."
+                )
+                yield Refuse(task.container_id, ExitStatus.PREEMPTED, reason)
 
     # Decisions --------------------------------------------------------------------------------------------------------
 
-    def _settle(self) -> Iterator[Decision]:
-        yield from self._launch_ready()
+    def _settle(self, now: float) -> Iterator[Decision]:
+        yield from self._launch_ready(now)
         yield from self._make_room()
 
-    def _launch_ready(self) -> Iterator[Decision]:
-        yield from self._launch_line(ExecutionType.GUARANTEED)
+    def _launch_ready(self, now: float) -> Iterator[Decision]:
+        yield from self._launch_line(ExecutionType.GUARANTEED, now)
         if not self._lines[ExecutionType.GUARANTEED]:
-            yield from self._launch_line(ExecutionType.OPPORTUNISTIC)
+            yield from self._launch_line(ExecutionType.OPPORTUNISTIC, now)
 
-    def _launch_line(self, kind: ExecutionType) -> Iterator[Decision]:
+    def _launch_line(self, kind: ExecutionType, now: float) -> Iterator[Decision]:
         line = self._lines[kind]
         while line:
-            container_id, first = next(iter(line.items()))
-            if self._running and not self._has_room(first):
+            first = self._first(kind, now)
+            container_id = first.container_id
+            if self._running and not self._has_room(first, kind):
                 return
             del line[container_id]
-            self._running[container_id] = first
+            self._waiting_masters.pop(container_id, None)
+            task = RunningTask(container_id, first.resource, first.facts, now)
+            self._running[container_id] = _Running(task, kind)
             self._used += first.resource
             self._opportunistic_running += kind is ExecutionType.OPPORTUNISTIC
             yield Launch(container_id)
 
-    def _has_room(self, container: Arrived) -> bool:
-        wanted = self._used + container.resource
-        if self._by_resources or container.execution_type is ExecutionType.OPPORTUNISTIC:
+    def _first(self, kind: ExecutionType, now: float) -> QueuedTask:
+        line = self._lines[kind]
+        if self._settings.enabled:
+            for container_id in self._waiting_masters:
+                if container_id in line:
+                    return line[container_id]
+        return first_of(line.values(), self._ordering(kind), self._jobs.facts, now, self._capacity - self._used)
+
+    def _ordering(self, kind: ExecutionType) -> Ordering | None:
+        is_ordered = self._settings.enabled or kind is ExecutionType.OPPORTUNISTIC
+        return self._settings.ordering if is_ordered else None
+
+    def _has_room(self, task: QueuedTask, kind: ExecutionType) -> bool:
+        wanted = self._used + task.resource
+        is_enabled = self._settings.enabled
+        is_fitted = self._by_resources or is_enabled or kind is ExecutionType.OPPORTUNISTIC
+        if is_fitted and not (is_enabled and task.container_id in self._waiting_masters):
             return wanted.fits_in(self._capacity)
         # memory and cores can be shared out more than once; a device cannot
-        return all(wanted.extras.get(n, 0) <= self._capacity.extras.get(n, 0) for n in container.resource.extras)
+        return all(wanted.extras.get(n, 0) <= self._capacity.extras.get(n, 0) for n in task.resource.extras)
 
     def _make_room(self) -> Iterator[Decision]:
         """Ends opportunistic containers while guaranteed ones, waiting or grown, have more than the node without."""
@@ -186,30 +292,40 @@ class NodeQueue:
         for container in waiting.values():
             wanted += container.resource
         for container_id in self._leaving:
-            wanted -= self._running[container_id].resource
-        for container_id, container in reversed(list(self._running.items())):
+            wanted -= self._running[container_id].task.resource
+        for container_id, held in reversed(list(self._running.items())):
             if wanted.fits_in(self._capacity):
                 return
-            if container.execution_type is ExecutionType.OPPORTUNISTIC and container_id not in self._leaving:
+            if held.is_opportunistic and container_id not in self._leaving:
                 self._leaving.add(container_id)
-                wanted -= container.resource
+                wanted -= held.task.resource
                 yield Preempt(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _MAKE_ROOM)
 
     # State ------------------------------------------------------------------------------------------------------------
 
-    def _find(self, container_id: ContainerId) -> Arrived | None:
-        running = self._running.get(container_id)
-        if running is not None:
-            return running
-        return next((line[container_id] for line in self._lines.values() if container_id in line), None)
+    @property
+    def settings(self) -> NodeQueueSettings:
+        return self._settings
+
+    def snapshot(self, now: float, first: int = 10) -> QueueSnapshot:
+        """Everything that waits counted, the `first` ones of them described."""
+        waiting: list[QueuedTask] = []
+        for kind in (ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC):
+            line = self._lines[kind]
+            waiting += in_order(line.values(), self._ordering(kind), self._jobs.facts, now)
+        if self._settings.enabled and self._waiting_masters:
+            waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
+        running = [held.task for held in self._running.values()]
+        free = self._capacity - self._used
+        return snapshot(self._capacity, free, running, waiting, usual=self._usual, first=first, now=now)
 
     def statistics(self) -> QueueStatistics:
         kind = ExecutionType.OPPORTUNISTIC
         used = Resource()
         if self._opportunistic_running:
-            for container in self._running.values():
-                if container.execution_type is kind:
-                    used += container.resource
+            for held in self._running.values():
+                if held.is_opportunistic:
+                    used += held.task.resource
         queued = len(self._lines[kind])
         return QueueStatistics(
             running=len(self._running),
@@ -218,7 +334,7 @@ class NodeQueue:
             opportunistic_running=self._opportunistic_running,
             opportunistic_queued=queued,
             opportunistic_used=used,
-            opportunistic_max=self._opportunistic_max,
+            opportunistic_max=self._opportunistic_bound(),
         )
 
     def validate(self) -> None:
@@ -226,11 +342,12 @@ class NodeQueue:
         guaranteed, opportunistic = self._lines[ExecutionType.GUARANTEED], self._lines[ExecutionType.OPPORTUNISTIC]
         assert not guaranteed.keys() & opportunistic.keys()
         assert not (guaranteed.keys() | opportunistic.keys()) & self._running.keys()
-        assert all(c.execution_type is kind for kind, line in self._lines.items() for c in line.values())
+        assert all(task.container_id == key for line in self._lines.values() for key, task in line.items())
         total = Resource()
         for held in self._running.values():
-            total += held.resource
+            total += held.task.resource
         assert total.memory_mb == self._used.memory_mb and total.vcores == self._used.vcores, (total, self._used)
-        kinds = [c.execution_type for c in self._running.values()]
+        kinds = [held.kind for held in self._running.values()]
         assert kinds.count(ExecutionType.OPPORTUNISTIC) == self._opportunistic_running
         assert self._leaving <= self._running.keys()
+        assert self._waiting_masters.keys() <= guaranteed.keys() | opportunistic.keys()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import Message
+
 from nm.daemon import NodeManager
 from yaqd.config import Configuration
 from yaqd.ipc import Caller, RpcClient, RpcServer
@@ -142,7 +144,10 @@ class FakeResourceManager:
         convert.put_resource(identifier.resource, resource)
         identifier.priority.priority = 20
         for name, value in fields.items():
-            setattr(identifier, name, value)
+            if isinstance(value, Message):
+                getattr(identifier, name).CopyFrom(value)
+            else:
+                setattr(identifier, name, value)
         return self.container_tokens.mint(identifier).to_pb()
 
 

@@ -1,0 +1,60 @@
+"""What a node queue says of itself: who waits, how long, and until when by the estimates at hand.
+
+Expected starts are Algorithm 2 of Yaq over what runs and what waits before: they assume that nothing else comes, that
+the order stays, and that what has overrun its estimate by much or never had one never ends.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from yaqd.model import ContainerId, Resource
+from yaqd.model.values import value
+from yaqd.policies.queueing.facts import QueuedTask, RunningTask
+from yaqd.policies.queueing.wait import wait_estimate
+
+#: for an estimate nobody needs more of them; a queue is bounded far below
+_CONSIDERED_MAX: Final = 200
+
+
+@value()
+class WaitingView:
+    container_id: ContainerId
+    #: how long it has waited, s
+    waited_s: float
+    #: until it starts, s; inf: never, as things stand
+    expected_s: float
+
+
+@value()
+class QueueSnapshot:
+    #: containers that hold resources
+    running: int
+    #: containers that wait
+    queued: int
+    #: how long a newcomer of the usual size would wait, s; inf: for ever
+    wait_s: float
+    #: in the order in which they would start, the first ones only
+    waiting: tuple[WaitingView, ...]
+
+
+def snapshot(
+    capacity: Resource,
+    free: Resource,
+    running: Sequence[RunningTask],
+    waiting: Sequence[QueuedTask],
+    *,
+    usual: Resource,
+    first: int,
+    now: float,
+) -> QueueSnapshot:
+    """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need."""
+    views = []
+    for place, task in enumerate(waiting[: min(first, _CONSIDERED_MAX)]):
+        expected_s = wait_estimate(capacity, free, running, waiting[:place], task.resource, now)
+        views.append(WaitingView(task.container_id, max(0.0, now - task.since), expected_s))
+    considered = waiting[:_CONSIDERED_MAX]
+    wait_s = wait_estimate(capacity, free, running, considered, usual, now)
+    if len(considered) < len(waiting) and math.isfinite(wait_s):
+        wait_s *= len(waiting) / len(considered)
+    return QueueSnapshot(len(running), len(waiting), wait_s, tuple(views))

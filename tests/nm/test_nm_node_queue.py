@@ -1,0 +1,184 @@
+"""Guaranteed containers that the ResourceManager has wait at a real node: order, bound, what heartbeats say of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
+
+from nm.container_states import Stage
+from nm.daemon import NodeManager
+from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+
+ONE, TWO, THREE, FOUR = map(container_id, range(1, 5))
+SLOT = Resource(500, 1)
+TWO_SLOTS = {"yarn.nodemanager.resource.memory-mb": "1000"}
+
+
+@pytest.fixture
+async def node(rm: FakeResourceManager, start_node: Callable[..., Any]) -> NodeManager:
+    rm.capabilities = ["counts-vcores", "yaq-queue"]
+    started: NodeManager = await start_node(TWO_SLOTS)
+    return started
+
+
+def settings(**fields: Any) -> server.NodeQueueOrders:
+    fields = {"enabled": True, "max_queued": 4, "order": "stf", **fields}
+    return server.NodeQueueOrders(settings=server.NodeQueueSettings(**fields))
+
+
+async def order(rm: FakeResourceManager, orders: server.NodeQueueOrders) -> None:
+    """Returns when the node has them: a heartbeat sent after the answer that brought them."""
+    rm.orders.append(lambda response: response.yaq_orders.CopyFrom(orders))
+    await rm.until(lambda: not rm.orders)
+    answered = len(rm.heartbeats)
+    await rm.until(lambda: len(rm.heartbeats) > answered)
+
+
+def known(estimate_ms: int | None = None, arrival_ms: int = 1000) -> server.TaskFacts:
+    facts = server.TaskFacts(job_arrival_ms=arrival_ms, leaf_queue="root.default")
+    if estimate_ms is not None:
+        facts.estimate_ms = estimate_ms
+    return facts
+
+
+async def run(
+    master: Master, container: Any, command: str, facts: server.TaskFacts | None = None, resource: Resource = SLOT
+) -> None:
+    fields = {"resource": resource, **({"yaq_task": facts} if facts is not None else {})}
+    await master.run(container, launch_context(command), **fields)
+
+
+def queue_of(rm: FakeResourceManager) -> server.NodeQueue:
+    return rm.heartbeats[-1].node_status.yaq_queue
+
+
+async def test_waiting_ones_start_by_the_order_and_are_told_of(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    assert "yaq-queue" in rm.registrations[0].yaq_capabilities.understands
+    await order(rm, settings())
+    for one in (ONE, TWO):
+        await run(master, one, "sleep 1000", known(60_000))
+    await rm.until(lambda: queue_of(rm).running == 2)
+    await run(master, THREE, "sleep 1000", known(5_000))
+    await run(master, FOUR, "true", known(1_000))
+    await rm.until(lambda: queue_of(rm).queued == 2)
+    queue = queue_of(rm)
+    assert [convert.container_id(w.container_id) for w in queue.waiting] == [FOUR, THREE], "the shorter one first"
+    # both slots are free in a minute; then come the second, the one behind it and the newcomer
+    assert 50_000 < queue.waiting[0].expected_ms <= 60_000 <= queue.wait_ms + 2_000
+    load = rm.heartbeats[-1].node_status.opportunistic_containers_status
+    assert (load.wait_queue_length, load.estimated_queue_wait_time) == (2, queue.wait_ms)
+    waiting = (await master.statuses(FOUR)).status[0]
+    assert (waiting.state, waiting.container_sub_state) == (ContainerState.RUNNING, ContainerSubState.SCHEDULED)
+    await master.stop(ONE)
+    end = await rm.end_of(FOUR)
+    assert end.exit_status == 0 and end.HasField("yaq_times") and end.yaq_times.queued_ms > 0
+    await rm.until(lambda: node.runtime.containers[THREE].stage is Stage.RUNNING)
+    ended = await rm.end_of(ONE)
+    assert ended.yaq_times.run_ms > 0
+
+
+async def test_beyond_the_hard_bound_goes_back_without_blame(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await order(rm, settings(max_queued=0))
+    assert node.runtime.is_queue_filled
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    waiting = [container_id(n) for n in range(2, 2 + 16)]
+    for one in waiting:
+        await run(master, one, "true")
+    await rm.until(lambda: queue_of(rm).queued == 16)
+    assert queue_of(rm).wait_ms == -1 and not queue_of(rm).waiting[0].HasField("expected_ms"), "nobody knows how long"
+    assert rm.heartbeats[-1].node_status.opportunistic_containers_status.estimated_queue_wait_time == -1
+    await run(master, container_id(100), "true")
+    end = await rm.end_of(container_id(100))
+    assert end.exit_status == ExitStatus.PREEMPTED and "queue is full (16 containers wait)" in end.diagnostics
+
+
+async def test_a_master_starts_at_once(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
+    await order(rm, settings())
+    for one in (ONE, TWO):
+        await run(master, one, "sleep 1000")
+    await run(master, THREE, "sleep 1000")
+    await rm.until(lambda: queue_of(rm).queued == 1)
+    fields = {"resource": SLOT, "containerType": common.APPLICATION_MASTER}
+    await master.run(FOUR, launch_context("sleep 1000"), **fields)
+    await rm.until(lambda: rm.sub_state(FOUR) == ContainerSubState.RUNNING)
+    assert rm.sub_state(THREE) == ContainerSubState.SCHEDULED
+
+
+async def test_who_waited_too_long_goes_back(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
+    await order(rm, settings(max_wait_ms=300))
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, "true")
+    end = await rm.end_of(TWO)
+    assert end.exit_status == ExitStatus.PREEMPTED
+    assert "yaq.queue.max-wait" in end.diagnostics and end.yaq_times.queued_ms >= 300 and end.yaq_times.run_ms == 0
+
+
+async def test_later_estimates_change_the_order(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
+    await order(rm, settings(order="srjf"))
+    other = Master(rm, node, app=2)
+    rival = container_id(1, app=2)
+    await run(master, ONE, "sleep 1000", known(1_000), Resource(1000, 1))
+    await run(master, TWO, "sleep 1000", known(1_000), Resource(1000, 1))
+    await other.run(rival, launch_context("sleep 1000"), resource=Resource(1000, 1), yaq_task=known(1_000))
+    await rm.until(lambda: queue_of(rm).queued == 2)
+
+    def works(mine_ms: int, other_ms: int) -> server.NodeQueueOrders:
+        orders = server.NodeQueueOrders()
+        for number, work_ms in ((1, mine_ms), (2, other_ms)):
+            job = orders.jobs.add(remaining_work_ms=work_ms, arrival_ms=1000)
+            job.application_id.CopyFrom(convert.application_id_pb(application(number)))
+            job.estimates.add(priority=20, estimate_ms=90_000)
+        return orders
+
+    await order(rm, works(500_000, 400_000))
+    await rm.until(lambda: convert.container_id(queue_of(rm).waiting[0].container_id) == rival)
+    assert 80_000 < queue_of(rm).waiting[0].expected_ms <= 90_000, "of the running one, too"
+    await order(rm, works(300_000, 400_000))
+    await rm.until(lambda: convert.container_id(queue_of(rm).waiting[0].container_id) == TWO)
+    await other.client.close()
+
+
+async def test_absurd_orders_do_no_harm(
+    rm: FakeResourceManager, node: NodeManager, master: Master, caplog: pytest.LogCaptureFixture
+) -> None:
+    absurd = settings(
+        max_queued=-5, order="by-luck", starve_ms=-(1 << 62), starve_ratio=float("nan"), max_wait_ms=-1, scope="moon"
+    )
+    for _ in range(2):
+        await order(rm, absurd)
+    assert len([r for r in caplog.records if "by-luck" in r.getMessage()]) == 1
+    await order(rm, settings(max_queued=(1 << 31) - 1, starve_ratio=float("inf"), max_wait_ms=(1 << 63) - 1))
+    await run(master, ONE, "sleep 1000", known(-7, -(1 << 63)), Resource(1000, 1))
+    await run(master, TWO, "true", known((1 << 63) - 1))
+    await rm.until(lambda: queue_of(rm).queued == 1)
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0
+
+
+async def test_a_resource_manager_that_knows_of_no_queues_ends_them(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, "true")
+    await rm.until(lambda: queue_of(rm).queued == 1)
+    rm.capabilities = ["counts-vcores"]
+    seen = len(rm.registrations)
+    rm.orders.append(lambda response: setattr(response, "nodeAction", server.RESYNC))
+    await rm.until(lambda: len(rm.registrations) > seen)
+    beats = len(rm.heartbeats)
+    await rm.until(lambda: len(rm.heartbeats) > beats)
+    assert not node.runtime.is_queue_filled
+    status = rm.heartbeats[-1].node_status
+    assert not status.HasField("yaq_queue") and status.opportunistic_containers_status.wait_queue_length == 1
+    await master.stop(ONE)
+    end = await rm.end_of(TWO)
+    assert end.exit_status == 0 and not end.HasField("yaq_times"), "what waited is not lost"

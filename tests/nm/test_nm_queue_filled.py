@@ -1,0 +1,285 @@
+"""The node queue under a ResourceManager that fills it: order, bound, masters, time limit, on any events."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nm_cluster import application, container_id
+
+from nm.queue import (
+    Arrived,
+    CapacityChanged,
+    Decision,
+    Ended,
+    Event,
+    JobReport,
+    JobsReported,
+    Launch,
+    NodeQueue,
+    NodeQueueSettings,
+    Preempt,
+    Refuse,
+    SettingsChanged,
+    Tick,
+    Updated,
+)
+from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.policies.queueing.facts import JobFacts, TaskFacts
+from yaqd.policies.queueing.order import Ordering
+
+GUARANTEED, OPPORTUNISTIC = ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC
+SHORTEST = Ordering("stf", math.inf, math.inf)
+FILLED = NodeQueueSettings(enabled=True, max_queued=4, ordering=SHORTEST, max_wait_s=60.0)
+MAP, REDUCE = 20, 10
+
+
+def came(
+    number: int,
+    estimate: float | None = None,
+    *,
+    app: int = 1,
+    memory_mb: int = 100,
+    kind: ExecutionType = GUARANTEED,
+    is_master: bool = False,
+    priority: int = MAP,
+) -> Arrived:
+    facts = TaskFacts(application(app), estimate=estimate, priority=priority)
+    return Arrived(container_id(number, app), Resource(memory_mb, 1), kind, facts, is_master)
+
+
+def queue(slots: int = 1, settings: NodeQueueSettings = FILLED) -> NodeQueue:
+    return NodeQueue(Resource(100 * slots, 100), max_length=1000, opportunistic_max=5, settings=settings)
+
+
+def started(decisions: list[Decision]) -> list[int]:
+    assert all(isinstance(decision, Launch) for decision in decisions), decisions
+    return [decision.container_id.sequence for decision in decisions]
+
+
+def test_the_ordering_says_who_is_next() -> None:
+    node = queue()
+    for event in (came(1, 50), came(2, 30), came(3, None), came(4, 10)):
+        node.handle(event, 0)
+    turns = []
+    for ended in (1, 4, 2):
+        turns += started(node.handle(Ended(container_id(ended)), 1))
+    assert turns == [4, 2, 3]
+
+
+def test_a_map_does_not_wait_behind_reducers_of_its_job() -> None:
+    node = queue(settings=NodeQueueSettings(enabled=True, max_queued=9, ordering=Ordering("fifo")))
+    for event in (came(1, 5), came(2, None, priority=REDUCE), came(3, None, app=2), came(4, 5)):
+        node.handle(event, 0)
+    assert [w.container_id.sequence for w in node.snapshot(0).waiting] == [4, 2, 3]
+    assert started(node.handle(Ended(container_id(1)), 1)) == [4], "before its job's reducer, which came before"
+    assert started(node.handle(Ended(container_id(4)), 2)) == [2]
+
+
+def test_what_never_ends_frees_no_slot_in_the_estimate() -> None:
+    node = queue(2)
+    for event in (came(1, None), came(2, 30), came(3, 20), came(4, 5)):
+        node.handle(event, 0)
+    seen = node.snapshot(10)
+    assert [(w.container_id.sequence, w.waited_s, w.expected_s) for w in seen.waiting] == [(4, 10, 20), (3, 10, 25)]
+    assert (seen.running, seen.queued, seen.wait_s) == (2, 2, 45)
+    node.handle(JobsReported((JobReport(application(1), JobFacts(), estimates={MAP: None}),)), 10)
+    assert node.snapshot(10).wait_s == math.inf
+
+
+@pytest.mark.parametrize("at", [10.0, 1e12, -1e12])
+def test_clocks_may_jump(at: float) -> None:
+    node = queue()
+    node.handle(came(1, 30), 0)
+    node.handle(came(2, 30), 0)
+    assert node.snapshot(at).waiting[0].waited_s >= 0 and node.snapshot(at).wait_s >= 0
+    decided = node.handle(Tick(), at)
+    assert [type(d) for d in decided] == ([Refuse] if at > 60 else [])
+
+
+def test_a_master_starts_ahead_of_all_and_beyond_what_is_free() -> None:
+    node = queue()
+    for event in (came(1, 5), came(2, 5)):
+        node.handle(event, 0)
+    assert started(node.handle(came(3, is_master=True), 1)) == [3]
+    assert node.handle(Ended(container_id(3)), 2) == []
+    assert started(node.handle(Ended(container_id(1)), 3)) == [2]
+
+
+def test_a_master_that_waits_for_a_device_comes_before_all_others() -> None:
+    node = NodeQueue(Resource(100, 9, {"gpu": 1}), max_length=9, settings=FILLED)
+    gpu = Resource(100, 1, {"gpu": 1})
+    assert started(node.handle(Arrived(container_id(1), gpu, GUARANTEED), 0)) == [1]
+    assert node.handle(came(2, 1), 0) == []
+    assert node.handle(Arrived(container_id(3), gpu, GUARANTEED, is_master=True), 0) == []
+    assert node.next_tick() == 60 and [w.container_id.sequence for w in node.snapshot(0).waiting] == [3, 2]
+    assert [type(d) for d in node.handle(Tick(), 60)] == [Refuse], "only the other one goes back"
+    assert started(node.handle(Ended(container_id(1)), 61)) == [3]
+
+
+def test_running_opportunistic_ones_make_room_and_waiting_ones_come_last() -> None:
+    node = queue(2)
+    node.handle(came(1, 5, kind=OPPORTUNISTIC), 0)
+    node.handle(came(2, 5), 0)
+    assert node.handle(came(3, 1, kind=OPPORTUNISTIC), 0) == []
+    (preempted,) = node.handle(came(4, 9), 0)
+    assert isinstance(preempted, Preempt) and preempted.container_id == container_id(1)
+    assert started(node.handle(Ended(container_id(1)), 1)) == [4]
+    assert started(node.handle(Ended(container_id(2)), 1)) == [3]
+
+
+def test_opportunistic_ones_follow_the_nodes_own_order_where_nobody_orders() -> None:
+    node = queue(settings=NodeQueueSettings(ordering=SHORTEST))
+    for event in (
+        came(1, 5),
+        came(2, 9, kind=OPPORTUNISTIC),
+        came(3, 1, kind=OPPORTUNISTIC),
+        came(4, 9),
+        came(5, 1),
+    ):
+        node.handle(event, 0)
+    turns = []
+    for ended in (1, 4, 5, 3):
+        turns += started(node.handle(Ended(container_id(ended)), 1))
+    assert turns == [4, 5, 3, 2]
+    assert node.next_tick() is None
+
+
+def test_facts_of_many_jobs_stay_bounded() -> None:
+    node = queue()
+    node.handle(came(1, 5, app=1), 0)
+    node.handle(came(2, 7, app=1), 0)
+    reports = [JobReport(application(n), JobFacts(1.0, 1), estimates={n: 1.0}) for n in range(2, 20_003)]
+    node.handle(JobsReported(tuple(reports)), 0)
+    assert len(node._jobs.facts) == 10_000 and node.snapshot(0).wait_s == 12
+
+
+numbers = st.integers(1, 12)
+durations = st.one_of(st.none(), st.integers(0, 9).map(float), st.sampled_from([math.nan, -1.0, math.inf]))
+events = st.one_of(
+    st.builds(
+        came,
+        numbers,
+        durations,
+        memory_mb=st.integers(0, 260),
+        kind=st.sampled_from([GUARANTEED, GUARANTEED, OPPORTUNISTIC]),
+        is_master=st.sampled_from([False, False, False, True]),
+    ),
+    st.builds(lambda n: Ended(container_id(n)), numbers),
+    st.builds(lambda n, m: Updated(container_id(n), Resource(m, 1), GUARANTEED), numbers, st.integers(0, 150)),
+    st.builds(lambda m: CapacityChanged(Resource(m, 100)), st.integers(0, 400)),
+    st.builds(
+        lambda on, b, wait: SettingsChanged(NodeQueueSettings(on, b, SHORTEST, wait)),
+        st.booleans(),
+        st.integers(0, 3),
+        st.sampled_from([2.0, 5.0]),
+    ),
+    st.builds(lambda d: JobsReported((JobReport(application(1), JobFacts(), estimates={MAP: d}),)), durations),
+    st.just(Tick()),
+)
+
+
+class Watcher:
+    """Keeps books of its own on what is where, and checks each decision when it is made."""
+
+    def __init__(self) -> None:
+        self.capacity, self.settings = Resource(300, 100), FILLED
+        self.queue = NodeQueue(self.capacity, max_length=20, opportunistic_max=3, settings=FILLED)
+        self.waiting: dict[ContainerId, tuple[Arrived, float]] = {}
+        self.running: dict[ContainerId, Arrived] = {}
+
+    def used(self) -> Resource:
+        return sum((a.resource for a in self.running.values()), Resource())
+
+    def guaranteed(self) -> list[ContainerId]:
+        return [c for c, (a, _) in self.waiting.items() if a.execution_type is GUARANTEED]
+
+    def see(self, event: Event, now: float) -> None:
+        is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}
+        match event:
+            case Arrived() if is_new:
+                self.waiting[event.container_id] = (event, now)
+            case Ended(one):
+                self.waiting.pop(one, None)
+                self.running.pop(one, None)
+            case Updated(one, resource, kind):
+                self.update(one, resource, kind)
+            case CapacityChanged(capacity):
+                self.capacity = capacity
+            case SettingsChanged(settings):
+                self.settings = settings
+        for decision in self.queue.handle(event, now):
+            self.decided(decision, event, now)
+        self.queue.validate()
+        self.settled(event, now, is_new=is_new)
+
+    def update(self, one: ContainerId, resource: Resource, kind: ExecutionType) -> None:
+        if one in self.running:
+            self.running[one] = Arrived(one, resource, kind, None, self.running[one].is_master)
+        if one in self.waiting:
+            before, since = self.waiting[one]
+            self.waiting[one] = Arrived(one, resource, kind, before.facts, before.is_master), since
+
+    def decided(self, decision: Decision, event: Event, now: float) -> None:
+        one = decision.container_id
+        if isinstance(decision, Preempt):
+            assert self.running[one].execution_type is OPPORTUNISTIC
+            return
+        arrived, since = self.waiting.pop(one)  # it waited, so nothing is started or refused twice
+        if isinstance(decision, Refuse):
+            assert not arrived.is_master or arrived.execution_type is OPPORTUNISTIC or not self.settings.enabled
+            if decision.status is ExitStatus.PREEMPTED and isinstance(event, Tick):
+                assert now - since >= self.settings.max_wait_s
+            return
+        is_alone = not self.running
+        self.running[one] = arrived
+        if not (arrived.is_master and self.settings.enabled):
+            assert is_alone or self.used().fits_in(self.capacity)
+        if arrived.execution_type is OPPORTUNISTIC:
+            assert not self.guaranteed()
+
+    def settled(self, event: Event, now: float, *, is_new: bool) -> None:
+        assert (len(self.running), len(self.waiting)) == (
+            self.queue.statistics().running,
+            self.queue.statistics().queued,
+        )
+        if not self.settings.enabled:
+            return
+        assert not [c for c in self.guaranteed() if self.waiting[c][0].is_master], "no master waits"
+        if is_new and isinstance(event, Arrived) and event.container_id in self.guaranteed():
+            assert len(self.guaranteed()) <= self.settings.hard_bound
+        tick = self.queue.next_tick()
+        if isinstance(event, Tick):
+            assert all(now - self.waiting[c][1] < self.settings.max_wait_s for c in self.guaranteed())
+        assert (tick is None) == (not self.guaranteed())
+        assert tick is None or tick == min(self.waiting[c][1] for c in self.guaranteed()) + self.settings.max_wait_s
+
+
+@given(st.lists(st.tuples(events, st.integers(0, 3)), max_size=60))
+def test_nothing_is_lost_or_doubled_and_the_rules_hold(sequence: list[tuple[Event, int]]) -> None:
+    watcher, now = Watcher(), 100.0
+    for event, passed in sequence:
+        now += passed
+        watcher.see(event, now)
+        seen = watcher.queue.snapshot(now, first=100)
+        assert sorted(w.container_id for w in seen.waiting) == sorted(watcher.waiting)
+        assert all(w.expected_s >= 0 for w in seen.waiting) and seen.wait_s >= 0
+
+
+@given(st.lists(st.tuples(durations, st.integers(1, 3)), min_size=1, max_size=12))
+def test_the_order_is_respected(tasks: list[tuple[float | None, int]]) -> None:
+    """One slot: who was told to come next comes next."""
+    node = queue(settings=NodeQueueSettings(enabled=True, max_queued=20, ordering=SHORTEST))
+    node.handle(came(99, 1), 0)
+    for number, (estimate, app) in enumerate(tasks, 1):
+        node.handle(came(number, estimate, app=app), number)
+    expected = [w.container_id for w in node.snapshot(20, first=100).waiting]
+    by_estimate = sorted(
+        enumerate(tasks, 1), key=lambda t: t[1][0] if t[1][0] is not None and 0 <= t[1][0] < math.inf else math.inf
+    )
+    assert [c.sequence for c in expected] == [number for number, _ in by_estimate]
+    running, turns = container_id(99), []
+    while decisions := node.handle(Ended(running), 20):
+        (launch,) = decisions
+        turns.append(running := launch.container_id)
+    assert turns == expected
