@@ -13,11 +13,11 @@ from yaqd.security.groups import Groups, unix_groups
 from yaqd.security.service_acls import ServiceAcls
 
 
-def admission(conf: Configuration) -> ServiceAcl | None:
-    """What the server asks of each connection; None where nothing is. Reads files. Raises ConfigError."""
+def admission(conf: Configuration, protocol: str = ContainerManagementProtocol.NAME) -> ServiceAcl | None:
+    """What that protocol's server asks of each connection; None: nothing. Reads files. Raises ConfigError."""
     acls = ServiceAcls(conf, GroupLookups(Groups.read(conf), unix_groups))
 
-    def admit(caller: Caller, protocol: str) -> None:
-        acls.check(caller, protocol, (ContainerManagementProtocol.NAME,))
+    def admit(caller: Caller, asked: str) -> None:
+        acls.check(caller, asked, (protocol,))
 
     return admit if acls.enabled else None

@@ -73,11 +73,13 @@ class ContainerService:
         shuffle_port: int,
         refusal: Callable[[], str | None],
         on_updated: Callable[[ContainerId], None],
+        adopt: Callable[[server.ContainerTokenIdentifier, LaunchContext], LaunchContext] = lambda _, launch: launch,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
         """`refusal` returns why the node takes no containers at present, None when it does.
 
-        `on_updated` hears of grants that an application master has changed here.
+        `on_updated` hears of grants that an application master has changed here. `adopt` returns the launch context
+        as it is to be carried out.
         """
         self._runtime = runtime
         self._registration = registration
@@ -87,6 +89,7 @@ class ContainerService:
         self._shuffle_port = shuffle_port
         self._refusal = refusal
         self._on_updated = on_updated
+        self._adopt = adopt
         self._now_ms = now_ms
 
     def register(self, rpc: RpcServer) -> None:
@@ -229,7 +232,7 @@ class ContainerService:
             self._register_services(grant, launch)
         except (BadLaunchContext, BadServiceData) as error:
             raise YarnError(f"Container {container_id}: {error}") from None
-        self._runtime.accept(grant, launch)
+        self._runtime.accept(grant, self._adopt(token, launch))
 
     def _register_services(self, grant: ContainerGrant, launch: LaunchContext) -> None:
         for name in launch.service_data:

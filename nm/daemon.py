@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from nm.admission import admission
+from nm.amrm_proxy.proxy import AmrmProxy
+from nm.amrm_proxy.start import make_proxy
 from nm.container import Container
 from nm.container_runtime import ContainerRuntime, RuntimeLimits
 from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
@@ -218,6 +220,7 @@ class NodeManager:
             limits=server_limits(self._conf),
             service_acl=admission(self._conf),
         )
+        await self._start_proxy()
         service = ContainerService(
             runtime=self.runtime,
             registration=self.registration,
@@ -227,6 +230,7 @@ class NodeManager:
             shuffle_port=self.shuffle.port,
             refusal=self._refusal,
             on_updated=lambda container: self.heartbeat.updated(container),
+            adopt=self.proxy.adopt if self.proxy is not None else lambda _, launch: launch,
         )
         service.register(self._rpc)
         ReplacementService(self.runtime, service.caller_token).register(self._rpc)
@@ -253,6 +257,20 @@ class NodeManager:
         self._undo.push_async_callback(web.stop)
         with _listening("web server", settings.bind_host, settings.web_port):
             self.web_address = await web.start(settings.bind_host, settings.web_port)
+
+    async def _start_proxy(self) -> None:
+        self.proxy: AmrmProxy | None = make_proxy(
+            self._conf,
+            local_dir=self.settings.local_dirs[0],
+            host=self.settings.host,
+            registration=self.registration,
+            container_keys=self._container_keys,
+            nm_keys=self._nm_keys,
+            estimates=lambda _: {},
+        )
+        if self.proxy is not None:
+            self._undo.push_async_callback(self.proxy.stop)
+            await self.proxy.start()
 
     def _make_heartbeat(self) -> None:
         settings = self.settings
@@ -367,9 +385,13 @@ class NodeManager:
     def _container_changed(self, container: Container) -> None:
         if self.logs is not None:
             self.logs.container_changed(container, self.runtime.applications[container.id.application_id].acls)
+        if self.proxy is not None and container.is_done:
+            self.proxy.container_done(container.id)
         self.heartbeat.notify()
 
     def _application_ended(self, application: ApplicationId) -> None:
+        if self.proxy is not None:
+            self.proxy.application_ended(application)
         self.shuffle_jobs.forget(application)
         self.shuffle.forget_job(job_id(application))
         self._nm_tokens.application_finished(application)

@@ -85,7 +85,8 @@ class ApplicationMasterService:
         self._tokens.masters.forget(attempt_id)
         self._attempts = {k: a for k, a in self._attempts.items() if a.id != attempt_id}
 
-    def _attempt_of(self, caller: Caller) -> Attempt:
+    def attempt_of(self, caller: Caller) -> Attempt:
+        """Who is calling. Raises InvalidToken, ApplicationAttemptNotFound."""
         identifier = caller.token_identifier
         if identifier is None:
             raise InvalidToken("this port serves application masters with an AMRMToken only")
@@ -106,7 +107,7 @@ class ApplicationMasterService:
     def register_application_master(
         self, request: pb.RegisterApplicationMasterRequest, caller: Caller
     ) -> pb.RegisterApplicationMasterResponse:
-        attempt = self._attempt_of(caller)
+        attempt = self.attempt_of(caller)
         if attempt.is_registered or not attempt.takes_containers:
             raise InvalidApplicationMasterRequest(f"Application Master is already registered : {attempt.app.id}")
         if attempt.state.name not in ("ALLOCATED", "LAUNCHED"):
@@ -146,7 +147,7 @@ class ApplicationMasterService:
     # ---- allocate
 
     def allocate(self, request: pb.AllocateRequest, caller: Caller) -> pb.AllocateResponse:
-        attempt = self._attempt_of(caller)
+        attempt = self.attempt_of(caller)
         now = self._cluster.clock.now()
         self._applications.masters.refresh(attempt.id, now)
         if not attempt.is_registered:
@@ -284,7 +285,7 @@ class ApplicationMasterService:
     async def finish_application_master(
         self, request: pb.FinishApplicationMasterRequest, caller: Caller
     ) -> pb.FinishApplicationMasterResponse:
-        attempt = self._attempt_of(caller)
+        attempt = self.attempt_of(caller)
         self._applications.masters.refresh(attempt.id, self._cluster.clock.now())
         if not attempt.is_registered:
             raise ApplicationMasterNotRegistered(

@@ -123,6 +123,8 @@ class Attempt:
         self.last_response: service.AllocateResponse | None = None
         #: id of the key of the last AMRMToken made for it
         self.amrm_key_id: int | None = None
+        #: the lowest container id that a proxy has used for it; None: none has
+        self.proxy_lowest: int | None = None
         #: node -> id of the key of the NMToken it was sent
         self.nm_tokens: dict[NodeId, int] = {}
 

@@ -6,6 +6,7 @@ from rm.scheduler.opportunistic import LoadOrder, OpportunisticLimits
 from yaqd.config import Configuration
 
 _ALLOCATION = "yarn.resourcemanager.opportunistic-container-allocation"
+_DISTRIBUTED = "yarn.nodemanager.distributed-scheduling.enabled"
 _QUEUING = "yarn.resourcemanager.nm-container-queuing"
 
 
@@ -13,15 +14,20 @@ _QUEUING = "yarn.resourcemanager.nm-container-queuing"
 class ContainerSettings:
     #: None: none are given
     opportunistic: OpportunisticLimits | None
+    #: proxies at the nodes may place opportunistic containers
+    distributed: bool
     #: updates go to the node without the master's help
     tells_nodes: bool
 
     @classmethod
     def read(cls, conf: Configuration) -> "ContainerSettings":
         """Raises ConfigError."""
-        enabled = conf.get_bool(f"{_ALLOCATION}.enabled")
+        enabled, distributed = conf.get_bool(f"{_ALLOCATION}.enabled"), conf.get_bool(_DISTRIBUTED)
+        if distributed and not enabled:
+            raise conf.error(_DISTRIBUTED, "what it places are opportunistic containers", f"set {_ALLOCATION}.enabled")
         return cls(
             opportunistic=_opportunistic(conf) if enabled else None,
+            distributed=distributed,
             tells_nodes=conf.get_bool("yarn.resourcemanager.auto-update.containers"),
         )
 

@@ -23,6 +23,7 @@ from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
 from rm.decommission import Decommission
 from rm.delegation_service import DelegationService
+from rm.distributed_service import DistributedSchedulingService
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -50,6 +51,7 @@ from rm.state_store import StateStore, StateStoreError, StoredApplication
 from rm.tokens import TokenMint
 from rm.topology import Topology
 from rm.updates import ContainerUpdates
+from rm.usage_monitor import UsageMonitor
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
@@ -190,6 +192,12 @@ class ResourceManager:
             self.client_server
         )
         self.masters.register_on(self.scheduler_server)
+        if self.settings.containers.distributed:
+            expiry_ms = int(self.settings.allocation_expiry_s * 1000)
+            monitor = UsageMonitor(self.cluster)
+            DistributedSchedulingService(
+                self.cluster, self.masters, monitor, epoch=self.applications.limits.epoch, expiry_ms=expiry_ms
+            ).register_on(self.scheduler_server)
         self.tracker.register_on(self.tracker_server)
         self.admin.register_on(self.admin_server)
 

@@ -138,6 +138,17 @@ class NodeLoaded:
 
 
 @value()
+class ProxyPlaced:
+    """A proxy at a master's node has put an opportunistic container on a node: it is to be booked there."""
+
+    container_id: ContainerId
+    node_id: NodeId
+    resource: Resource
+    priority: int
+    allocation_request_id: int
+
+
+@value()
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
@@ -192,6 +203,7 @@ SchedulerEvent = (
     | Asked
     | UpdateAsked
     | NodeLoaded
+    | ProxyPlaced
     | ContainerEnded
     | PriorityChanged
     | ApplicationMoved

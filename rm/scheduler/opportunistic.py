@@ -17,7 +17,7 @@ from enum import Enum, auto
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
-from rm.scheduler.events import AskRow, NodeLoaded
+from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
@@ -195,6 +195,28 @@ class Opportunistic:
             locality,
             False,
             "its node's queue is among the shortest",
+        )
+
+    def ranked(self, now: float) -> list[NodeLoad]:
+        """The nodes that take opportunistic containers, the least loaded first; at most `nodes_used`."""
+        return self._least_loaded(now)
+
+    def book(self, placed: ProxyPlaced) -> Allocate:
+        """What somebody else has chosen: counted like what is chosen here."""
+        load = self._loads.get(placed.node_id)
+        if load is not None:
+            load.given += not load.fits(placed.resource)
+        self.adopt(placed.container_id, placed.node_id, placed.resource)
+        return Allocate(
+            placed.container_id,
+            placed.node_id,
+            placed.resource,
+            placed.priority,
+            placed.allocation_request_id,
+            ExecutionType.OPPORTUNISTIC,
+            Locality.NONE,
+            False,
+            "the proxy at its master's node chose the node",
         )
 
     def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:

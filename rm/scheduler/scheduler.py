@@ -39,6 +39,7 @@ from rm.scheduler.events import (
     PreemptionDue,
     PreemptionRefreshed,
     PriorityChanged,
+    ProxyPlaced,
     QueuesRefreshed,
     SchedulerEvent,
     UpdateAsked,
@@ -111,6 +112,7 @@ class Scheduler:
             Asked: self._asked,
             UpdateAsked: self._update_asked,
             NodeLoaded: self._node_loaded,
+            ProxyPlaced: self._proxy_placed,
             ContainerEnded: self._container_ended,
             PriorityChanged: self._priority_changed,
             ApplicationMoved: self._application_moved,
@@ -378,6 +380,13 @@ class Scheduler:
     def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
         self.opportunistic.node_loaded(event)
         yield from ()
+
+    def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Decision]:
+        """As in Hadoop neither the node's room nor a queue's share is asked; no answer where it cannot be."""
+        attempt, container_id = self.view.attempt(event.container_id.attempt_id), event.container_id
+        known = container_id in self.view.containers or container_id in self.opportunistic.containers
+        if attempt is not None and not known and self.view.nodes.get(event.node_id) is not None:
+            yield self.opportunistic.book(event)
 
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
         self.view.tags.remove(event.container_id)

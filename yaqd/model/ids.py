@@ -79,6 +79,11 @@ class ContainerId:
     def make(cls, attempt_id: ApplicationAttemptId, sequence: int, *, epoch: int = 0) -> Self:
         return cls(attempt_id, (epoch << _SEQUENCE_BITS) | sequence)
 
+    @staticmethod
+    def start(epoch: int) -> int:
+        """Where an epoch's ids begin: a scheduler counts up from there, proxies at the nodes down."""
+        return epoch << _SEQUENCE_BITS
+
     @property
     def application_id(self) -> ApplicationId:
         return self.attempt_id.application_id

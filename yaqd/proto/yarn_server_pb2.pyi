@@ -507,3 +507,39 @@ class NodeQueueOrders(_message.Message):
     settings: NodeQueueSettings
     jobs: _containers.RepeatedCompositeFieldContainer[JobFacts]
     def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ...) -> None: ...
+
+class ProxiedMaster(_message.Message):
+    __slots__ = ("attempt_id", "user", "job_arrival_ms", "master", "token", "registration", "lowest_id", "response_id", "placed", "asks", "blacklist", "live")
+    ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    JOB_ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    MASTER_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REGISTRATION_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_ID_FIELD_NUMBER: _ClassVar[int]
+    RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    ASKS_FIELD_NUMBER: _ClassVar[int]
+    BLACKLIST_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FIELD_NUMBER: _ClassVar[int]
+    attempt_id: _yarn_common_pb2.ApplicationAttemptId
+    user: str
+    job_arrival_ms: int
+    master: _yarn_common_pb2.ContainerId
+    token: _yarn_common_pb2.Token
+    registration: _yarn_service_pb2.RegisterDistributedSchedulingAMResponse
+    lowest_id: int
+    response_id: int
+    placed: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
+    asks: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ResourceRequest]
+    blacklist: _containers.RepeatedScalarFieldContainer[str]
+    live: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, attempt_id: _Optional[_Union[_yarn_common_pb2.ApplicationAttemptId, _Mapping]] = ..., user: _Optional[str] = ..., job_arrival_ms: _Optional[int] = ..., master: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., registration: _Optional[_Union[_yarn_service_pb2.RegisterDistributedSchedulingAMResponse, _Mapping]] = ..., lowest_id: _Optional[int] = ..., response_id: _Optional[int] = ..., placed: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., asks: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., blacklist: _Optional[_Iterable[str]] = ..., live: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ProxyKeys(_message.Message):
+    __slots__ = ("current", "next")
+    CURRENT_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    current: MasterKey
+    next: MasterKey
+    def __init__(self, current: _Optional[_Union[MasterKey, _Mapping]] = ..., next: _Optional[_Union[MasterKey, _Mapping]] = ...) -> None: ...

@@ -131,6 +131,20 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "scheduler",
+        "a container that a node's proxy has placed on a node which has just gone",
+        "forgotten: its master waits for it",
+        "ends with exit status -100",
+        "its master asks again at once",
+    ),
+    Difference(
+        "node",
+        "a NodeManager that is killed with its AMRMProxy, masters that outlive it",
+        "go on if recovery is enabled; container ids begin anew",
+        "go on, no container id is used again, and a lost answer is given again with the same containers",
+        "ids that come twice name two containers",
+    ),
+    Difference(
+        "scheduler",
         "opportunistic containers on nodes with equally long queues",
         "given at random, also to nodes that take none",
         "to the node that has the least in use; nodes with no queue are left out",

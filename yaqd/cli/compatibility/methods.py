@@ -95,11 +95,16 @@ def _state(name: str, route: Route | None, missing: str) -> MethodState:
 
 
 def _resource_manager() -> Iterable[RpcServer]:
-    """A real one with the shipped configuration, in memory, that listens nowhere."""
+    """A real one with the shipped configuration and distributed scheduling on, in memory, that listens nowhere."""
     from rm.daemon import ResourceManager
     from yaqd.config import Configuration
 
-    settings = {"yaq.rm.state-store.path": "memory", "hadoop.tmp.dir": "/nonexistent"}
+    settings = {
+        "yaq.rm.state-store.path": "memory",
+        "hadoop.tmp.dir": "/nonexistent",
+        "yarn.nodemanager.distributed-scheduling.enabled": "true",
+        "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+    }
     manager = ResourceManager(Configuration.load(overrides=settings, environ={}))
     manager.store.close()
     return manager.servers

@@ -1,0 +1,86 @@
+"""Between the messages and the distributed scheduler's words. What a message says is bounded before it is believed."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from nm.distributed import AskRow, NodeOffer
+from yaqd.ipc.errors import InvalidResourceRequest
+from yaqd.model import ANY_HOST
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+
+#: containers one ask may want; more is a mistake or an attack
+_COUNT_MAX: Final = 10_000_000
+#: published nodes that are read
+_NODES_MAX: Final = 10_000
+
+
+def is_ours(ask: common.ResourceRequest) -> bool:
+    """Is it for the proxy to answer?"""
+    return ask.execution_type_request.execution_type == common.OPPORTUNISTIC
+
+
+def ask_rows(asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
+    """Raises InvalidResourceRequest."""
+    rows = []
+    for ask in asks:
+        count, amount = ask.num_containers, convert.resource(ask.capability)
+        if not 0 <= count <= _COUNT_MAX:
+            raise InvalidResourceRequest(f"Invalid resource request, num_containers is {count}")
+        if amount != amount.floored():
+            raise InvalidResourceRequest(f"Invalid resource request, {amount} is negative")
+        name = ask.resource_name or ANY_HOST
+        rows.append(AskRow(ask.priority.priority, ask.allocation_request_id, name, amount, count, ask.relax_locality))
+    return tuple(rows)
+
+
+def ask_pb(row: AskRow) -> common.ResourceRequest:
+    message = common.ResourceRequest(
+        resource_name=row.name,
+        num_containers=row.count,
+        allocation_request_id=row.allocation_request_id,
+        relax_locality=row.relax,
+    )
+    message.priority.priority = row.priority
+    convert.put_resource(message.capability, row.resource)
+    message.execution_type_request.execution_type = common.OPPORTUNISTIC
+    return message
+
+
+def lowered(rows: Iterable[AskRow], given: Iterable[common.Container]) -> tuple[AskRow, ...]:
+    """The rows of a request that is repeated, less what was given for it and has not been seen by the master."""
+    counts: dict[tuple[int, int, str], int] = {}
+    for container in given:
+        for name in (ANY_HOST, container.nodeId.host):
+            key = (container.priority.priority, container.allocation_request_id, name)
+            counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        AskRow(r.priority, r.allocation_request_id, r.name, r.resource, max(0, r.count - taken), r.relax)
+        if (taken := counts.get((r.priority, r.allocation_request_id, r.name), 0))
+        else r
+        for r in rows
+    )
+
+
+def offers(nodes: Iterable[pb.RemoteNode]) -> tuple[NodeOffer, ...]:
+    found = []
+    for message, _ in zip(nodes, range(_NODES_MAX), strict=False):
+        wait_s = None
+        if message.HasField("yaq_wait_ms"):
+            wait_s = message.yaq_wait_ms / 1000 if message.yaq_wait_ms >= 0 else math.inf
+        found.append(
+            NodeOffer(
+                node_id=convert.node_id(message.node_id),
+                http_address=message.http_address,
+                rack=message.rack_name,
+                partition=message.node_partition,
+                wait_s=wait_s,
+                free=convert.resource(message.yaq_free).floored() if message.HasField("yaq_free") else None,
+                queued=max(0, message.yaq_queued) if message.HasField("yaq_queued") else None,
+                queue_max=max(0, message.yaq_queue_max) if message.HasField("yaq_queue_max") else None,
+                reads_tasks=message.yaq_reads_tasks,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,237 @@
+"""One master's conversation with the ResourceManager, passed on; its opportunistic containers are chosen on the way.
+
+Numbers of requests and answers stay the master's and the ResourceManager's own. What was placed for a request is kept
+until the master's next number shows that it has it: a request that comes again, because an answer was lost or this
+NodeManager was killed, is answered with the same containers.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+from nm.amrm_proxy.link import ResourceManagerLink
+from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers
+from nm.amrm_proxy.mint import Payer, ProxyMint
+from nm.distributed import (
+    Asked,
+    DistributedLimits,
+    DistributedScheduler,
+    Ended,
+    NodesPublished,
+    StageEstimated,
+    TooManyAsks,
+)
+from yaqd.ipc.errors import (
+    ApplicationMasterNotRegistered,
+    InvalidResourceRequest,
+    NoSuchMethod,
+    NoSuchProtocol,
+)
+from yaqd.model import ApplicationAttemptId, ContainerId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationMasterProtocol, DistributedSchedulingAMProtocol
+from yaqd.security import Token, parse_identifier
+
+log = logging.getLogger(__name__)
+
+#: seconds by priority
+Estimates = Callable[[ApplicationAttemptId], Mapping[int, float | None]]
+Save = Callable[[ApplicationAttemptId, server.ProxiedMaster], Awaitable[None]]
+
+
+class MasterSession:
+    def __init__(
+        self,
+        state: server.ProxiedMaster,
+        *,
+        rm_address: tuple[str, int],
+        limits: DistributedLimits | None,
+        mint: ProxyMint,
+        estimates: Estimates,
+        save: Save,
+    ) -> None:
+        """`state`: as it was saved, or with no more than who and when. `limits` None: everything is passed on."""
+        self.attempt_id = convert.attempt_id(state.attempt_id)
+        self.master = convert.container_id(state.master)
+        self._state = state
+        self._limits = limits
+        self._mint = mint
+        self._estimates = estimates
+        self._save = save
+        self._link = ResourceManagerLink(rm_address, self.attempt_id, Token.from_pb(state.token))
+        self._turn = asyncio.Lock()
+        #: None until the master has registered, and where the ResourceManager lets nobody place containers
+        self._scheduler: DistributedScheduler | None = None
+        #: node -> id of the key of the NMToken that the master has
+        self._nm_tokens: dict[tuple[str, int], int] = {}
+        #: when the master last called, in the proxy's seconds
+        self.heard_at = 0.0
+        #: id of the local key of the token that the master was last shown; None: of the one it started with
+        self.shown_key_id: int | None = None
+        if limits is not None and state.HasField("registration"):
+            self._resume()
+
+    # ---- calls of the master
+
+    async def register(self, request: pb.RegisterApplicationMasterRequest) -> pb.RegisterApplicationMasterResponse:
+        async with self._turn:
+            if self._limits is None:
+                return await self._link.call(ApplicationMasterProtocol.registerApplicationMaster, request)
+            method = DistributedSchedulingAMProtocol.registerApplicationMasterForDistributedScheduling
+            try:
+                answer = await self._link.call(method, request)
+            except (NoSuchProtocol, NoSuchMethod):
+                log.warning("%s: the ResourceManager lets no proxy place containers: all is passed on", self.attempt_id)
+                self._limits = None
+                return await self._link.call(ApplicationMasterProtocol.registerApplicationMaster, request)
+            self._registered(answer)
+            await self._keep()
+            return answer.register_response
+
+    async def allocate(self, request: pb.AllocateRequest) -> pb.AllocateResponse:
+        async with self._turn:
+            if self._limits is None:
+                response = await self._link.call(ApplicationMasterProtocol.allocate, request)
+                await self._take_token(response)
+                return response
+            if self._scheduler is None:
+                raise ApplicationMasterNotRegistered(f"{self.attempt_id} has not registered with this node's proxy")
+            return await self._allocate(request, self._scheduler)
+
+    async def finish(self, request: pb.FinishApplicationMasterRequest) -> pb.FinishApplicationMasterResponse:
+        async with self._turn:
+            protocol = ApplicationMasterProtocol if self._limits is None else DistributedSchedulingAMProtocol
+            return await self._link.call(protocol.finishApplicationMaster, request)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    # ---- placing
+
+    async def _allocate(self, request: pb.AllocateRequest, scheduler: DistributedScheduler) -> pb.AllocateResponse:
+        own = [ask for ask in request.ask if is_ours(ask)]
+        placed = self._place(request, own, scheduler)
+        if own or placed:
+            await self._keep()
+        message = pb.DistributedSchedulingAllocateRequest(allocated_containers=placed)
+        message.allocate_request.CopyFrom(request)
+        if own:
+            del message.allocate_request.ask[:]
+            message.allocate_request.ask.extend(ask for ask in request.ask if not is_ours(ask))
+        answer = await self._link.call(DistributedSchedulingAMProtocol.allocateForDistributedScheduling, message)
+        response = answer.allocate_response
+        scheduler.handle(NodesPublished(offers(answer.nodes_for_scheduling)), time.monotonic())
+        over = [*request.release, *(status.container_id for status in response.completed_container_statuses)]
+        if over:
+            scheduler.handle(Ended(tuple(convert.container_id(c) for c in over)), time.monotonic())
+            await self._keep()
+        await self._take_token(response)
+        self._hand_out(placed, response)
+        return response
+
+    def _place(
+        self, request: pb.AllocateRequest, own: list[common.ResourceRequest], scheduler: DistributedScheduler
+    ) -> list[common.Container]:
+        """Everything placed for this request, now or when it came before."""
+        state = self._state
+        rows = ask_rows(own)
+        if state.HasField("response_id") and request.response_id == state.response_id:
+            rows = lowered(rows, state.placed)
+        else:
+            state.response_id = request.response_id
+            del state.placed[:]
+        for priority, estimate_s in self._estimates(self.attempt_id).items():
+            scheduler.handle(StageEstimated(priority, estimate_s), time.monotonic())
+        blacklist = request.blacklist_request
+        event = Asked(rows, tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals))
+        try:
+            places = scheduler.handle(event, time.monotonic())
+        except TooManyAsks as error:
+            raise InvalidResourceRequest(str(error)) from None
+        lifetime_ms = state.registration.container_token_expiry_interval
+        state.placed.extend(self._mint.container(place, self._payer(), lifetime_ms) for place in places)
+        for place in places:
+            log.debug("%s: placed on %s", place.container_id, place.node.node_id)
+        return list(state.placed)
+
+    def _payer(self) -> Payer:
+        state = self._state
+        return Payer(state.user, state.registration.register_response.queue, state.job_arrival_ms)
+
+    def _hand_out(self, placed: Iterable[common.Container], response: pb.AllocateResponse) -> None:
+        for message in response.nm_tokens:
+            identifier = parse_identifier(server.NMTokenIdentifier, message.token.identifier)
+            self._nm_tokens[message.nodeId.host, message.nodeId.port] = identifier.keyId
+        refused = {status.container_id.SerializeToString() for status in response.completed_container_statuses}
+        key_id = self._mint.nm_key_id
+        for container in placed:
+            if container.id.SerializeToString() in refused:
+                continue  # ended before its master has heard of it
+            response.allocated_containers.append(container)
+            node = (container.nodeId.host, container.nodeId.port)
+            if key_id is not None and self._nm_tokens.get(node) != key_id:
+                self._nm_tokens[node] = key_id
+                node_id = convert.node_id(container.nodeId)
+                response.nm_tokens.append(self._mint.nm_token(self.attempt_id, node_id, self._state.user))
+
+    # ---- what is remembered
+
+    def _registered(self, answer: pb.RegisterDistributedSchedulingAMResponse) -> None:
+        """Again after a new start of the ResourceManager: then it hands out another range, or the same one anew."""
+        state, before = self._state, self._scheduler
+        lowest = answer.container_id_start
+        if before is not None and state.registration.container_id_start == lowest:
+            lowest = min(lowest, before.lowest_id)
+        state.registration.CopyFrom(answer)
+        state.ClearField("response_id")
+        del state.placed[:]
+        self._nm_tokens.clear()
+        scheduler = self._start(lowest)
+        if before is not None:
+            scheduler.live.update(before.live)
+        scheduler.handle(NodesPublished(offers(answer.nodes_for_scheduling)), time.monotonic())
+
+    def _start(self, lowest_id: int) -> DistributedScheduler:
+        assert self._limits is not None
+        answer = self._state.registration
+        # A stock ResourceManager names no increment: sizes then are multiples of the smallest.
+        step = answer.incr_container_resource if answer.HasField("incr_container_resource") else None
+        self._scheduler = DistributedScheduler(
+            self.attempt_id,
+            self._limits,
+            least=convert.resource(step or answer.min_container_resource),
+            most=convert.resource(answer.max_container_resource),
+            id_start=lowest_id,
+        )
+        return self._scheduler
+
+    def _resume(self) -> None:
+        """After a new start of this NodeManager."""
+        state = self._state
+        scheduler = self._start(state.lowest_id)
+        scheduler.handle(Asked(ask_rows(state.asks), tuple(state.blacklist)), time.monotonic())
+        scheduler.live.update((ContainerId(self.attempt_id, number), None) for number in state.live)
+
+    async def _keep(self) -> None:
+        """Raises OSError."""
+        state, scheduler = self._state, self._scheduler
+        if scheduler is not None:
+            state.lowest_id = scheduler.lowest_id
+            del state.asks[:], state.live[:], state.blacklist[:]
+            state.asks.extend(ask_pb(row) for row in scheduler.asks.rows())
+            state.live.extend(container_id.id for container_id in scheduler.live)
+            state.blacklist.extend(scheduler.blacklist)
+        await self._save(self.attempt_id, state)
+
+    async def _take_token(self, response: pb.AllocateResponse) -> None:
+        """A new token of the ResourceManager's is for this proxy."""
+        if response.HasField("am_rm_token"):
+            token = Token.from_pb(response.am_rm_token)
+            response.ClearField("am_rm_token")
+            self._state.token.CopyFrom(token.to_pb())
+            await self._link.renew(token)
+            await self._keep()

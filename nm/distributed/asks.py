@@ -1,0 +1,102 @@
+"""What a job still wants of opportunistic containers: absolute counts by place, lowered as containers are given.
+
+As Hadoop's schedulers do: a container on a wanted host lowers the host's row, its rack's and `*`; one in a wanted rack
+the rack's and `*`; any other `*` alone. Only `*` says how many are due.
+"""
+
+from collections.abc import Iterator
+
+from nm.distributed.facts import AskRow
+from yaqd.model import ANY_HOST, Resource
+
+#: priority, allocation request id
+AskKey = tuple[int, int]
+
+
+class TooManyAsks(ValueError):
+    """A master keeps more rows than its proxy is willing to hold."""
+
+
+class Ask:
+    """All rows of one priority and request id."""
+
+    __slots__ = ("counts", "key", "resource", "strict")
+
+    def __init__(self, key: AskKey, resource: Resource) -> None:
+        self.key = key
+        #: normalized; the last one sent
+        self.resource = resource
+        #: still wanted by host, rack or `*`; never 0 or less
+        self.counts: dict[str, int] = {}
+        #: names whose row forbids taking a place at that level
+        self.strict: set[str] = set()
+
+    @property
+    def pending(self) -> int:
+        return self.counts.get(ANY_HOST, 0)
+
+    @property
+    def prefers_places(self) -> bool:
+        return len(self.counts) > 1
+
+    def allows(self, name: str) -> bool:
+        """May a place be taken because of the row of this rack, or of `*`?"""
+        return name in self.counts and name not in self.strict
+
+    def take(self, *names: str) -> None:
+        """One container was given that these rows wanted."""
+        for name in names:
+            left = self.counts.get(name, 0) - 1
+            if left > 0:
+                self.counts[name] = left
+            else:
+                self.counts.pop(name, None)
+
+
+class AskTable:
+    def __init__(self, rows_max: int) -> None:
+        self._rows_max = rows_max
+        self._asks: dict[AskKey, Ask] = {}
+
+    def __iter__(self) -> Iterator[Ask]:
+        """In serving order: the lowest number first."""
+        return iter([self._asks[key] for key in sorted(self._asks)])
+
+    @property
+    def pending(self) -> int:
+        return sum(ask.pending for ask in self._asks.values())
+
+    def check_room(self, rows: int) -> None:
+        """Raises TooManyAsks when so many further rows might be too many."""
+        held = sum(len(ask.counts) for ask in self._asks.values())
+        if held + rows > self._rows_max:
+            raise TooManyAsks(f"more than {self._rows_max} resource requests would be pending: ask for less at a time")
+
+    def put(self, row: AskRow, resource: Resource) -> None:
+        """`resource` is the row's, normalized."""
+        key = (row.priority, row.allocation_request_id)
+        ask = self._asks.get(key)
+        if ask is None:
+            if row.count <= 0:
+                return
+            ask = self._asks[key] = Ask(key, resource)
+        if row.count > 0:
+            ask.counts[row.name], ask.resource = row.count, resource
+        else:
+            ask.counts.pop(row.name, None)
+        (ask.strict.discard if row.relax else ask.strict.add)(row.name)
+        self.drop_if_empty(ask)
+
+    def drop_if_empty(self, ask: Ask) -> None:
+        if not ask.counts:
+            self._asks.pop(ask.key, None)
+
+    def rows(self) -> Iterator[AskRow]:
+        """What it would take to fill an empty table with the same."""
+        for (priority, request_id), ask in self._asks.items():
+            for name, count in ask.counts.items():
+                yield AskRow(priority, request_id, name, ask.resource, count, name not in ask.strict)
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        assert all(ask.counts and all(n > 0 for n in ask.counts.values()) for ask in self._asks.values())

@@ -1,0 +1,112 @@
+"""What the distributed scheduler is told and what it decides: values."""
+
+import math
+
+from yaqd.model import ContainerId, NodeId, Resource
+from yaqd.model.values import value
+
+
+@value()
+class NodeOffer:
+    """A node as the ResourceManager publishes it. Only what a stock one leaves out may be None."""
+
+    node_id: NodeId
+    #: `host:port` of its web server
+    http_address: str
+    rack: str
+    partition: str = ""
+    #: how long a newcomer would wait there, s; inf: for ever
+    wait_s: float | None = None
+    free: Resource | None = None
+    #: containers that wait there
+    queued: int | None = None
+    #: how many may
+    queue_max: int | None = None
+    #: it reads estimates in container tokens
+    reads_tasks: bool = False
+
+
+@value()
+class AskRow:
+    """So many containers at a place: an absolute number, 0 withdraws."""
+
+    priority: int
+    allocation_request_id: int
+    #: host, rack (begins with a slash) or `*`
+    name: str
+    resource: Resource
+    count: int
+    #: False forbids other places of this level
+    relax: bool = True
+
+
+@value()
+class DistributedLimits:
+    #: containers that one heartbeat of the master may be given; negative: any number
+    per_beat: int = -1
+    #: containers of the job that run or wait at a time; negative: any number
+    tasks_max: int = -1
+    #: nothing is sent where it would wait longer, s
+    wait_max_s: float = math.inf
+    #: how long a task without an estimate is taken to run when its node's load is reckoned, s
+    typical_s: float = 10.0
+    #: worth of a place in the wanted rack, and of any other, beside 1 for the wanted host
+    rack_affinity: float = 0.5
+    other_affinity: float = 0.25
+    ask_rows_max: int = 200_000
+
+
+# ---- events
+
+
+@value()
+class NodesPublished:
+    """The whole list, least loaded first; the former one is void, and what was placed by it is in its numbers."""
+
+    nodes: tuple[NodeOffer, ...]
+
+
+@value()
+class Asked:
+    """A heartbeat of the master, with or without news."""
+
+    rows: tuple[AskRow, ...] = ()
+    #: hosts or racks to avoid, and to avoid no longer
+    blacklist_additions: tuple[str, ...] = ()
+    blacklist_removals: tuple[str, ...] = ()
+
+
+@value()
+class Ended:
+    """Completed or given back."""
+
+    container_ids: tuple[ContainerId, ...]
+
+
+@value()
+class StageEstimated:
+    """How long the job's tasks of one priority run, s; None: nobody knows."""
+
+    priority: int
+    estimate_s: float | None
+
+
+Event = NodesPublished | Asked | Ended | StageEstimated
+
+
+# ---- decisions
+
+
+@value()
+class Place:
+    """Give this container; already counted."""
+
+    container_id: ContainerId
+    node: NodeOffer
+    resource: Resource
+    priority: int
+    allocation_request_id: int
+    #: s; None: no finite one
+    estimate_s: float | None
+    #: what it is expected to wait there, s; None: not known
+    wait_s: float | None

@@ -1,0 +1,210 @@
+"""One job's scheduler: events in, decisions out.
+
+It knows what the ResourceManager published with its last answer, what it has placed itself since (which counts at
+once), and what its master wants. Each container goes to the node with the highest affinity / load, affinity by where it
+was wanted, load by how long it would wait there; nodes where it would start at once come first (Yaq, Algorithm 1). What
+no node will take - all would let it wait for ever or longer than the limit, all queues are full, or the job has as many
+tasks under way as it may - is kept until a later heartbeat. A stock ResourceManager publishes an order and no loads:
+then each node gets at most one container that was not wanted there per heartbeat, as Hadoop's proxies do.
+
+Container ids count down from where the ResourceManager's begin. The lowest one used is handed in again after a restart.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from nm.distributed.asks import Ask, AskTable
+from nm.distributed.facts import (
+    Asked,
+    AskRow,
+    DistributedLimits,
+    Ended,
+    Event,
+    NodeOffer,
+    NodesPublished,
+    Place,
+    StageEstimated,
+)
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
+
+#: stages of which an estimate is kept
+_STAGES_MAX: Final = 1000
+
+
+class _Node:
+    """A published node and what went there since."""
+
+    __slots__ = ("added_s", "offer", "placed", "rank", "taken")
+
+    def __init__(self, offer: NodeOffer, rank: int) -> None:
+        self.offer = offer
+        self.rank = rank
+        #: resources of the containers placed here since
+        self.taken = Resource()
+        #: how many
+        self.placed = 0
+        #: by how much they make a newcomer wait longer, s
+        self.added_s = 0.0
+
+    def fits(self, need: Resource) -> bool:
+        free = self.offer.free
+        return free is not None and (self.taken + need).fits_in(free)
+
+    @property
+    def is_full(self) -> bool:
+        offer = self.offer
+        return (
+            offer.queued is not None and offer.queue_max is not None and offer.queued + self.placed >= offer.queue_max
+        )
+
+
+class DistributedScheduler:
+    """Invariants: no id is given twice, and every id is below all earlier ones; `live` never exceeds the limit."""
+
+    def __init__(
+        self,
+        attempt_id: ApplicationAttemptId,
+        limits: DistributedLimits,
+        *,
+        least: Resource,
+        most: Resource,
+        id_start: int,
+    ) -> None:
+        """Containers are sized in steps of `least` up to `most`; the first one's id is one below `id_start`."""
+        self._attempt_id = attempt_id
+        self._limits = limits
+        self._least, self._most = least, most
+        #: the lowest container id used
+        self.lowest_id = id_start
+        self.asks = AskTable(limits.ask_rows_max)
+        self._nodes: list[_Node] = []
+        #: hosts and racks that the master avoids
+        self.blacklist: set[str] = set()
+        self._estimates: dict[int, float] = {}
+        #: containers given and not known to be over
+        self.live: dict[ContainerId, None] = {}
+
+    def handle(self, event: Event, now: float) -> list[Place]:
+        """The only entry. Raises TooManyAsks, with nothing changed."""
+        match event:
+            case NodesPublished(nodes):
+                self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]
+            case Ended(container_ids):
+                for container_id in container_ids:
+                    self.live.pop(container_id, None)
+            case StageEstimated(priority, estimate_s):
+                self._estimated(priority, estimate_s)
+            case Asked():
+                self._take_in(event)
+                return list(self._place())
+        return []
+
+    def _estimated(self, priority: int, estimate_s: float | None) -> None:
+        usable = estimate_s is not None and math.isfinite(estimate_s) and estimate_s >= 0
+        if not usable:
+            self._estimates.pop(priority, None)
+        elif priority in self._estimates or len(self._estimates) < _STAGES_MAX:
+            self._estimates[priority] = estimate_s or 0.0
+
+    def _take_in(self, event: Asked) -> None:
+        self.asks.check_room(len(event.rows))
+        self.blacklist.difference_update(event.blacklist_removals)
+        self.blacklist.update(event.blacklist_additions)
+        for row in event.rows:
+            self.asks.put(row, self._normalized(row))
+
+    def _normalized(self, row: AskRow) -> Resource:
+        asked, least, most = row.resource, self._least, self._most
+        memory = _stepped(asked.memory_mb, least.memory_mb, most.memory_mb)
+        return Resource(memory, _stepped(asked.vcores, least.vcores, most.vcores), asked.extras)
+
+    # ---- placing
+
+    def _place(self) -> Iterator[Place]:
+        left: float = self._limits.per_beat if self._limits.per_beat >= 0 else math.inf
+        if self._limits.tasks_max >= 0:
+            left = min(left, self._limits.tasks_max - len(self.live))
+        #: those of an unknown load that have got what was not wanted there
+        served: set[int] = set()
+        for ask in self.asks:
+            while ask.pending and left > 0:
+                node = self._choose(ask, served)
+                if node is None:
+                    break
+                left -= 1
+                yield self._give(ask, node, served)
+            self.asks.drop_if_empty(ask)
+
+    def _choose(self, ask: Ask, served: set[int]) -> _Node | None:
+        """The best node that may have a container of this ask."""
+        best: _Node | None = None
+        best_score: tuple[float, ...] = ()
+        for node in self._nodes:
+            affinity = self._affinity(ask, node.offer)
+            if affinity <= 0 or node.is_full or (node.rank in served and affinity < 1):
+                continue
+            wait = self._load_s(node, ask.resource)
+            if wait == math.inf or wait > self._limits.wait_max_s:
+                continue
+            score = (wait > 0, -affinity / wait if wait > 0 else -affinity, node.placed, node.rank)
+            if best is None or score < best_score:
+                best, best_score = node, score
+        return best
+
+    def _affinity(self, ask: Ask, offer: NodeOffer) -> float:
+        """1 where the container is wanted, less elsewhere, 0 where it must not go."""
+        host, rack = offer.node_id.host, offer.rack
+        if offer.partition or host in self.blacklist or rack in self.blacklist:
+            return 0.0
+        if host in ask.counts:
+            return 1.0
+        if ask.allows(rack):
+            return self._limits.rack_affinity
+        if not ask.allows(ANY_HOST):
+            return 0.0
+        return self._limits.other_affinity
+
+    def _load_s(self, node: _Node, need: Resource) -> float:
+        """How long a container would wait there, s; 0 where nothing is known of a node that got nothing yet."""
+        offer = node.offer
+        if node.fits(need) and not offer.queued:
+            return 0.0
+        if offer.wait_s is not None:
+            return max(offer.wait_s, 0.0) + node.added_s + (offer.free is not None) * 1e-3
+        waiting = (offer.queued or 0) + node.placed + (offer.free is not None)
+        return waiting * self._limits.typical_s
+
+    def _give(self, ask: Ask, node: _Node, served: set[int]) -> Place:
+        offer = node.offer
+        wait = self._load_s(node, ask.resource)
+        estimate = self._estimates.get(ask.key[0])
+        self.lowest_id -= 1
+        container_id = ContainerId(self._attempt_id, self.lowest_id)
+        self.live[container_id] = None
+        if not node.fits(ask.resource):
+            node.added_s += estimate if estimate is not None else self._limits.typical_s
+        node.taken += ask.resource
+        node.placed += 1
+        if offer.wait_s is None and offer.free is None and offer.queued is None:
+            served.add(node.rank)
+        host, rack = offer.node_id.host, offer.rack
+        if host in ask.counts:
+            ask.take(host, rack, ANY_HOST)
+        elif ask.allows(rack):
+            ask.take(rack, ANY_HOST)
+        else:
+            ask.take(ANY_HOST)
+        known = wait if offer.wait_s is not None else None
+        return Place(container_id, offer, ask.resource, *ask.key, estimate, known)
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        self.asks.validate()
+        assert all(container_id.id >= self.lowest_id for container_id in self.live)
+
+
+def _stepped(amount: int, step: int, most: int) -> int:
+    """Rounded up to whole steps, at least one and at most `most`."""
+    step = max(step, 1)
+    return min(-(-max(amount, step) // step) * step, most)

@@ -1,0 +1,142 @@
+"""DistributedSchedulingAMProtocol: what proxies at the nodes ask on behalf of the masters there.
+
+A proxy takes the opportunistic asks out of its master's requests, chooses the nodes itself and sends what it chose
+along, to be booked before the ordinary part of the call; a container that cannot be booked comes back as ended, so that
+its master asks again. Their ids count down from where this ResourceManager's own begin. The lowest one seen is
+remembered, which makes a repeated request book nothing twice and an id that was used before worth nothing.
+"""
+
+import logging
+from typing import Final
+
+from rm.application_master_service import ApplicationMasterService
+from rm.attempt import Attempt
+from rm.cluster import Cluster
+from rm.container import Completion, ContainerEvent
+from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.events import ProxyPlaced
+from rm.usage_monitor import UsageMonitor
+from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc.errors import InvalidApplicationMasterRequest
+from yaqd.model import ContainerId, ExecutionType, ExitStatus, NodeId, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import DistributedSchedulingAMProtocol as Protocol
+
+log = logging.getLogger(__name__)
+
+#: live containers of one attempt beyond which nothing is booked
+_CONTAINERS_MAX: Final = 200_000
+#: ids below the first one that a proxy may use
+_RANGE: Final = 1 << 39
+
+
+class DistributedSchedulingService:
+    def __init__(
+        self,
+        cluster: Cluster,
+        masters: ApplicationMasterService,
+        monitor: UsageMonitor,
+        *,
+        epoch: int,
+        expiry_ms: int,
+    ) -> None:
+        """`expiry_ms`: how long a container token may wait for its use."""
+        self._cluster = cluster
+        self._masters = masters
+        self._monitor = monitor
+        #: proxies count down from here, the scheduler up
+        self._id_start = ContainerId.start(epoch)
+        self._expiry_ms = expiry_ms
+
+    def register_on(self, server: RpcServer) -> None:
+        server.register(Protocol.registerApplicationMasterForDistributedScheduling, self.register_application_master)
+        server.register(Protocol.allocateForDistributedScheduling, self.allocate)
+        server.register(Protocol.finishApplicationMaster, self._masters.finish_application_master)
+
+    def register_application_master(
+        self, request: pb.RegisterApplicationMasterRequest, caller: Caller
+    ) -> pb.RegisterDistributedSchedulingAMResponse:
+        answer = self._masters.register_application_master(request, caller)
+        attempt = self._masters.attempt_of(caller)
+        response = pb.RegisterDistributedSchedulingAMResponse(
+            container_token_expiry_interval=self._expiry_ms, container_id_start=self._id_start
+        )
+        response.register_response.CopyFrom(answer)
+        convert.put_resource(response.max_container_resource, self._cluster.scheduler.maximum_allocation())
+        convert.put_resource(response.min_container_resource, self._cluster.scheduler.limits.bounds.minimum)
+        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        return response
+
+    def allocate(
+        self, request: pb.DistributedSchedulingAllocateRequest, caller: Caller
+    ) -> pb.DistributedSchedulingAllocateResponse:
+        """Book what the proxy has placed, then answer the master's own request."""
+        attempt = self._masters.attempt_of(caller)
+        if request.allocated_containers and attempt.is_registered and attempt.takes_containers:
+            self._book(attempt, request)
+        answer = self._masters.allocate(request.allocate_request, caller)
+        response = pb.DistributedSchedulingAllocateResponse()
+        response.allocate_response.CopyFrom(answer)
+        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        return response
+
+    # ---- booking
+
+    def _book(self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest) -> None:
+        """Raises InvalidApplicationMasterRequest, with nothing booked, for what no proxy sends."""
+        seen = self._id_start if attempt.proxy_lowest is None else attempt.proxy_lowest
+        fresh: dict[ContainerId, common.Container] = {}
+        for message in request.allocated_containers:
+            container_id = convert.container_id(message.id)
+            if container_id.attempt_id != attempt.id or not self._is_ours(container_id):
+                raise InvalidApplicationMasterRequest(
+                    f"{attempt.id}: {container_id} (id {container_id.id}) is not for its proxy to give"
+                )
+            if container_id.id < seen:
+                fresh[container_id] = message
+        if len(attempt.containers) + len(fresh) > _CONTAINERS_MAX:
+            raise InvalidApplicationMasterRequest(f"{attempt.id}: more than {_CONTAINERS_MAX} containers at a time")
+        if fresh:
+            attempt.proxy_lowest = min(container_id.id for container_id in fresh)
+        for container_id, message in fresh.items():
+            self._book_one(attempt, container_id, message)
+
+    def _is_ours(self, container_id: ContainerId) -> bool:
+        return self._id_start - _RANGE < container_id.id < self._id_start
+
+    def _book_one(self, attempt: Attempt, container_id: ContainerId, message: common.Container) -> None:
+        node_id, resource = convert.node_id(message.nodeId), convert.resource(message.resource)
+        problem = self._problem(message, node_id, resource)
+        if problem is None:
+            priority, request_id = message.priority.priority, message.allocation_request_id
+            self._cluster.schedule(ProxyPlaced(container_id, node_id, resource, priority, request_id))
+            container = attempt.containers.get(container_id)
+            if container is not None:
+                # Its proxy hands it out, not the answer to this call.
+                attempt.allocated.remove(container)
+                container.machine.advance(ContainerEvent.ACQUIRE)
+                return
+            problem = f"node {node_id} is not there"
+        log.warning("%s: not booked: %s", container_id, problem)
+        why = f"Container {container_id} was placed by its master's proxy and not taken: {problem}"
+        kind = ExecutionType.OPPORTUNISTIC
+        attempt.completions.append(Completion(container_id, ExitStatus.ABORTED, why, resource.floored(), kind, node_id))
+
+    def _problem(self, message: common.Container, node_id: NodeId, resource: Resource) -> str | None:
+        if message.execution_type != common.OPPORTUNISTIC:
+            return "only opportunistic containers may be"
+        try:
+            self._cluster.scheduler.limits.bounds.check(resource, self._cluster.scheduler.maximum_allocation())
+        except InvalidAsk as error:
+            return str(error)
+        node = self._cluster.nodes.get(node_id)
+        if node is None or not node.is_usable:
+            return f"node {node_id} is not there"
+        return None
+
+
+def _node(attempt: Attempt) -> NodeId | None:
+    """Where the master and with it the proxy is."""
+    return attempt.master.node_id if attempt.master is not None else None

@@ -1,0 +1,62 @@
+"""What the proxies at the nodes know of the cluster: the nodes that take opportunistic containers, least loaded first.
+
+Each answer to a proxy carries the whole list, as long as `nodes-used` says. A proxy at a node of ours also reads how
+long a newcomer would wait, what is free and how much waits; a stock one skips those fields and has the order alone.
+Whatever has been booked since a node's last report is in the numbers already, so that two proxies that ask one after
+the other do not choose alike.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rm.cluster import Cluster
+from rm.scheduler.opportunistic import NodeLoad
+from yaqd.model import NodeId
+from yaqd.proto import convert
+from yaqd.proto import yarn_service_pb2 as pb
+
+#: what a node says at its registration that reads the extension fields of node queues
+NODE_QUEUES: Final = "yaq-queue"
+_WAIT_MS_MAX: Final = 1 << 52
+
+
+class UsageMonitor:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def publish(self, to: NodeId | None) -> Iterator[pb.RemoteNode]:
+        """For the proxy at the node `to`."""
+        extended = self._understands(to)
+        for load in self._cluster.scheduler.opportunistic.ranked(self._cluster.clock.now()):
+            node = self._cluster.nodes.get(load.node.id)
+            if node is None:
+                continue
+            message = pb.RemoteNode(http_address=node.http_address, rack_name=node.rack, node_partition="")
+            message.node_id.host, message.node_id.port = node.id.host, node.id.port
+            if extended:
+                self._extend(message, load)
+            yield message
+
+    def _extend(self, message: pb.RemoteNode, load: NodeLoad) -> None:
+        free = (load.node.free - load.held).floored()
+        convert.put_resource(message.yaq_free, free)
+        message.yaq_queued = (load.length or 0) + load.given
+        if load.capacity is not None:
+            message.yaq_queue_max = load.capacity
+        if self._understands(load.node.id):
+            message.yaq_reads_tasks = True
+            said = self._cluster.nodes[load.node.id].status
+            if said.HasField("yaq_queue"):
+                message.yaq_wait_ms = _wait_ms(said.yaq_queue.wait_ms, said.yaq_queue.queued, load.given)
+
+    def _understands(self, node_id: NodeId | None) -> bool:
+        node = self._cluster.nodes.get(node_id) if node_id is not None else None
+        return node is not None and NODE_QUEUES in node.capabilities
+
+
+def _wait_ms(said: int, queued: int, given: int) -> int:
+    """A node's own estimate, longer by what has been sent there since, each as long as those that wait."""
+    if said < 0:
+        return -1
+    waiting = max(0, queued) + 1
+    return min(said, _WAIT_MS_MAX) * (waiting + given) // waiting
