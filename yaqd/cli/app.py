@@ -12,6 +12,7 @@ _COMMANDS = {
     "app": Lazy("yaqd.cli.applications", "app", "List applications, look at one, end it, read its logs."),
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
     "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
+    "sim": Lazy("yaqd.cli.sim", "sim", "Try a policy on a simulated cluster; repeat the paper's experiments."),
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
     "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager; have it read its files again."),
     "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),

@@ -23,6 +23,7 @@ _CODES: Final = (
     ("tez_adapter.staging", "SubmitError", BAD_INPUT),
     ("tez_adapter.rm_client", "RmUnavailable", UNREACHABLE),
     ("tez_adapter.history", "NoHistory", BAD_INPUT),
+    ("yaqd.sim.workloads.drawn", "WorkloadError", BAD_INPUT),
     ("yaqd.ipc.errors", "RpcError", UNREACHABLE),
 )
 #: Remote exceptions that mean "you asked for something wrong": the refusals of YARN itself, and these.

@@ -1,0 +1,80 @@
+"""`yaq sim`: what it prints, writes and refuses."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.app import yaq
+from yaqd.cli.exits import BAD_INPUT
+from yaqd.sim.experiments import EXPERIMENTS
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(yaq, list(words))
+
+
+def test_list_names_everything_that_can_be_run() -> None:
+    text = run("sim", "list").stdout
+    assert all(name in text for name in (*EXPERIMENTS, "hive-ms", "heavy-tailed", "yarn-opportunistic", "starve_s"))
+    assert set(json.loads(run("sim", "list", "--json").stdout)["experiments"]) == set(EXPERIMENTS)
+
+
+def test_compare_prints_and_writes(tmp_path: Path) -> None:
+    words = ("--workload", "5-sec", "--jobs", "3", "--nodes", "4", "--seeds", "2", "--system", "yarn")
+    result = run("sim", "compare", *words, "--system", "yarn,out_of_turn=on", "--out", str(tmp_path / "new"))
+    assert result.exit_code == 0, result.output
+    assert "median yarn,out_of_turn=on" in result.stdout
+    assert "Poisson arrivals at 0.8 of the slots; 4 nodes x 4 slots" in result.stdout
+    written = json.loads((tmp_path / "new" / "compare.json").read_text())
+    assert len(written["runs"]) == 4
+    assert (tmp_path / "new" / "compare-jct.png").stat().st_size > 1000
+    assert json.loads(run("sim", "compare", *words, "--json").stdout)["experiment"] == "compare"
+
+
+def test_replay_runs_a_recorded_history(tmp_path: Path) -> None:
+    job = {"type": "job", "name": "words", "user": "eve", "started_ms": 1000, "vertices": {"map": 1}}
+    attempt = {"type": "attempt", "vertex": "map", "task": 0, "state": "SUCCEEDED"}
+    lines = [job, {**attempt, "started_ms": 2000, "finished_ms": 9000}]
+    (tmp_path / "job_1_0001.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shape = ("--nodes", "2", "--slots", "2", "--seeds", "1", "--system", "yarn", "--json")
+    result = run("sim", "replay", str(tmp_path), *shape)
+    assert result.exit_code == 0, result.output
+    (ran,) = json.loads(result.stdout)["runs"]
+    assert 7.0 < ran["metrics"]["sub_median"] < 7.0 + 3.0 + 2.0 + 1.0 + 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("run", "yaq-orderin"), "did you mean yaq-ordering"),
+        (("run", "zzz"), "`yaq sim list` shows them"),
+        (("compare", "--workload", "hive-ms", "--system", "yarnx"), "there is no system 'yarnx'"),
+        (("compare", "--workload", "hive-ms", "--system", "yarn,bound=3"), "none of yarn's parameters"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=-3"), "must not be negative"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,starve_s=nan"), "must not be negative"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=few"), "not a whole number"),
+        (("compare", "--workload", "hive-ms", "--system", "yarn,out_of_turn=perhaps"), "not true or false"),
+        (("compare", "--workload", "hive-ms", "--system", "yarn", "--system", "yarn"), "the same one twice"),
+        (("compare", "--workload", "/no/such", "--system", "yarn"), "nor a file"),
+        (("replay", "/no/such", "--system", "yarn"), "No such file"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: tuple[str, ...], why: str) -> None:
+    result = run("sim", *words)
+    assert result.exit_code == BAD_INPUT, result.output
+    assert why in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_without_matplotlib_the_numbers_are_there_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    words = ("--workload", "5-sec", "--jobs", "1", "--nodes", "4", "--seeds", "1", "--system", "yarn")
+    result = run("sim", "compare", *words, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "pip install 'yaqd[plots]'" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["compare.json"]

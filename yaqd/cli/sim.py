@@ -1,0 +1,193 @@
+"""`yaq sim`: the simulated cluster. Everything heavy is imported when a command runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.exits import CommandError
+from yaqd.cli.options import json_option
+from yaqd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from yaqd.sim.experiments import Experiment
+
+_HELP = """Try a policy on a simulated cluster before a real one has it.
+
+The ResourceManager's scheduler and the nodes' queues in it are the live ones; heartbeats, polling, network and the
+tasks' time are simulated. 185 Hive queries on 80 nodes take seconds.
+
+\b
+  yaq sim list                                      what there is
+  yaq sim run yaq-c --out /tmp/figures              an experiment of the paper, with figures
+  yaq sim compare --workload hive-ms --system yarn --system yaq-c --system yaq-c,order=lrtf,bound=8
+  yaq sim replay /var/log/yaqd/history --nodes 8 --slots 8 --system yaq-c
+"""
+
+
+@click.group(help=_HELP)
+def sim() -> None:
+    pass
+
+
+@sim.command("list")
+@json_option
+def list_all(as_json: bool) -> None:
+    """List experiments, workloads and systems.
+
+    \b
+    Example:
+      yaq sim list
+    """
+    from yaqd.sim.experiments import EXPERIMENTS
+    from yaqd.sim.shape import SYSTEMS
+    from yaqd.sim.workloads import WORKLOADS
+
+    if as_json:
+        print_json(
+            {
+                "experiments": {e.name: {"title": e.title, "source": e.source} for e in EXPERIMENTS.values()},
+                "workloads": {name: kind.title for name, kind in WORKLOADS.items()},
+                "systems": list(SYSTEMS),
+            }
+        )
+        return
+    rows: list[tuple[str, str]] = [(e.name, f"{e.title} ({e.source})") for e in EXPERIMENTS.values()]
+    print_table(("experiment", "what it shows"), rows, empty="")
+    click.echo()
+    print_table(("workload", "its tasks"), [(name, kind.title) for name, kind in WORKLOADS.items()], empty="")
+    click.echo()
+    print_table(("system", "its parameters"), [(name, _parameters(name)) for name in SYSTEMS], empty="")
+
+
+def _parameters(system: str) -> str:
+    from yaqd.cli.sim_systems import PARAMETERS
+
+    return ", ".join(PARAMETERS[system])
+
+
+@sim.command("run")
+@click.argument("name")
+@click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="How many seeds [default: the experiment's].")
+@click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="The first one.")
+@click.option("--quick", "is_quick", is_flag=True, help="A tenth of the nodes and jobs, one seed: does it run at all?")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write JSON, PNG and SVG to this folder.")
+@json_option
+def run(
+    name: str, seeds: int | None, first_seed: int, is_quick: bool, workers: int, out: Path | None, as_json: bool
+) -> None:
+    """Run one of the paper's experiments.
+
+    Reported against measured, and a plain verdict for each row.
+
+    NAME as `yaq sim list` shows it, or `all`.
+
+    \b
+    Example:
+      yaq sim run yaq-ordering --quick
+      yaq sim run yaq-utilization --seeds 3 --out /tmp/figures
+      yaq sim run all --workers 2 --json > results.json
+    """
+    from yaqd.cli.sim_screen import show
+    from yaqd.sim.experiments import EXPERIMENTS, quick
+
+    chosen = list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)]
+    values: list[Any] = []
+    for experiment in chosen:
+        small = quick(experiment) if is_quick else experiment
+        numbers = range(first_seed, first_seed + (seeds or small.seeds))
+        values.append(show(small, numbers, is_quick=is_quick, workers=workers, out=out, as_json=as_json))
+    if as_json:
+        print_json(values if name == "all" else values[0])
+
+
+def _experiment(name: str) -> "Experiment":
+    import difflib
+
+    from yaqd.sim.experiments import EXPERIMENTS
+
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, 1)
+        hint = f"; did you mean {near[0]}?" if near else "; `yaq sim list` shows them"
+        raise CommandError(f"there is no experiment {name!r}{hint}")
+    return EXPERIMENTS[name]
+
+
+def cluster_options(command: Any) -> Any:
+    """The options of a cluster's shape, as `shape`'s arguments."""
+    for option in (
+        click.option("--nodes", type=click.IntRange(1, 100_000), default=80, show_default=True, help="Nodes."),
+        click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Slots of each."),
+        click.option("--heartbeat", type=click.FloatRange(0.01, 3600), default=3.0, show_default=True, metavar="S",
+                     help="Between two reports of a node."),
+        click.option("--polling", type=click.FloatRange(0.001, 3600), default=1.0, show_default=True, metavar="S",
+                     help="Between two polls of a job manager."),
+        click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N",
+                     help="Seeds to run each system with."),
+        click.option("--system", "systems", multiple=True, required=True, metavar="NAME[,KEY=VALUE...]",
+                     help="A system and its parameters; may be repeated, the first one is what others are held to."),
+        click.option("--out", type=click.Path(path_type=Path, file_okay=False),
+                     help="Write JSON, PNG and SVG to this folder."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@sim.command("compare")
+@click.option("--workload", required=True, metavar="NAME|FILE",
+              help="One that `yaq sim list` names, or a trace: SWIM (.tsv), SLS or rumen (.json).")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1, 1_000_000), default=185, show_default=True, help="Jobs to run.")
+@click.option("--load", type=click.FloatRange(0.001, 100), default=0.8, show_default=True,
+              help="Part of the slots that arriving jobs ask for, in the long run.")  # fmt: skip
+@click.option("--burst", is_flag=True, help="All jobs at once instead; see the parameter jobs_at_once.")
+@cluster_options
+@json_option
+def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, **options: Any) -> None:
+    """Run several systems on one workload.
+
+    The same jobs and the same luck for each of them.
+
+    \b
+    Example:
+      yaq sim compare --workload gridmix-ms --slots 10 --system yarn --system yaq-c,bound=10,order=lrtf
+      yaq sim compare --workload FB-2009.tsv --jobs 500 --system yarn-opportunistic --system yaq-c
+    """
+    from yaqd.cli.sim_screen import compared
+    from yaqd.cli.sim_systems import comparison, recorded
+    from yaqd.sim.workloads import WORKLOADS, Arrivals, Drawn
+
+    if workload in WORKLOADS:
+        arrivals = Arrivals("burst") if burst else Arrivals("poisson", load)
+        compared(comparison(Drawn(workload, jobs, arrivals), **_shape_of(options)), options, None, as_json)
+    else:
+        trace = recorded(Path(workload), jobs)
+        compared(comparison(Drawn(trace.name, len(trace.jobs)), **_shape_of(options)), options, trace, as_json)
+
+
+@sim.command("replay")
+@click.argument("history", nargs=-1, required=True, type=click.Path(path_type=Path))
+@cluster_options
+@json_option
+def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
+    """Run a real cluster's jobs again.
+
+    What if it had had other policies, or fewer nodes?
+
+    HISTORY: job history files (`job_*.jsonl` of our job manager, `.jhist` as JSON of MapReduce), or folders of them.
+
+    \b
+    Example:
+      yaq sim replay ~/c/history --nodes 4 --slots 8 --system yarn --system yaq-c
+    """
+    from yaqd.cli.sim_screen import compared
+    from yaqd.cli.sim_systems import comparison
+    from yaqd.sim.workloads import Drawn
+    from yaqd.sim.workloads.history import read_history
+
+    trace = read_history(history)
+    compared(comparison(Drawn(trace.name, len(trace.jobs)), **_shape_of(options)), options, trace, as_json)
+
+
+def _shape_of(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "systems")}

@@ -1,0 +1,102 @@
+"""`yaq sim compare` and `replay`: what the command line says, as an experiment."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any, Final
+
+from yaqd.cli.exits import CommandError
+from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
+from yaqd.sim.experiments.ground import PREPARE_S, START_GAP_S, YAQ_C, YAQ_D
+from yaqd.sim.shape import SYSTEMS, ClusterShape, System
+from yaqd.sim.workload import Workload
+from yaqd.sim.workloads import Drawn, read_workload
+
+_ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
+_QUEUED: Final = ("bound", "max_wait_s")
+_PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "order_scope", "job_order")
+PARAMETERS: Final = {
+    "yarn": _ALL,
+    "yarn-opportunistic": (*_ALL, *_QUEUED, "opportunistic_share"),
+    "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", *_PLACED),
+    "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once"),
+    "mercury": (*_ALL, *_QUEUED, "rebalance", "tasks_at_once"),
+    "sparrow": (*_ALL, *_QUEUED, "probes", "tasks_at_once"),
+}
+_BASES: Final = {"yaq-c": YAQ_C, "yaq-d": YAQ_D}
+
+
+def comparison(
+    drawn: Drawn, *, nodes: int, slots: int, heartbeat: float, polling: float, systems: tuple[str, ...]
+) -> Experiment:
+    """The systems as an experiment whose rows hold every one to the first. Raises CommandError."""
+    shape = ClusterShape(
+        nodes=nodes,
+        slots=slots,
+        heartbeat_s=heartbeat,
+        am_poll_s=polling,
+        start_gap_s=START_GAP_S,
+        prepare_s=PREPARE_S,
+    )
+    if len(set(systems)) != len(systems):
+        raise CommandError("--system: the same one twice")
+    cases = tuple(Case(text, drawn, shape, parse_system(text)) for text in systems)
+    rows = tuple(
+        Row(f"{name} {text}", f"against {systems[0]}", Measure(metric, text, systems[0]), sense="shown")
+        for text in systems[1:]
+        for metric, name in (("sub_median", "median"), ("sub_p95", "p95"))
+    )
+    plots = (Plot("cdf", "jct", f"{drawn.name}: job completion times"),)
+    return Experiment("compare", f"{drawn.name} on {len(systems)} systems", "the command line", cases, rows, plots)
+
+
+def parse_system(text: str) -> System:
+    """`yaq-c,order=lrtf,bound=8` as a system; what is not said is as in the paper's runs. Raises CommandError."""
+    name, *settings = text.split(",")
+    if name not in SYSTEMS:
+        raise CommandError(f"--system {text}: there is no system {name!r}; there are {', '.join(SYSTEMS)}")
+    changed: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or key not in PARAMETERS[name]:
+            raise CommandError(
+                f"--system {text}: {setting!r} is none of {name}'s parameters: {', '.join(PARAMETERS[name])}"
+            )
+        changed[key] = _value(text, key, value)
+    base = _BASES.get(name, System(name))
+    if changed.get("bound_target") or changed.get("bound_wait_s"):
+        changed.setdefault("bound", 0)
+    try:
+        return dataclasses.replace(base, **changed)
+    except ValueError as error:
+        raise CommandError(f"--system {text}: {error}") from None
+
+
+def _value(text: str, key: str, value: str) -> object:
+    """As the field's own default has it."""
+    default = getattr(System(), key)
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "on": True, "false": False, "off": False}[value.lower()]
+        if isinstance(default, int):
+            number: int | float = int(value)
+        elif isinstance(default, float):
+            number = float(value)
+        else:
+            return value
+    except (KeyError, ValueError):
+        raise CommandError(f"--system {text}: {key} is {value!r}, not {_kind(default)}") from None
+    if math.isnan(number) or number < 0:
+        raise CommandError(f"--system {text}: {key} is {value}; it must not be negative")
+    return number
+
+
+def _kind(default: object) -> str:
+    return {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+
+
+def recorded(path: Path, jobs: int) -> Workload:
+    """A trace's first jobs. Raises CommandError, WorkloadError."""
+    if not path.exists():
+        raise CommandError(f"--workload {path}: neither a workload that `yaq sim list` names nor a file")
+    return read_workload(path, jobs=jobs)

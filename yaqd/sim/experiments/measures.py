@@ -1,0 +1,113 @@
+"""From a simulation's result to the numbers that rows and plots name."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from yaqd.sim.experiments.model import Case
+from yaqd.sim.results import Floats, SimResult
+from yaqd.sim.workload import Workload
+
+SHARE_WINDOW_S: Final = 5.0
+#: over which a deviation counts
+SHARE_SPAN_S: Final = 60.0
+#: a job is `short` or `long` by its own work, about the middle one's
+NAMES: Final = {
+    "jct_median": "job completion time from the job's start, median (s)",
+    "jct_mean": "job completion time from the job's start, mean (s)",
+    "jct_p95": "job completion time from the job's start, 95th percentile (s)",
+    "jct_max": "job completion time from the job's start, longest (s)",
+    "sub_median": "job completion time from submission, median (s)",
+    "sub_mean": "job completion time from submission, mean (s)",
+    "sub_p95": "job completion time from submission, 95th percentile (s)",
+    "jobs_per_min": "throughput (jobs/min)",
+    "utilization": "slots used (%)",
+    "delay_mean": "queuing delay, mean (s)",
+    "delay_median": "queuing delay, median (s)",
+    "delay_std": "queuing delay, standard deviation (s)",
+    "delay_p95": "queuing delay, 95th percentile (s)",
+    "short_median": "completion time of the jobs with less work than the middle one, median (s)",
+    "long_median": "completion time of the other jobs, median (s)",
+    "share_off": "largest deviation of a queue's share from its capacity, over any minute (points)",
+    "unfinished": "jobs not over",
+    "makespan": "until the last job is over (s)",
+}
+
+
+def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, float]:
+    """All of `NAMES` that this run can tell."""
+    start = result.completion_times(from_start=True)
+    submission = result.completion_times()
+    # the paper's: from being placed in a node's queue to running; killed and refused ones did not run
+    delays = result.queuing_delays[result.done]
+    short, long = _by_work(workload, result)
+    found = {
+        "jct_median": _quantile(start, 50),
+        "jct_mean": _mean(start),
+        "jct_p95": _quantile(start, 95),
+        "jct_max": _quantile(start, 100),
+        "sub_median": _quantile(submission, 50),
+        "sub_mean": _mean(submission),
+        "sub_p95": _quantile(submission, 95),
+        "jobs_per_min": result.jobs_per_minute,
+        "utilization": 100 * _utilization(case, workload, result),
+        "delay_mean": _mean(delays),
+        "delay_median": _quantile(delays, 50),
+        "delay_std": float(delays.std()) if delays.size else math.nan,
+        "delay_p95": _quantile(delays, 95),
+        "short_median": _quantile(short, 50),
+        "long_median": _quantile(long, 50),
+        "share_off": _share_off(case, result),
+        "unfinished": float(result.unfinished),
+        "makespan": result.makespan,
+    }
+    return {name: number for name, number in found.items() if not math.isnan(number)}
+
+
+def shares(case: Case, result: SimResult) -> dict[str, tuple[float, ...]]:
+    """By queue: part of the slots in use that it holds, in windows of `SHARE_WINDOW_S` after the warm-up."""
+    by_queue = result.shares(SHARE_WINDOW_S)
+    skip = math.ceil(case.warm_up_s / SHARE_WINDOW_S)
+    total = np.maximum(np.sum(list(by_queue.values()), axis=0), 1e-9)
+    return {queue: tuple(float(x) for x in (part / total)[skip:-1]) for queue, part in by_queue.items()}
+
+
+def _utilization(case: Case, workload: Workload, result: SimResult) -> float:
+    """While there is work for every slot: from the warm-up until the horizon less the longest task.
+
+    A container that still runs at the horizon has no entry; what it held before is not to be missing.
+    """
+    if case.horizon_s is None:
+        return result.utilization_between(case.warm_up_s, result.makespan)
+    longest = max(task.duration_s for job in workload for stage in job.stages for task in stage.tasks)
+    return result.utilization_between(case.warm_up_s, min(result.makespan, case.horizon_s) - 2 * longest)
+
+
+def _share_off(case: Case, result: SimResult) -> float:
+    """Percentage points; any 60 s means every run of windows of that length."""
+    worst = math.nan
+    by_queue = shares(case, result) if len(case.shape.queues) > 1 else {}
+    width = round(SHARE_SPAN_S / SHARE_WINDOW_S)
+    for queue, percent in case.shape.queues:
+        parts = np.array(by_queue.get(queue, ()))
+        if parts.size >= width:
+            means = np.convolve(parts, np.full(width, 1 / width), mode="valid")
+            worst = float(np.fmax(worst, 100 * np.abs(means - percent / 100).max()))
+    return worst
+
+
+def _by_work(workload: Workload, result: SimResult) -> tuple[Floats, Floats]:
+    work = {job.name: job.work_s for job in workload}
+    middle = float(np.median(list(work.values())))
+    short = [job.from_start for job in result.jobs if work[job.name] < middle]
+    long = [job.from_start for job in result.jobs if work[job.name] >= middle]
+    return np.array(short, dtype=np.float64), np.array(long, dtype=np.float64)
+
+
+def _quantile(values: Floats, percent: float) -> float:
+    return float(np.percentile(values, percent)) if values.size else math.nan
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else math.nan

@@ -1,0 +1,106 @@
+"""What an experiment is: data. Cases to run (workload, cluster, system) and rows to read off them.
+
+Nothing here runs anything: an experiment can be listed, checked and changed in one place, and whoever wants another
+writes a value of `Experiment` and hands it to `run_experiment`.
+"""
+
+from dataclasses import field
+from typing import Literal
+
+from yaqd.model.values import value
+from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.workloads import Drawn
+
+
+@value()
+class Case:
+    """One system under one workload; a line in the table and a curve in the plot."""
+
+    label: str
+    workload: Drawn
+    shape: ClusterShape
+    system: System
+    #: the run ends here, s of simulated time; None: when every job is over
+    horizon_s: float | None = None
+    #: utilization and shares are taken from here on, s
+    warm_up_s: float = 0.0
+    #: values of `System.jobs_at_once` among which this system's best is searched, by `Experiment.tuned_by`
+    limits: tuple[int, ...] = ()
+
+
+@value()
+class Measure:
+    """A number read off one case; with `against`, that case's number divided by this one's (how many times less)."""
+
+    metric: str
+    case: str
+    against: str | None = None
+
+
+@value()
+class Row:
+    """A line of the comparison: what the paper reports and where to read ours."""
+
+    id: str
+    what: str
+    measure: Measure
+    #: None: the paper draws a figure and gives no number
+    reported: float | None = None
+    unit: str = "x"
+    #: `at-least` and `at-most`: as good as reported; `near`: within `tolerance` of it; `shown`: no claim
+    sense: Literal["at-least", "at-most", "near", "shown"] = "at-least"
+    #: relative; what counts as reached
+    tolerance: float = 0.0
+    digits: int = 2
+    #: why it falls short, where it does and the reason was found
+    reason: str = ""
+
+
+@value()
+class Plot:
+    """A figure. `cdf`: of job completion times; `bars`: one metric by case; `lines`: a metric over a number in the
+    cases' labels; `matrix`: a metric by two words in the labels; `shares`: each queue's part of the slots over time."""
+
+    kind: Literal["cdf", "bars", "lines", "matrix", "shares"]
+    name: str
+    title: str
+    #: of `bars`, `lines` and `matrix`
+    metric: str = "jct_median"
+    axis: str = ""
+    #: cases drawn; empty: all
+    cases: tuple[str, ...] = ()
+    #: of `lines`: what the number is
+    x_axis: str = ""
+    #: values the paper reports, by case
+    reported: tuple[tuple[str, float], ...] = ()
+    log: bool = False
+
+
+@value()
+class Experiment:
+    name: str
+    title: str
+    #: where the paper has it
+    source: str
+    cases: tuple[Case, ...]
+    rows: tuple[Row, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    seeds: int = 5
+    #: metric that a searched limit makes smallest
+    tuned_by: str = "sub_median"
+    notes: tuple[str, ...] = ()
+
+
+@value()
+class Run:
+    """One case with one seed."""
+
+    label: str
+    seed: int
+    #: jobs at once, where it was searched
+    limit: int | None
+    metrics: dict[str, float]
+    #: completion times, s: the sample behind the curves
+    jct: tuple[float, ...] = ()
+    #: by queue: part of the slots in each window
+    shares: dict[str, tuple[float, ...]] = field(default_factory=dict)

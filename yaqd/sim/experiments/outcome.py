@@ -1,0 +1,100 @@
+"""Reported against measured: which rows hold, and under which conditions that was measured."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from yaqd.model.values import value
+from yaqd.sim.experiments.model import Case, Experiment, Measure, Row, Run
+
+
+@value()
+class Outcome:
+    row: Row
+    #: middle over the seeds
+    measured: float
+    #: by seed
+    values: tuple[float, ...]
+    holds: bool
+    verdict: str
+
+
+def outcomes(experiment: Experiment, runs: Sequence[Run]) -> Iterator[Outcome]:
+    """The rows whose cases have run."""
+    for row in experiment.rows:
+        values = tuple(_values(row.measure, runs))
+        if values:
+            measured = middle(values)
+            holds, verdict = _judge(row, measured)
+            yield Outcome(row, measured, values, holds, verdict)
+
+
+def _values(measure: Measure, runs: Sequence[Run]) -> Iterator[float]:
+    """By seed; with `against`, both runs of one seed: the same jobs, the same luck."""
+    ours = {run.seed: run.metrics.get(measure.metric, math.nan) for run in runs if run.label == measure.case}
+    if measure.against is None:
+        yield from ours.values()
+        return
+    theirs = {run.seed: run.metrics.get(measure.metric, math.nan) for run in runs if run.label == measure.against}
+    for seed in ours.keys() & theirs.keys():
+        yield theirs[seed] / ours[seed] if ours[seed] else math.inf
+
+
+def _judge(row: Row, measured: float) -> tuple[bool, str]:
+    if row.reported is None or row.sense == "shown":
+        return True, "shown"
+    if math.isnan(measured):
+        return False, "not measured"
+    slack = row.tolerance * abs(row.reported)
+    off = (measured - row.reported) / abs(row.reported) if row.reported else measured
+    if row.sense == "near":
+        return abs(measured - row.reported) <= slack, f"{off:+.0%} of reported"
+    is_better = measured >= row.reported - slack if row.sense == "at-least" else measured <= row.reported + slack
+    return is_better, "holds" if is_better else f"short by {abs(off):.0%}"
+
+
+def middle(values: Sequence[float]) -> float:
+    known = [x for x in values if not math.isnan(x)]
+    return float(np.median(known)) if known else math.nan
+
+
+def span(values: Sequence[float]) -> tuple[float, float]:
+    known = [x for x in values if not math.isnan(x)]
+    return (min(known), max(known)) if known else (math.nan, math.nan)
+
+
+def metrics_of(runs: Sequence[Run], metric: str) -> list[float]:
+    return [run.metrics.get(metric, math.nan) for run in runs]
+
+
+def conditions(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
+    """Seeds, cluster and load, once for all cases that share them."""
+    seeds = sorted({run.seed for run in runs})
+    said = [f"seeds {seeds[0]}..{seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"] if seeds else []
+    by_text: dict[str, list[str]] = {}
+    for case in experiment.cases:
+        by_text.setdefault(_ground(case), []).append(case.label)
+    for text, labels in by_text.items():
+        said.append(text if len(by_text) == 1 else f"{text}: {', '.join(labels)}")
+    return said
+
+
+def _ground(case: Case) -> str:
+    shape, drawn = case.shape, case.workload
+    how = (
+        f"Poisson arrivals at {drawn.arrivals.load:g} of the slots"
+        if drawn.arrivals.kind == "poisson"
+        else "all jobs submitted at once"
+    )
+    at_once = case.system.jobs_at_once
+    if case.limits:
+        how += f", the best of {', '.join(map(str, case.limits))} jobs at a time"
+    elif at_once:
+        how += f", {at_once} at a time"
+    ends = "" if case.horizon_s is None else f", {case.horizon_s:g} s long"
+    return (
+        f"{drawn.name}, {drawn.jobs} jobs, {how}{ends}; {shape.nodes} nodes x {shape.slots} slots, heartbeat "
+        f"{shape.heartbeat_s:g} s, polling {shape.am_poll_s:g} s, start gap {shape.start_gap_s + shape.prepare_s:g} s, "
+        f"out of turn {'on' if case.system.out_of_turn else 'off'}"
+    )

@@ -1,0 +1,203 @@
+"""An experiment's figures, as PNG and SVG. Needs matplotlib (`pip install 'yaqd[plots]'`), imported when it is drawn.
+
+One rule for all: axes say what they count and in which unit, what the paper reports is a black mark, seeds are shown as
+spread and not hidden in a mean, and under the axes stand the cluster and the load of the figure.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from yaqd.sim.experiments.measures import NAMES, SHARE_WINDOW_S
+from yaqd.sim.experiments.model import Experiment, Plot, Run
+from yaqd.sim.experiments.outcome import conditions, metrics_of, middle, span
+
+FORMATS: Final = ("png", "svg")
+#: dots per inch of the PNG
+_DPI: Final = 130
+#: colours that differ for most eyes and in print (Okabe and Ito 2008), the first for what we compare with
+_COLOURS: Final = ("#6b6b6b", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_LINES: Final = ("-", "-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
+#: characters of the line under the figure before it is broken
+_FOOT_CHARS: Final = 118
+
+
+class NoPlots(Exception):
+    """matplotlib is not installed."""
+
+
+def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Every figure of the experiment as `<experiment>-<plot>.png` and `.svg` in `folder`. Raises NoPlots, OSError."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise NoPlots("figures need matplotlib: pip install 'yaqd[plots]' (the numbers are in the JSON file)") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    written = []
+    # a fixed seed of its ids, so that the same numbers make the same file
+    with plt.rc_context({"svg.hashsalt": experiment.name, "font.size": 10, "axes.spines.right": False,
+                         "axes.spines.top": False, "axes.grid": True, "grid.alpha": 0.25}):  # fmt: skip
+        for plot in experiment.plots:
+            figure, axes = plt.subplots(figsize=(8.2, 5.0), layout="constrained")
+            _KINDS[plot.kind](axes, plot, [run for run in runs if not plot.cases or run.label in plot.cases])
+            axes.set_title(plot.title, loc="left", fontsize=11, fontweight="bold")
+            figure.supxlabel(_foot(experiment, runs, plot), fontsize=7, x=0.01, ha="left", color="#444444")
+            for kind in FORMATS:
+                path = folder / f"{experiment.name}-{plot.name}.{kind}"
+                metadata = {"Date": None} if kind == "svg" else None
+                figure.savefig(path, dpi=_DPI, metadata=metadata)
+                written.append(path)
+            plt.close(figure)
+    return written
+
+
+def _foot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> str:
+    shown = [c for c in experiment.cases if not plot.cases or c.label in plot.cases]
+    words = "; ".join(conditions(experiment_of(experiment, shown), runs)).split(" ")
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > _FOOT_CHARS:
+            lines.append("")
+        lines[-1] += word + " "
+    return "\n".join(lines[:3]) + ("..." if len(lines) > 3 else "")
+
+
+def experiment_of(experiment: Experiment, cases: Sequence[Any]) -> Experiment:
+    return Experiment(experiment.name, experiment.title, experiment.source, tuple(cases))
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(run.label for run in runs))
+
+
+def _of(runs: Sequence[Run], label: str, metric: str) -> list[float]:
+    return metrics_of([run for run in runs if run.label == label], metric)
+
+
+def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    """One curve a case over all seeds' jobs; the median is marked."""
+    for at, label in enumerate(_labels(runs)):
+        times = np.sort(np.concatenate([run.jct for run in runs if run.label == label]))
+        if not times.size:
+            continue
+        part = np.arange(1, times.size + 1) / times.size * 100
+        colour = _COLOURS[at % len(_COLOURS)]
+        median = float(np.median(times))
+        axes.plot(
+            times, part, color=colour, linestyle=_LINES[at % len(_LINES)], label=f"{label} (median {median:.0f} s)"
+        )
+        axes.plot([median], [50], "o", color=colour, markersize=5)
+    if plot.log:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
+    axes.set_ylim(0, 101)
+    axes.set_xlabel(plot.axis or "job completion time from the job's start (s)")
+    axes.set_ylabel("jobs (%)")
+    axes.legend(frameon=False, loc="lower right")
+
+
+def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    labels = _labels(runs)
+    reported = dict(plot.reported)
+    for at, label in enumerate(labels):
+        values = _of(runs, label, plot.metric)
+        mid = middle(values)
+        low, high = span(values)
+        axes.bar(at, mid, 0.62, color=_COLOURS[1] if at else _COLOURS[0], zorder=2)
+        axes.errorbar(at, mid, [[mid - low], [high - mid]], color="#222222", capsize=3, zorder=3, linewidth=1)
+        axes.annotate(f"{mid:.3g}", (at, high), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+        if label in reported:
+            axes.plot([at - 0.4, at + 0.4], [reported[label]] * 2, color="black", linewidth=2, zorder=4,
+                      label="reported by the paper" if label == next(iter(reported)) else None)  # fmt: skip
+    many = max(map(len, labels), default=0) * len(labels) > 80
+    axes.set_xticks(range(len(labels)), labels, rotation=20 if many else 0, ha="right" if many else "center")
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel(plot.axis or NAMES.get(plot.metric, plot.metric))
+    if plot.log:
+        axes.set_yscale("log")
+    if reported:
+        axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 1.09))
+
+
+#: the number of a `lines` case: "5 s tasks: b 6" is the point 6 of the line "5 s tasks"
+_POINT: Final = re.compile(r"\A(?P<line>.*\S): [^\d]*(?P<x>[\d.]+).*\Z")
+
+
+def _lines(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    points: dict[str, list[tuple[float, list[float]]]] = {}
+    flat: list[str] = []
+    for label in _labels(runs):
+        found = _POINT.match(label)
+        if found is None:
+            flat.append(label)
+        else:
+            points.setdefault(found["line"], []).append((float(found["x"]), _of(runs, label, plot.metric)))
+    for at, (line, values) in enumerate(points.items(), 1):
+        values.sort(key=lambda point: point[0])
+        xs = [x for x, _ in values]
+        colour = _COLOURS[at % len(_COLOURS)]
+        axes.plot(xs, [middle(v) for _, v in values], "o-", color=colour, markersize=4, label=line)
+        axes.fill_between(
+            xs, [span(v)[0] for _, v in values], [span(v)[1] for _, v in values], color=colour, alpha=0.15
+        )
+    for at, label in enumerate(flat):
+        axes.axhline(middle(_of(runs, label, plot.metric)), color=_COLOURS[0], linestyle=("--", ":", "-.")[at % 3],
+                     label=label)  # fmt: skip
+    for label, number in plot.reported:
+        found = _POINT.match(label)
+        if found is not None:
+            axes.plot([float(found["x"])], [number], "k*", markersize=11, zorder=5, label=f"paper, {label}: {number:g}")
+    axes.set_xlabel(plot.x_axis)
+    axes.set_ylabel(plot.axis or NAMES.get(plot.metric, plot.metric))
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _matrix(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    """Cases are called `row / column`."""
+    cells = {tuple(label.split(" / ")): middle(_of(runs, label, plot.metric)) for label in _labels(runs)}
+    rows = list(dict.fromkeys(key[0] for key in cells))
+    columns = list(dict.fromkeys(key[-1] for key in cells))
+    grid = np.array([[cells.get((row, column), np.nan) for column in columns] for row in rows])
+    axes.imshow(grid, cmap="viridis_r", aspect="auto")
+    best = np.nanmin(grid)
+    for y, x in np.ndindex(grid.shape):
+        dark = grid[y, x] > (best + np.nanmax(grid)) / 2
+        weight = "bold" if grid[y, x] == best else "normal"
+        axes.text(
+            x, y, f"{grid[y, x]:.0f}", ha="center", va="center", color="white" if dark else "black", weight=weight
+        )
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.grid(visible=False)
+    axes.set_xlabel("order inside a node's queue")
+    axes.set_ylabel("order of jobs at the ResourceManager")
+
+
+def _shares(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    """The first seed's, over time; the configured share as a black line."""
+    for at, (label, run) in enumerate({run.label: run for run in reversed(runs)}.items()):
+        for queue_at, (queue, parts) in enumerate(sorted(run.shares.items())):
+            times = (np.arange(len(parts)) + 0.5) * SHARE_WINDOW_S
+            axes.plot(times, np.array(parts) * 100, color=_COLOURS[1 + queue_at], linestyle=_LINES[(1, 2, 4)[at % 3]],
+                      label=f"queue {queue}, {label}", linewidth=1.3)  # fmt: skip
+    for at, (_, number) in enumerate(plot.reported):
+        axes.axhline(number, color="black", linewidth=1, label="configured" if not at else None)
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("time after the warm-up (s)")
+    axes.set_ylabel("part of the used slots (%)")
+    axes.legend(frameon=False, ncols=2, loc="upper right", fontsize=8)
+
+
+_KINDS: Final[dict[str, Callable[[Any, Plot, Sequence[Run]], None]]] = {
+    "cdf": _cdf,
+    "bars": _bars,
+    "lines": _lines,
+    "matrix": _matrix,
+    "shares": _shares,
+}

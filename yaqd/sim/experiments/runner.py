@@ -1,0 +1,126 @@
+"""Runs an experiment: every case with every seed, a searched limit with every candidate."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Final
+
+from yaqd.model.values import value
+from yaqd.sim.cluster import simulate
+from yaqd.sim.experiments.measures import metrics, shares
+from yaqd.sim.experiments.model import Case, Experiment, Run
+from yaqd.sim.experiments.outcome import metrics_of, middle
+from yaqd.sim.workload import Workload
+from yaqd.sim.workloads import Drawn, draw
+
+#: called when a run is over with how many are, how many there are to be, and which it was
+Progress = Callable[[int, int, str], None]
+#: of `quick`: this part of the nodes and of the jobs, one seed, two limits
+QUICK_PART: Final = 10
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """The same in small, for tests and for a first look."""
+    cases = tuple(
+        replace(
+            case,
+            workload=replace(case.workload, jobs=max(4, case.workload.jobs // QUICK_PART)),
+            shape=replace(case.shape, nodes=max(4, case.shape.nodes // QUICK_PART)),
+            limits=case.limits[:2],
+        )
+        for case in experiment.cases
+    )
+    return replace(experiment, cases=cases, seeds=1)
+
+
+@value()
+class _Part:
+    """One simulation to be run; `at` tells the case and the candidate that it belongs to."""
+
+    at: tuple[int, int]
+    case: Case
+    seed: int
+    limit: int | None
+    #: instead of the drawn one
+    workload: Workload | None
+
+    def run(self) -> Run:
+        case = self.case
+        workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
+        return run_case(case, workload, self.seed, self.limit)
+
+    def __str__(self) -> str:
+        limit = "" if self.limit is None else f", {self.limit} jobs at a time"
+        return f"{self.case.label}, seed {self.seed}{limit}"
+
+
+def run_experiment(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    progress: Progress = lambda done, total, what: None,
+    *,
+    workers: int = 1,
+    workload: Workload | None = None,
+) -> list[Run]:
+    """All runs, in the order of the cases; of a searched case those with its best limit only.
+
+    `workload`: run this one in every case instead of what the case draws. The result does not depend on `workers`.
+    Raises `ValueError` or `Stuck` for a case that cannot be run.
+    """
+    parts = [
+        _Part((at, candidate), case, seed, limit, workload)
+        for at, case in enumerate(experiment.cases)
+        for candidate, limit in enumerate(case.limits or (None,))
+        for seed in seeds
+    ]
+    by_candidate: dict[tuple[int, int], list[Run]] = {}
+    for done, (part, run) in enumerate(zip(parts, _ran(parts, workers), strict=True), 1):
+        by_candidate.setdefault(part.at, []).append(run)
+        progress(done, len(parts), str(part))
+    runs: list[Run] = []
+    for at in range(len(experiment.cases)):
+        candidates = [found for (case_at, _), found in by_candidate.items() if case_at == at]
+        best: list[Run] = min(candidates, key=_typical(experiment.tuned_by))
+        runs += best
+    return runs
+
+
+def _typical(metric: str) -> Callable[[list[Run]], float]:
+    return lambda runs: middle(metrics_of(runs, metric))
+
+
+def _ran(parts: list[_Part], workers: int) -> Iterator[Run]:
+    if workers == 1:
+        yield from (part.run() for part in parts)
+        return
+    # what a part holds cannot be pickled; a forked process has it anyway
+    with ProcessPoolExecutor(workers, get_context("fork"), _adopt, (parts,)) as pool:
+        yield from pool.map(_run_one, range(len(parts)))
+
+
+_parts: list[_Part] = []
+
+
+def _adopt(parts: list[_Part]) -> None:
+    _parts[:] = parts
+
+
+def _run_one(at: int) -> Run:
+    return _parts[at].run()
+
+
+@lru_cache(maxsize=16)
+def _drawn(drawn: Drawn, slots: int, seed: int) -> Workload:
+    return draw(drawn, slots, seed)
+
+
+def run_case(case: Case, workload: Workload, seed: int, limit: int | None = None) -> Run:
+    system = case.system if limit is None else replace(case.system, jobs_at_once=limit)
+    horizon = math.inf if case.horizon_s is None else case.horizon_s
+    result = simulate(case.shape, workload, system, seed, horizon_s=horizon)
+    times = tuple(float(x) for x in result.completion_times(from_start=True))
+    by_queue = shares(case, result) if len(case.workload.queues) > 1 else {}
+    return Run(case.label, seed, limit, metrics(case, workload, result), times, by_queue)

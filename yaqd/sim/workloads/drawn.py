@@ -1,0 +1,212 @@
+"""The paper's workloads by name, drawn from the statistics that it states (section 4.3, table 2.1).
+
+What it does not state is chosen here and said: how many tasks a Hive query has beside the mean, how alike the tasks of
+one stage are, how jobs arrive. `WORKLOADS` is a table; whoever adds a line has a workload for every experiment.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+
+from yaqd.model.values import value
+from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
+from yaqd.sim.workloads.numbers import Counts, Floats, fitted, fitted_counts, lognormal
+
+#: as MapReduce asks for them
+MAP_PRIORITY: Final = 20
+REDUCE_PRIORITY: Final = 10
+JOBS_MAX: Final = 1_000_000
+TASKS_MAX: Final = 10_000_000
+#: std / mean of the tasks of one stage about their stage's mean, where tasks of a stage are not all alike
+STAGE_CV: Final = 0.5
+
+
+class WorkloadError(Exception):
+    """A workload that cannot be made or read; the text says which value, in a file with its line."""
+
+
+@value()
+class Arrivals:
+    """When jobs come. `burst`: all at 0; who runs is then the scheduler's admission. `poisson`: at a rate that asks
+    for `load` of the cluster's slots."""
+
+    kind: Literal["burst", "poisson"] = "burst"
+    #: share of the slots that the work asks for in the long run; > 1 piles up
+    load: float = 0.9
+
+
+@value()
+class Drawn:
+    """A workload to be drawn: which, how many jobs, how they arrive."""
+
+    name: str
+    jobs: int
+    arrivals: Arrivals = Arrivals()
+    #: queues that jobs go to, each equally likely
+    queues: tuple[str, ...] = ("default",)
+    #: every duration is divided by this
+    speedup: float = 1.0
+    #: every job has this times its tasks
+    size: float = 1.0
+
+
+@value()
+class Stages:
+    """Jobs before they arrive: per job its stages' names and durations, s."""
+
+    names: tuple[str, ...]
+    jobs: list[tuple[Floats, ...]]
+
+
+def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
+    """The workload for a cluster of so many slots. The same arguments give the same workload. Raises WorkloadError."""
+    kind = WORKLOADS.get(drawn.name)
+    if kind is None:
+        raise WorkloadError(f"there is no workload {drawn.name!r}; there are {', '.join(WORKLOADS)}")
+    _check(drawn, slots)
+    rng = np.random.default_rng([seed, sum(drawn.name.encode())])
+    stages = kind.draw(rng, drawn)
+    if drawn.speedup != 1:
+        stages = Stages(stages.names, [tuple(s / drawn.speedup for s in job) for job in stages.jobs])
+    arrivals = _arrivals(rng, drawn.arrivals, [sum(float(s.sum()) for s in job) for job in stages.jobs], slots)
+    queues = rng.integers(len(drawn.queues), size=len(stages.jobs))
+    jobs = [
+        _job(f"{drawn.name}-{number}", drawn.queues[queues[number]], arrivals[number], stages.names, durations)
+        for number, durations in enumerate(stages.jobs)
+    ]
+    return Workload(jobs=tuple(jobs), name=drawn.name)
+
+
+def _check(drawn: Drawn, slots: int) -> None:
+    for what, number, most in (
+        ("jobs", drawn.jobs, JOBS_MAX),
+        ("slots", slots, TASKS_MAX),
+        ("load", drawn.arrivals.load, 1000),
+        ("speedup", drawn.speedup, 1e6),
+        ("size", drawn.size, 1e4),
+    ):
+        if not 0 < number <= most:  # also refuses NaN
+            raise WorkloadError(f"{drawn.name}: {what} is {number}; it must be above 0 and at most {most:g}")
+    if not drawn.queues:
+        raise WorkloadError(f"{drawn.name}: no queue to submit to")
+
+
+def _arrivals(rng: np.random.Generator, arrivals: Arrivals, work: list[float], slots: int) -> list[float]:
+    if arrivals.kind == "burst":
+        return [0.0] * len(work)
+    mean_gap = sum(work) / len(work) / (slots * arrivals.load)
+    gaps = rng.exponential(mean_gap, len(work))
+    gaps[0] = 0.0
+    return [float(at) for at in np.cumsum(gaps)]
+
+
+def _job(name: str, queue: str, arrival: float, names: tuple[str, ...], durations: tuple[Floats, ...]) -> SimJob:
+    stages = []
+    for at, (stage, tasks) in enumerate(zip(names, durations, strict=True)):
+        priority = MAP_PRIORITY if at == 0 else REDUCE_PRIORITY
+        stages.append(
+            SimStage(
+                name=stage,
+                tasks=tuple(SimTask(duration_s=float(s), resource=SLOT, priority=priority) for s in tasks),
+                after=(at - 1,) if at else (),
+            )
+        )
+    return SimJob(name=name, user=queue, queue=queue, arrival_s=arrival, stages=tuple(stages))
+
+
+# ------------------------------------------------------------------------------------------------ the workloads
+
+
+def _hive_ms(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """57.9 mappers and 1.5 reducers a query, tasks of 22.9 s mean and 27.8 s deviation over all queries.
+
+    Chosen: mappers by query lognormal with cv 1.5 (scans of five relations of very different size), reducers one and
+    a geometric rest, stage means lognormal, tasks about their stage's mean with cv 0.5. Mean and deviation over all
+    tasks are then fitted exactly.
+    """
+    mappers = _task_counts(rng, drawn, 57.9, 1.5)
+    reducers = fitted_counts(rng.exponential(1.0, drawn.jobs) ** 2, round(1.5 * drawn.size * drawn.jobs))
+    stage_cv = np.sqrt((1 + (27.8 / 22.9) ** 2) / (1 + STAGE_CV**2) - 1)
+    durations = []
+    for counts in (mappers, reducers):
+        means = lognormal(rng, drawn.jobs, 22.9, float(stage_cv))
+        durations += [means[j] * lognormal(rng, int(counts[j]), 1.0, STAGE_CV) for j in range(drawn.jobs)]
+    every = fitted(np.concatenate(durations), 22.9, 27.8)
+    parts = np.split(every, np.cumsum([d.size for d in durations])[:-1])
+    return Stages(("map", "reduce"), list(zip(parts[: drawn.jobs], parts[drawn.jobs :], strict=True)))
+
+
+def _task_counts(rng: np.random.Generator, drawn: Drawn, mean: float, cv: float) -> Counts:
+    return fitted_counts(lognormal(rng, drawn.jobs, 1.0, cv), round(mean * drawn.size * drawn.jobs))
+
+
+GRIDMIX_TASKS: Final = 100
+
+
+def _tasks(drawn: Drawn) -> int:
+    return max(1, round(GRIDMIX_TASKS * drawn.size))
+
+
+def _x_sec(seconds: float) -> Callable[[np.random.Generator, Drawn], Stages]:
+    def jobs(rng: np.random.Generator, drawn: Drawn) -> Stages:
+        """100 tasks a job, all of one duration."""
+        return Stages(("task",), [(np.full(_tasks(drawn), seconds),) for _ in range(drawn.jobs)])
+
+    return jobs
+
+
+def _mixed_jobs(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """80 % of the jobs have 5 s tasks, 20 % have 50 s tasks (section 4.3); exactly so, in random order."""
+    long = rng.permutation(drawn.jobs) < round(0.2 * drawn.jobs)
+    return Stages(("task",), [(np.full(_tasks(drawn), 50.0 if is_long else 5.0),) for is_long in long])
+
+
+def _mixed_tasks(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """Every job has 5 s and 50 s tasks in equal number, in random order (table 2.1: "an even mix")."""
+    count = _tasks(drawn)
+    return Stages(("task",), [(np.where(rng.permutation(count) < count // 2, 50.0, 5.0),) for _ in range(drawn.jobs)])
+
+
+def _gridmix_ms(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """Exponential durations of mean 49 s.
+
+    Chosen, because section 4.7.3 calls the tasks of each job "relatively homogeneous": the exponential is over jobs'
+    means, and the tasks of a job vary about it with cv 0.5. Mean and deviation over all tasks are fitted to 49 s.
+    """
+    means = rng.exponential(49.0, drawn.jobs)
+    drawn_tasks = [m * lognormal(rng, _tasks(drawn), 1.0, STAGE_CV) for m in means]
+    every = fitted(np.concatenate(drawn_tasks), 49.0, 49.0)
+    return Stages(("task",), [(part,) for part in np.split(every, drawn.jobs)])
+
+
+def _heavy_tailed(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """GridMix-MS with 500 s added to the longest 20 % of all tasks (section 4.7.4)."""
+    plain = _gridmix_ms(rng, drawn)
+    every = np.concatenate([job[0] for job in plain.jobs])
+    every[np.argsort(every, kind="stable")[every.size - every.size // 5 :]] += 500.0
+    return Stages(plain.names, [(part,) for part in np.split(every, drawn.jobs)])
+
+
+def _gridmix_iid(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """Exponential durations of mean 49 s, every task for itself: no job is shorter than another by its tasks."""
+    return Stages(("task",), [(rng.exponential(49.0, _tasks(drawn)),) for _ in range(drawn.jobs)])
+
+
+@value()
+class Kind:
+    """A line of the table of workloads."""
+
+    title: str
+    draw: Callable[[np.random.Generator, Drawn], Stages]
+
+
+WORKLOADS: Final[dict[str, Kind]] = {
+    "hive-ms": Kind("57.9 maps and 1.5 reduces a query; tasks 22.9 s mean, 27.8 s deviation", _hive_ms),
+    "gridmix-ms": Kind("100 tasks a job, exponential, mean 49 s; a job's tasks are alike (cv 0.5)", _gridmix_ms),
+    "gridmix-iid": Kind("100 tasks a job, exponential, mean 49 s; every task for itself", _gridmix_iid),
+    "heavy-tailed": Kind("gridmix-ms, the longest 20 % of all tasks 500 s longer", _heavy_tailed),
+    "mixed-5-50-jobs": Kind("80 % of the jobs of 5 s tasks, 20 % of 50 s (section 4.3)", _mixed_jobs),
+    "mixed-5-50-tasks": Kind("5 s and 50 s tasks in equal number in every job (table 2.1)", _mixed_tasks),
+    **{f"{x}-sec": Kind(f"100 tasks a job, all of {x} s", _x_sec(float(x))) for x in (1, 5, 10, 20, 50)},
+}
