@@ -155,16 +155,16 @@ class Bench:
         with shuffle_target(side) as target:
             if _SEGMENTS in self.runs:
                 small = write_outputs(target, 0, max(20, int(1000 * scale)), partitions=20, segment_bytes=1024)
-                for _ in range(self._options.runs + 1):
-                    taken = fetch_all(target, small, maps_per_request=MAPS_PER_REQUEST, rounds=2)
+                for number in range(self._options.runs + 1):
+                    taken = fetch_all(target, small, maps_per_request=MAPS_PER_REQUEST, rounds=2, compares=number == 0)
                     chosen(self.runs[_SEGMENTS]).append(2 * len(small.attempts) * small.partitions / taken)
                     progress(f"{_SEGMENTS}: {name}: {chosen(self.runs[_SEGMENTS])[-1]:.0f} /s")
                 del chosen(self.runs[_SEGMENTS])[0]
             if _BYTES in self.runs:
                 size = max(1, int(64 * scale)) * _MB
                 large = write_outputs(target, 100_000, 8, partitions=1, segment_bytes=size)
-                for _ in range(self._options.runs + 1):
-                    taken = fetch_all(target, large, maps_per_request=1, rounds=4)
+                for number in range(self._options.runs + 1):
+                    taken = fetch_all(target, large, maps_per_request=1, rounds=4, compares=number == 0)
                     chosen(self.runs[_BYTES]).append(4 * len(large.attempts) * size / taken / 1e6)
                     progress(f"{_BYTES}: {name}: {chosen(self.runs[_BYTES])[-1]:.0f} MB/s")
                 del chosen(self.runs[_BYTES])[0]  # both get one to warm up

@@ -1,10 +1,12 @@
 """Map outputs on this node's disks: where they are, their indexes, and their open files.
 
 Each reducer asks for one segment of every map output, so indexes and descriptors are worth keeping; both caches are
-bounded and forget what was used longest ago. Used by the shuffle's thread alone.
+bounded and forget what was used longest ago. Indexes are for the shuffle's own thread; files are opened and released
+by the threads that send, too.
 """
 
 import os
+import threading
 from collections import OrderedDict
 from pathlib import Path
 
@@ -26,19 +28,30 @@ class OutputMissing(Exception):
 class OpenFile:
     """An open map output. Closed when it is out of the cache and its last user is done."""
 
-    __slots__ = ("descriptor", "is_cached", "users")
+    __slots__ = ("_lock", "_users", "descriptor", "is_cached")
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, lock: threading.Lock) -> None:
+        """`lock`: of the cache, held by whoever calls `use` and `forget`."""
+        self._lock = lock
+        self._users = 0
         self.descriptor = descriptor
-        self.users = 0
         self.is_cached = True
 
-    def release(self) -> None:
-        self.users -= 1
-        self.close_if_unused()
+    def use(self) -> "OpenFile":
+        self._users += 1
+        return self
 
-    def close_if_unused(self) -> None:
-        if not self.is_cached and self.users == 0:
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._close_if_unused()
+
+    def forget(self) -> None:
+        self.is_cached = False
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        if not self.is_cached and self._users == 0:
             os.close(self.descriptor)
 
 
@@ -63,6 +76,8 @@ class MapOutputs:
         self._outputs: OrderedDict[tuple[str, str], MapOutput] = OrderedDict()
         self._bytes = 0
         self._files: OrderedDict[Path, OpenFile] = OrderedDict()
+        #: of the files
+        self._lock = threading.Lock()
 
     def segment(self, job: ShuffleJob, job_id: str, map_id: str, reduce: int) -> tuple[MapOutput, IndexEntry]:
         """Where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
@@ -78,43 +93,44 @@ class MapOutputs:
         return output, output.index[reduce]
 
     def open(self, output: MapOutput) -> OpenFile:
-        """The output's file, to be released. Blocking. Raises OutputMissing."""
-        file = self._files.get(output.path)
-        if file is None:
-            try:
-                file = OpenFile(os.open(output.path, _OPEN_FLAGS))
-            except OSError as error:
-                raise OutputMissing(f"{output.path}: {error.strerror}") from None
-            self._files[output.path] = file
+        """The output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
+        with self._lock:
+            file = self._files.get(output.path)
+            if file is not None:
+                self._files.move_to_end(output.path)
+                return file.use()
+        try:
+            descriptor = os.open(output.path, _OPEN_FLAGS)  # a slow disk must not hold up other threads
+        except OSError as error:
+            raise OutputMissing(f"{output.path}: {error.strerror}") from None
+        with self._lock:
+            other = self._files.pop(output.path, None)
+            if other is not None:
+                other.forget()
+            file = self._files[output.path] = OpenFile(descriptor, self._lock)
             if len(self._files) > self._open_files_max:
-                self._close(self._files.popitem(last=False)[1])
-        else:
-            self._files.move_to_end(output.path)
-        file.users += 1
-        return file
+                self._files.popitem(last=False)[1].forget()
+            return file.use()
 
     def forget_job(self, job_id: str) -> None:
         for key in [k for k in self._outputs if k[0] == job_id]:
             output = self._outputs.pop(key)
             self._bytes -= output.cost_bytes
-            file = self._files.pop(output.path, None)
-            if file is not None:
-                self._close(file)
+            with self._lock:
+                file = self._files.pop(output.path, None)
+                if file is not None:
+                    file.forget()
 
     def close(self) -> None:
-        for file in self._files.values():
-            self._close(file)
-        self._files.clear()
+        with self._lock:
+            for file in self._files.values():
+                file.forget()
+            self._files.clear()
         self._outputs.clear()
 
     @property
     def index_bytes(self) -> int:
         return self._bytes
-
-    @staticmethod
-    def _close(file: OpenFile) -> None:
-        file.is_cached = False
-        file.close_if_unused()
 
     def _remember(self, key: tuple[str, str], output: MapOutput) -> None:
         self._outputs[key] = output

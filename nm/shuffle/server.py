@@ -1,9 +1,10 @@
 """The shuffle service: Hadoop's ShuffleHandler protocol over HTTP/1.1, bytes from file to socket by sendfile.
 
 It has a thread and an event loop of its own, so that a read from a slow disk delays other fetches and nothing else
-of the node. Sockets are handled directly: per segment there is one header and one system call or two, where a
-general HTTP server would build a response. Small segments are gathered into one write. A connection serves one
-request at a time; while it does, it reads nothing.
+of the node; a connection whose answer is long moves to one of a few sending threads until the answer is out. Sockets
+are handled directly: per segment there is one header and one system call or two, where a general HTTP server would
+build a response. Small segments are gathered into one write. A connection serves one request at a time; while it does,
+it reads nothing.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from http import HTTPStatus
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.outputs import MapOutput, MapOutputs, OpenFile, OutputMissing
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
+from nm.shuffle.senders import Senders
 from riffle_merger.format import IndexEntry
 from yaqd.ipc.limits import PeerLog, affordable_connections
 from yaqd.security.writable import encode_text, encode_vint, encode_vlong
@@ -32,6 +34,9 @@ _COPY_BYTES = 16 << 10
 _GATHER_BYTES = 128 << 10
 #: what one connection may send before others have their turn
 _TURN_BYTES = 4 << 20
+#: a longer answer goes out from a sending thread
+_OWN_ANSWER_BYTES = _TURN_BYTES
+_SENDERS = 2
 _UNLIMITED_CONNECTIONS = 10_000
 _BACKLOG = 1024
 _RETRY_AFTER_MS = 1000
@@ -60,13 +65,18 @@ class ShuffleStatistics:
 
 
 class _Connection:
-    """One client. Either it waits for a request, or it sends the answer to one."""
+    """One client. Either it waits for a request, or it sends the answer to one.
+
+    One thread at a time deals with it, that of `loop`: the service's own, or a sender's while a long answer goes out.
+    """
 
     def __init__(self, service: "ShuffleService", sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
         """`peer`: the client's address."""
         self._service = service
-        self._loop = service.loop
+        self.loop: asyncio.AbstractEventLoop = service.loop
         self._socket = sock
+        self._descriptor = sock.fileno()
+        self._awaits_room = False
         self._peer = peer
         self._is_over_limit = is_over_limit
         self._received = bytearray()
@@ -77,12 +87,14 @@ class _Connection:
         self._remaining = 0
         self._is_answering = False
         self._keeps_open = False
+        self._is_long = False
+        self._sent_bytes = 0
         self._is_closed = False
         #: by the loop's clock: when the connection was made or last moved a byte
-        self.progress_at = self._loop.time()
+        self.progress_at = self.loop.time()
         #: since when a request is awaited: one that comes a byte at a time is not waited for longer than another
         self._awaited_since = self.progress_at
-        self._loop.add_reader(sock, self._readable)
+        self.loop.add_reader(self._descriptor, self._readable)
 
     def overdue(self, now: float) -> bool:
         limits = self._service.limits
@@ -95,14 +107,29 @@ class _Connection:
         if self._is_closed:
             return
         self._is_closed = True
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
+        self.loop.remove_reader(self._descriptor)
+        self.loop.remove_writer(self._descriptor)
         if self._file is not None:
             self._file.release()
             self._file = None
         self._pieces.clear()
         self._socket.close()
-        self._service.closed(self)
+        if self.loop is self._service.loop:
+            self._service.closed(self, self._sent_bytes)
+        else:
+            self._service.loop.call_soon_threadsafe(self._service.closed, self, self._sent_bytes)
+
+    def close_from_service(self) -> None:
+        """For the service's thread, whichever thread the connection is with."""
+        loop = self.loop
+        if loop is self._service.loop:
+            self.close()
+        else:
+            loop.call_soon_threadsafe(self._close_in, loop)
+
+    def _close_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.loop is loop:  # else it has just moved on, and is not overdue
+            self.close()
 
     # Request ----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +143,7 @@ class _Connection:
         if not chunk:
             self.close()
             return
-        self.progress_at = self._loop.time()
+        self.progress_at = self.loop.time()
         if not self._received:
             self._awaited_since = self.progress_at
         self._received += chunk
@@ -126,7 +153,7 @@ class _Connection:
         end = self._received.find(b"\r\n\r\n")
         if end < 0 and len(self._received) <= MAX_HEAD_BYTES:
             return
-        self._loop.remove_reader(self._socket)
+        self.loop.remove_reader(self._descriptor)
         self._is_answering = True
         try:
             if end < 0 or end > MAX_HEAD_BYTES:
@@ -142,7 +169,15 @@ class _Connection:
         except Exception as error:  # whatever a request can bring about ends this request alone
             self._service.blame(error, self._peer)
             self._refuse(RequestRefused(400, "this request cannot be served"))
-        self._send()
+        if self._is_long:
+            self._hand_over(self._service.senders.next_loop(), self._continue)
+        else:
+            self._send()
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+        """From here on the thread of `loop` deals with this connection, beginning with `work`; the caller no more."""
+        self.loop = loop
+        loop.call_soon_threadsafe(work)
 
     def _plan(self, request: ShuffleRequest) -> None:
         """Looks up every segment before the first byte goes out, since the length of all comes first."""
@@ -162,6 +197,7 @@ class _Connection:
             )
             length += len(header) + entry.part_length
             self._pieces.append((header, output, entry))
+        self._is_long = length > _OWN_ANSWER_BYTES
         self._keeps_open = service.limits.keep_alive or request.wants_keep_alive
         keeping = f"keep-alive\r\nKeep-Alive: timeout={service.limits.keep_alive_timeout_s:.0f}"
         self._unsent = memoryview(
@@ -177,6 +213,7 @@ class _Connection:
         if refusal.status < 500:
             self._service.refused(self._peer, refusal)
         self._pieces.clear()
+        self._is_long = False
         self._keeps_open = False
         body = refusal.text.encode("utf-8")
         phrase = HTTPStatus(refusal.status).phrase
@@ -193,7 +230,9 @@ class _Connection:
 
     def _send(self) -> None:
         """Moves bytes until the socket is full, the turn is over or the answer is complete."""
-        self._loop.remove_writer(self._socket)
+        if self._awaits_room:
+            self._awaits_room = False
+            self.loop.remove_writer(self._descriptor)
         budget = _TURN_BYTES
         try:
             while budget > 0:
@@ -209,10 +248,11 @@ class _Connection:
                     self._answered()
                     return
                 budget -= sent
-                self._service.statistics.sent_bytes += sent
-                self.progress_at = self._loop.time()
+                self._sent_bytes += sent
+                self.progress_at = self.loop.time()
         except BlockingIOError:
-            self._loop.add_writer(self._socket, self._send)
+            self._awaits_room = True
+            self.loop.add_writer(self._descriptor, self._send)
             return
         except (OSError, OutputMissing) as error:
             log.info("shuffle connection ended: %s", error)
@@ -222,14 +262,14 @@ class _Connection:
             self._service.blame(error, self._peer)
             self.close()
             return
-        self._loop.call_soon(self._continue)
+        self.loop.call_soon(self._continue)
 
     def _continue(self) -> None:
         if not self._is_closed:
             self._send()
 
     def _send_file(self, file: OpenFile) -> int:
-        sent = os.sendfile(self._socket.fileno(), file.descriptor, self._offset, min(self._remaining, _TURN_BYTES))
+        sent = os.sendfile(self._descriptor, file.descriptor, self._offset, min(self._remaining, _TURN_BYTES))
         if sent == 0:
             raise OutputMissing("a map output became shorter while it was sent")
         self._offset += sent
@@ -261,14 +301,24 @@ class _Connection:
         self._unsent = memoryview(gathered)
 
     def _answered(self) -> None:
+        if self._is_long:
+            self._is_long = False
+            self._hand_over(self._service.loop, self._answered_elsewhere)
+            return
+        self._service.statistics.sent_bytes += self._sent_bytes
+        self._sent_bytes = 0
         self._is_answering = False
         if not self._keeps_open:
             self.close()
             return
-        self._awaited_since = self._loop.time()
-        self._loop.add_reader(self._socket, self._readable)
+        self._awaited_since = self.loop.time()
+        self.loop.add_reader(self._descriptor, self._readable)
         if self._received:
-            self._loop.call_soon(self._continue_reading)
+            self.loop.call_soon(self._continue_reading)
+
+    def _answered_elsewhere(self) -> None:
+        if not self._is_closed:
+            self._answered()
 
     def _continue_reading(self) -> None:
         if not self._is_closed and not self._is_answering:
@@ -295,23 +345,29 @@ class ShuffleService:
         self.port: int = self._listener.getsockname()[1]
         self.loop = asyncio.SelectorEventLoop()
         self._thread = threading.Thread(target=self._run, name="shuffle", daemon=True)
+        self.senders = Senders(_SENDERS)
 
     def start(self) -> None:
+        self.senders.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Closes every connection; returns when the thread has ended."""
+        """Closes every connection; returns when the threads have ended."""
+        self.senders.stop()
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join()
+        self.senders.close()
         self._listener.close()
 
     def forget_job(self, job_id: str) -> None:
         """From any thread: the job's outputs are about to be deleted."""
         self._in_loop(lambda: self.outputs.forget_job(job_id))
 
-    def closed(self, connection: _Connection) -> None:
+    def closed(self, connection: _Connection, sent_bytes: int) -> None:
+        """`sent_bytes`: of an answer that did not come to its end."""
         self._connections.discard(connection)
+        self.statistics.sent_bytes += sent_bytes
         self.statistics.connections = len(self._connections)
 
     def refused(self, peer: str, refusal: RequestRefused) -> None:
@@ -319,9 +375,10 @@ class ShuffleService:
         self._refusals.warn(peer, self.loop.time(), "shuffle request of %s refused: %s", peer, refusal)
 
     def blame(self, error: Exception, peer: str) -> None:
-        """Logs a fault of ours that the peer has found, one trace per peer and minute."""
+        """From any thread: logs a fault of ours that the peer has found, one trace per peer and minute."""
         trace = "".join(traceback.format_exception(error))[:_TRACE_CHARS_MAX]
-        self._faults.warn(peer, self.loop.time(), "shuffle request of %s failed\n%s", peer, trace)
+        text = "shuffle request of %s failed\n%s"
+        self._in_loop(lambda: self._faults.warn(peer, self.loop.time(), text, peer, trace))
 
     def _in_loop(self, work: Callable[[], None]) -> None:
         if self._thread.is_alive():
@@ -360,5 +417,5 @@ class ShuffleService:
     def _sweep(self) -> None:
         now = self.loop.time()
         for connection in [c for c in self._connections if c.overdue(now)]:
-            connection.close()
+            connection.close_from_service()
         self.loop.call_later(min(1.0, self.limits.keep_alive_timeout_s / 2), self._sweep)

@@ -296,6 +296,54 @@ def test_a_request_that_drips_is_not_waited_for(served: Served) -> None:
         assert served.get(served.target(["m0"]))[0].status == 200
 
 
+def test_long_answers_go_out_beside_each_other_and_before_short_ones_on_one_connection(served: Served) -> None:
+    content = {f"m{number}": os.urandom(3 << 20) for number in range(4)}
+    for map_id, data in content.items():
+        served.write(map_id, [data, b"short"])
+
+    def fetch(maps: list[str]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", served.service.port, timeout=10)
+        for reduce in (0, 1, 0):
+            target = served.target(maps, reduce, "&keepAlive=true")
+            connection.request("GET", target, headers=served.headers(target))
+            found = segments(connection.getresponse().read())
+            assert [s[4][:-4] for s in found] == [b"short" if reduce else content[map_id] for map_id in maps]
+            done.append(sum(len(s[4]) for s in found))
+        connection.close()
+
+    done: list[int] = []
+    asked = (["m0", "m1"], ["m2", "m3", "m1"], ["m3", "m2"])  # more files at once than are kept open
+    threads = [threading.Thread(target=fetch, args=(list(maps),)) for maps in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 9
+    while served.service.statistics.connections:
+        time.sleep(0.001)
+    assert 0 < served.service.statistics.sent_bytes - sum(done) < 9 * 1000
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["stalls", "service-stops"])
+def test_a_long_answer_that_nobody_reads_is_given_up(served: Served, is_stopped: bool) -> None:
+    served.service.limits = ShuffleLimits(100, False, 0.2, stall_timeout_s=0.3)
+    served.write("m0", [os.urandom(24 << 20)])
+    target = served.target(["m0"])
+    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+    with socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as stalled:
+        stalled.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+        assert stalled.recv(1)
+        if is_stopped:
+            served.service.stop()
+        else:
+            while served.service.statistics.connections:
+                time.sleep(0.001)
+            assert 0 < served.service.statistics.sent_bytes < 24 << 20
+            assert served.get(served.target(["m0"]))[0].status == 200
+    links = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    assert len([link for link in links if link.endswith("m0/file.out")]) == (0 if is_stopped else 1)
+
+
 def test_forgotten_job_lets_go_of_its_files(served: Served, jobs: ShuffleJobs) -> None:
     served.write("m0", [b"zero" * 10_000])
     served.get(served.target(["m0"]))
