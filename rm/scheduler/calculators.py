@@ -5,7 +5,7 @@ container then reports one virtual core and cores never refuse anyone), or every
 deciding how large a share is (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -68,8 +68,16 @@ class Calculator(Protocol):
 
     def fits(self, need: Resource, room: Resource) -> bool: ...
 
+    def fits_among(self, need: Resource, mb: int, cores: int, extras: Mapping[str, int]) -> bool:
+        """The same for room in single amounts, which change in place."""
+        ...
+
     def share(self, used: Resource, total: Resource) -> float:
         """The part of `total` that `used` is, 0 when there is nothing at all."""
+        ...
+
+    def share_among(self, mb: int, cores: int, extras: Mapping[str, int], total: Resource) -> float:
+        """The same for use in single amounts."""
         ...
 
     def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
@@ -85,8 +93,14 @@ class MemoryOnly:
     def fits(self, need: Resource, room: Resource) -> bool:
         return need.memory_mb <= room.memory_mb
 
+    def fits_among(self, need: Resource, mb: int, cores: int, extras: Mapping[str, int]) -> bool:
+        return need.memory_mb <= mb
+
     def share(self, used: Resource, total: Resource) -> float:
         return used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
+
+    def share_among(self, mb: int, cores: int, extras: Mapping[str, int], total: Resource) -> float:
+        return mb / total.memory_mb if total.memory_mb > 0 else 0.0
 
     def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
         memory = _round_up(max(asked.memory_mb, bounds.minimum.memory_mb, 1), max(bounds.minimum.memory_mb, 1))
@@ -101,14 +115,25 @@ class Dominant:
     def fits(self, need: Resource, room: Resource) -> bool:
         return need.fits_in(room)
 
+    def fits_among(self, need: Resource, mb: int, cores: int, extras: Mapping[str, int]) -> bool:
+        if need.memory_mb > mb or need.vcores > cores:
+            return False
+        return not need.extras or all(v <= extras.get(n, 0) for n, v in need.extras.items())
+
     def share(self, used: Resource, total: Resource) -> float:
-        share = used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
+        return self.share_among(used.memory_mb, used.vcores, used.extras, total)
+
+    def share_among(self, mb: int, cores: int, extras: Mapping[str, int], total: Resource) -> float:
+        share = mb / total.memory_mb if total.memory_mb > 0 else 0.0
         if total.vcores > 0:
-            share = max(share, used.vcores / total.vcores)
-        for name, amount in used.extras.items():
-            whole = total.extras.get(name, 0)
-            if whole > 0:
-                share = max(share, amount / whole)
+            of_cores = cores / total.vcores
+            if of_cores > share:
+                share = of_cores
+        if extras:
+            for name, amount in extras.items():
+                whole = total.extras.get(name, 0)
+                if whole > 0:
+                    share = max(share, amount / whole)
         return share
 
     def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:

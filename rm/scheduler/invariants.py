@@ -1,6 +1,6 @@
 """What must be true of the scheduler's view after every event, recomputed the slow way."""
 
-from rm.scheduler.users import needs_shares
+from rm.scheduler.users import needs_shares, user_limit, user_shares
 from rm.scheduler.view import ClusterView, QueueView
 from yaqd.model import Resource
 
@@ -59,11 +59,20 @@ def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str,
         own = [a for a in leaf.attempts.values() if a.app.owner is user]
         assert user.waiting == sum(1 for a in own if a.filed_shapes)
         assert user.masters_used == _sum([a.master for a in own if a.master is not None])
+    _validate_limit(view, leaf)
     active = [user for user in leaf.users.values() if user.waiting]
-    assert (leaf.active_users, leaf.active_used) == (len(active), _sum([user.used for user in active])), leaf.path
+    assert (leaf.active_users, leaf.active.used) == (len(active), _sum([user.used for user in active])), leaf.path
     if needs_shares(leaf):
         shares = sum(view.calculator.share(user.used, view.nodes.total) for user in leaf.users.values())
-        assert abs(leaf.user_shares - shares) < 1e-6, (leaf.path, leaf.user_shares, shares)
+        assert abs(user_shares(view, leaf) - shares) < 1e-6, (leaf.path, leaf.summed_shares, shares)
+
+
+def _validate_limit(view: ClusterView, leaf: QueueView) -> None:
+    """What is remembered of the users' limit is what it comes to now."""
+    limit = view.calculator.share(user_limit(view, leaf), view.nodes.total)
+    assert leaf.limit_share is None or abs(leaf.limit_share - limit) < 1e-6, leaf.path
+    sure = view.calculator.share(Resource(leaf.sure_mb, leaf.sure_cores), view.nodes.total)
+    assert sure <= limit, (leaf.path, sure, limit)
 
 
 def _sum(amounts: list[Resource]) -> Resource:

@@ -7,10 +7,11 @@ walk when cores run out first.) Taking the emptiest node spreads containers, as 
 chance.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 from rm.scheduler.calculators import Calculator
 from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
+from yaqd.model.resources import NO_EXTRAS
 
 #: memory steps and cores beyond which nodes are no longer told apart by the index
 _STEPS_MAX = 8191
@@ -24,13 +25,27 @@ _LOOKED_AT_ONE_BY_ONE = 16
 class NodeView:
     """One usable node."""
 
-    __slots__ = ("cell", "containers", "free", "id", "is_draining", "rack", "reserved_for", "total")
+    __slots__ = (
+        "cell",
+        "containers",
+        "free_cores",
+        "free_extras",
+        "free_mb",
+        "id",
+        "indexes",
+        "is_draining",
+        "rack",
+        "reserved_for",
+        "total",
+    )
 
     def __init__(self, node_id: NodeId, rack: str, total: Resource) -> None:
         self.id = node_id
         self.rack = rack
         self.total = total
-        #: total less what `containers` hold; may be negative after the node shrank
+        self.free_mb = 0
+        self.free_cores = 0
+        self.free_extras: Mapping[str, int] = NO_EXTRAS
         self.free = total
         self.containers: dict[ContainerId, Resource] = {}
         #: attempt and ask for which room is kept; such a node is not in the index
@@ -39,13 +54,25 @@ class NodeView:
         self.is_draining = False
         #: where the index keeps it: memory steps, cores
         self.cell: tuple[int, int] | None = None
+        #: those that keep it, while it has a cell
+        self.indexes: tuple[FreeIndex, ...] = ()
+
+    @property
+    def free(self) -> Resource:
+        """Total less what `containers` hold; may be negative after the node shrank."""
+        return Resource(self.free_mb, self.free_cores, self.free_extras)
+
+    @free.setter
+    def free(self, free: Resource) -> None:
+        self.free_mb, self.free_cores, self.free_extras = free.memory_mb, free.vcores, free.extras
 
 
 class _Row:
     __slots__ = ("cells", "mask")
 
     def __init__(self) -> None:
-        self.cells: dict[int, dict[NodeId, NodeView]] = {}
+        #: by cores; the nodes of a cell in the order of their coming
+        self.cells: dict[int, dict[NodeView, None]] = {}
         self.mask = 0
 
 
@@ -59,9 +86,9 @@ class FreeIndex:
         self._rows: dict[int, _Row] = {}
         self._mask = 0
 
-    def cell_of(self, free: Resource) -> tuple[int, int]:
-        steps = free.memory_mb // self._step_mb
-        cores = free.vcores if self._counts_vcores else 0
+    def cell_of(self, node: NodeView) -> tuple[int, int]:
+        steps = node.free_mb // self._step_mb
+        cores = node.free_cores if self._counts_vcores else 0
         if 0 <= steps <= _STEPS_MAX and 0 <= cores <= _CORES_MAX:
             return steps, cores
         return min(max(0, steps), _STEPS_MAX), min(max(0, cores), _CORES_MAX)
@@ -76,13 +103,13 @@ class FreeIndex:
         if nodes is None:
             nodes = row.cells[cores] = {}
             row.mask |= 1 << cores
-        nodes[node.id] = node
+        nodes[node] = None
 
     def remove(self, node: NodeView, cell: tuple[int, int]) -> None:
         steps, cores = cell
         row = self._rows[steps]
         nodes = row.cells[cores]
-        del nodes[node.id]
+        del nodes[node]
         if not nodes:
             del row.cells[cores]
             row.mask &= ~(1 << cores)
@@ -90,8 +117,9 @@ class FreeIndex:
                 del self._rows[steps]
                 self._mask &= ~(1 << steps)
 
-    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool]) -> NodeView | None:
+    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool] | None) -> NodeView | None:
         """The node with the most memory free (then cores) that has room for `need` and is accepted."""
+        fits = self._calculator.fits_among
         least_steps = min(need.memory_mb // self._step_mb, _STEPS_MAX)
         least_cores = min(need.vcores, _CORES_MAX) if self._calculator.counts_vcores else 0
         mask = self._mask >> least_steps
@@ -104,8 +132,10 @@ class FreeIndex:
             while cores_mask:
                 top = cores_mask.bit_length() - 1
                 cores_mask ^= 1 << top
-                for node in row.cells[top + least_cores].values():
-                    if self._calculator.fits(need, node.free) and accepts(node):
+                for node in row.cells[top + least_cores]:
+                    if fits(need, node.free_mb, node.free_cores, node.free_extras) and (
+                        accepts is None or accepts(node)
+                    ):
                         return node
                     refusals += 1
                     if refusals >= _REFUSALS_MAX:
@@ -125,7 +155,6 @@ class NodeTable:
         self._step_mb = step_mb
         self._nodes: dict[NodeId, NodeView] = {}
         self._everywhere = FreeIndex(calculator, step_mb)
-        self._only_everywhere = (self._everywhere,)
         #: indexes of the racks that were asked for
         self._racks: dict[str, FreeIndex] = {}
         #: nodes of each host and of each rack
@@ -148,8 +177,8 @@ class NodeTable:
         """Is there a node on this host or in this rack?"""
         return name in self._places
 
-    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool], place: str) -> NodeView | None:
-        """The emptiest node with room for `need` on this host, in this rack or (`*`) anywhere."""
+    def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool] | None, place: str) -> NodeView | None:
+        """The emptiest node with room for `need` on this host, in this rack or (`*`) anywhere; None accepts any."""
         if place == ANY_HOST:
             return self._everywhere.emptiest(need, accepts)
         nodes = self._places.get(place)
@@ -157,14 +186,26 @@ class NodeTable:
             return None
         if len(nodes) > _LOOKED_AT_ONE_BY_ONE:
             return self._index_of_rack(place, nodes).emptiest(need, accepts)
-        fitting = [n for n in nodes.values() if n.cell and self._calculator.fits(need, n.free) and accepts(n)]
-        return max(fitting, key=lambda node: node.cell or (0, 0), default=None)
+        fits = self._calculator.fits_among
+        best: NodeView | None = None
+        most = (-1, -1)
+        for node in nodes.values():
+            cell = node.cell
+            if (
+                cell is not None
+                and cell > most
+                and fits(need, node.free_mb, node.free_cores, node.free_extras)
+                and (accepts is None or accepts(node))
+            ):
+                best, most = node, cell
+        return best
 
     def _index_of_rack(self, rack: str, nodes: dict[NodeId, NodeView]) -> FreeIndex:
         index = self._racks.get(rack)
         if index is None:
             index = self._racks[rack] = FreeIndex(self._calculator, self._step_mb)
             for node in nodes.values():
+                node.indexes = (*node.indexes, index)
                 if node.cell is not None:
                     index.add(node, node.cell)
         return index
@@ -173,6 +214,7 @@ class NodeTable:
         self._nodes[node.id] = node
         for place in (node.rack, node.id.host):
             self._places.setdefault(place, {})[node.id] = node
+        node.indexes = self._indexes_of(node)
         self._count_size(node.total, 1)
         self._enter(node)
 
@@ -195,14 +237,26 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
+        self._settle(node)
+
+    def change_free(self, node: NodeView, change: Resource, sign: int) -> None:
+        """The node has so much more (sign 1) or less (-1) free."""
+        node.free_mb += sign * change.memory_mb
+        node.free_cores += sign * change.vcores
+        if change.extras:
+            node.free_extras = (Resource(0, 0, node.free_extras) + Resource(0, 0, change.extras) * sign).extras
+        self._settle(node)
+
+    def _settle(self, node: NodeView) -> None:
+        """Move the node to the cell that is right for what it has free."""
         old = node.cell
         if old is None:
             return
-        new = self._everywhere.cell_of(free)
+        new = self._everywhere.cell_of(node)
         if new == old:
             return
         node.cell = new
-        for index in self._indexes_of(node):
+        for index in node.indexes:
             index.remove(node, old)
             index.add(node, new)
 
@@ -213,21 +267,15 @@ class NodeTable:
 
     def _enter(self, node: NodeView) -> None:
         if node.reserved_for is None:
-            node.cell = cell = self._everywhere.cell_of(node.free)
-            for index in self._indexes_of(node):
+            node.cell = cell = self._everywhere.cell_of(node)
+            for index in node.indexes:
                 index.add(node, cell)
 
     def _leave(self, node: NodeView) -> None:
         if node.cell is not None:
-            for index in self._indexes_of(node):
+            for index in node.indexes:
                 index.remove(node, node.cell)
             node.cell = None
-
-    def _indexes_of(self, node: NodeView) -> Sequence[FreeIndex]:
-        if not self._racks:
-            return self._only_everywhere
-        found = (self._racks.get(place) for place in (node.rack, node.id.host))
-        return (self._everywhere, *(index for index in found if index is not None))
 
     def _count_size(self, size: Resource, sign: int) -> None:
         self.total = self.total + size * sign
@@ -242,6 +290,10 @@ class NodeTable:
             extras,
         )
 
+    def _indexes_of(self, node: NodeView) -> tuple[FreeIndex, ...]:
+        found = (self._racks.get(place) for place in (node.rack, node.id.host))
+        return (self._everywhere, *(index for index in found if index is not None))
+
     def validate(self) -> None:
         """Assert every invariant."""
         total = Resource()
@@ -252,6 +304,7 @@ class NodeTable:
             assert node.free == node.total - held, (node.id, node.free, node.total, held)
             assert not node.is_draining or node.free.is_zero(), (node.id, node.free)
             assert (node.cell is None) == (node.reserved_for is not None)
-            assert node.cell is None or node.cell == self._everywhere.cell_of(node.free)
+            assert node.cell is None or node.cell == self._everywhere.cell_of(node)
+            assert set(node.indexes) == set(self._indexes_of(node))
             total = total + node.total
         assert (total.memory_mb, total.vcores) == (self.total.memory_mb, self.total.vcores)

@@ -6,9 +6,11 @@ of the queue if that is more, and never more than the queue's capacity times `us
 is 100 only the last of these can ever bind, and it is a constant; sums over users are kept only where it is less.
 """
 
+import sys
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from rm.scheduler.tally import Tally
 from yaqd.model import Resource
 
 if TYPE_CHECKING:
@@ -18,17 +20,16 @@ if TYPE_CHECKING:
 _TOLERANCE: Final = 1e-6
 
 
-class UserView:
+class UserView(Tally):
     """One user in one leaf queue: there while it has an unfinished application or a charged container."""
 
-    __slots__ = ("applications", "containers", "masters", "masters_used", "name", "share", "used", "waiting")
+    __slots__ = ("applications", "masters", "masters_used", "name", "share", "waiting")
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
         #: unfinished ones
         self.applications = 0
-        self.used = Resource()
-        self.containers = 0
         #: attempts that wait for something; a user with one is active
         self.waiting = 0
         #: admitted attempts, and what their masters hold or are about to
@@ -60,18 +61,60 @@ def fixed_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
     return _up(view, capacity, spec.user_limit_factor)
 
 
+def set_fixed_limits(view: "ClusterView", leaf: "QueueView") -> None:
+    """Work out all of the limit that does not depend on what users hold.
+
+    `sure_mb` and `sure_cores`: a user that holds no more of either may be given a container whatever the others hold.
+    The limit is at least `minimum-user-limit-percent` of the guarantee, less the unit that rounding down may cost.
+    """
+    total, share = view.nodes.total, view.calculator.share
+    leaf.limits_users = is_limited(leaf)
+    leaf.user_limit = fixed_limit(view, leaf)
+    leaf.guarantee = _larger(view, _part(total, leaf.spec.absolute_capacity), view.least)
+    sure = share(leaf.user_limit, total)
+    if needs_shares(leaf):
+        units = (total.memory_mb, total.vcores, *total.extras.values())
+        coarsest = max((1.0 / unit for unit in units if unit > 0), default=1.0)
+        sure = min(sure, share(leaf.guarantee, total) * leaf.spec.minimum_user_limit - coarsest)
+    leaf.sure_mb = int(sure * total.memory_mb) - 1
+    leaf.sure_cores = int(sure * total.vcores) - 1 if view.calculator.counts_vcores else sys.maxsize
+    sum_shares(view, leaf)
+
+
+def sum_shares(view: "ClusterView", leaf: "QueueView") -> None:
+    """Add up the users' parts of the cluster anew, where a limit depends on them."""
+    leaf.unsummed.clear()
+    leaf.limit_share = None
+    total, share = view.nodes.total, view.calculator.share_among
+    for user in leaf.users.values():
+        user.share = share(user.used_mb, user.used_cores, user.used_extras, total) if needs_shares(leaf) else 0.0
+    leaf.summed_shares = sum(user.share for user in leaf.users.values())
+
+
+def user_shares(view: "ClusterView", leaf: "QueueView") -> float:
+    """The sum of the users' parts of the cluster, brought up to date for those whose use has changed."""
+    if leaf.unsummed:
+        total, share = view.nodes.total, view.calculator.share_among
+        for user in leaf.unsummed:
+            now = share(user.used_mb, user.used_cores, user.used_extras, total)
+            leaf.summed_shares += now - user.share
+            user.share = now
+        leaf.unsummed.clear()
+    return leaf.summed_shares
+
+
 def user_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
     """What a user who wants something may hold before it is passed over."""
     if not needs_shares(leaf):
         return leaf.user_limit
     total, least, spec = view.nodes.total, view.least, leaf.spec
-    capacity = _larger(view, _part(total, spec.absolute_capacity), least)
-    consumed = _up(view, total, leaf.user_shares)
+    capacity = leaf.guarantee
+    consumed = _up(view, total, user_shares(view, leaf))
     if view.calculator.share(consumed, total) >= view.calculator.share(capacity, total):
         capacity = consumed + least
     active = max(1, leaf.active_users)
-    wanted = leaf.active_used + least
-    shared = {n: -(-v // active) for n, v in wanted.extras.items()}
+    wanted = leaf.active.used + least
+    shared = {n: -(-v // active) for n, v in wanted.extras.items()} if wanted.extras else wanted.extras
     equal = Resource(-(-wanted.memory_mb // active), -(-wanted.vcores // active), shared)
     percent = _part(capacity, spec.minimum_user_limit)
     limit = _up(view, _larger(view, equal, percent), 1.0)
@@ -80,11 +123,16 @@ def user_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
 
 def may_take(view: "ClusterView", app: "AppView") -> bool:
     """May the application's user be given one more container?"""
-    leaf = app.leaf
+    leaf, owner = app.leaf, app.owner
     if not leaf.limits_users:
         return True
+    if owner.used_mb <= leaf.sure_mb and owner.used_cores <= leaf.sure_cores and not owner.used_extras:
+        return True
     total = view.nodes.total
-    return view.calculator.share(app.owner.used, total) <= view.calculator.share(user_limit(view, leaf), total)
+    limit = leaf.limit_share
+    if limit is None:
+        limit = leaf.limit_share = view.calculator.share(user_limit(view, leaf), total)
+    return view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, total) <= limit
 
 
 # ---- masters
@@ -121,7 +169,9 @@ def master_need(attempt: "AttemptView") -> Resource | None:
 
 
 def _part(amount: Resource, fraction: float) -> Resource:
-    extras = {n: part for n, v in amount.extras.items() if (part := int(v * fraction))}
+    extras = amount.extras
+    if extras:
+        extras = {n: part for n, v in extras.items() if (part := int(v * fraction))}
     return Resource(int(amount.memory_mb * fraction), int(amount.vcores * fraction), extras)
 
 
@@ -134,4 +184,5 @@ def _up(view: "ClusterView", amount: Resource, fraction: float) -> Resource:
     """That part of the amount, in whole steps of the smallest container."""
     step, cores = view.least.memory_mb, view.least.vcores
     memory = ceil(amount.memory_mb * fraction / step - _TOLERANCE) * step
-    return Resource(memory, ceil(amount.vcores * fraction / cores - _TOLERANCE) * cores, _part(amount, fraction).extras)
+    extras = _part(amount, fraction).extras if amount.extras else amount.extras
+    return Resource(memory, ceil(amount.vcores * fraction / cores - _TOLERANCE) * cores, extras)

@@ -15,7 +15,8 @@ from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.placement import Application, TagStore
 from rm.scheduler.queues import QueueSpec, SchedulerSpec
-from rm.scheduler.users import UserView, fixed_limit, is_limited, needs_shares, user_limit
+from rm.scheduler.tally import Tally
+from rm.scheduler.users import UserView, set_fixed_limits, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.model.values import value
 
@@ -48,19 +49,21 @@ class Reservation:
     since: float
 
 
-class QueueView:
+class QueueView(Tally):
     """A queue's use. Leaf queues also hold applications and their waiting attempts."""
 
     def __init__(self, spec: QueueSpec, parent: "QueueView | None") -> None:
+        super().__init__()
         self.spec = spec
         self.parent = parent
         self.children: list[QueueView] = []
-        self.used = Resource()
-        self.containers = 0
         #: attempts that wait for something, here and below
         self.waiting = 0
         #: the most this queue may hold; None: the whole cluster
         self.limit: Resource | None = None
+        #: this queue, its parent, … the root, and those of them that have a limit
+        self.above: tuple[QueueView, ...] = ()
+        self.limited_above: tuple[tuple[QueueView, Resource], ...] = ()
         self.applications: dict[ApplicationId, AppView] = {}
         #: by sequence number
         self.attempts: dict[int, AttemptView] = {}
@@ -75,11 +78,17 @@ class QueueView:
         self.limits_users = False
         #: the most one user may hold whatever the others do
         self.user_limit = Resource()
+        #: what the queue is guaranteed, and the use up to which a user is surely below its limit
+        self.guarantee = Resource()
+        self.sure_mb = self.sure_cores = -1
+        #: the part of the cluster that a user may hold as things are; None: to be worked out
+        self.limit_share: float | None = None
         #: users who wait for something, and what they hold
         self.active_users = 0
-        self.active_used = Resource()
-        #: sum of the users' parts of the cluster; kept only where a limit depends on it
-        self.user_shares = 0.0
+        self.active = Tally()
+        #: sum of the users' parts of the cluster, and users whose part has changed since
+        self.summed_shares = 0.0
+        self.unsummed: dict[UserView, None] = {}
 
     @property
     def path(self) -> str:
@@ -102,10 +111,10 @@ class QueueView:
             yield from child.walk()
 
 
-class AppView:
+class AppView(Tally):
     """An unfinished application."""
 
-    __slots__ = ("asking", "attempt", "containers", "id", "leaf", "owner", "priority", "sequence", "used", "user")
+    __slots__ = ("asking", "attempt", "id", "leaf", "owner", "priority", "sequence", "user")
 
     def __init__(
         self,
@@ -116,6 +125,7 @@ class AppView:
         sequence: int,
         tags: frozenset[str] = frozenset(),
     ) -> None:
+        super().__init__()
         self.id = app_id
         #: how placement constraints know it
         self.asking = Application(app_id, tags)
@@ -127,8 +137,6 @@ class AppView:
         self.priority = priority
         #: order of submission
         self.sequence = sequence
-        self.used = Resource()
-        self.containers = 0
         self.attempt: AttemptView | None = None
 
 
@@ -173,6 +181,7 @@ class ClusterView:
     def __init__(self, spec: SchedulerSpec, *, least: Resource, ask_rows_max: int) -> None:
         self.spec = spec
         self.calculator = spec.calculator
+        self._counts_vcores = spec.calculator.counts_vcores
         #: the smallest container
         self.least = Resource(max(1, least.memory_mb), max(1, least.vcores))
         self.nodes = NodeTable(spec.calculator, self.least.memory_mb)
@@ -202,14 +211,22 @@ class ClusterView:
 
     def has_room(self, leaf: QueueView, need: Resource) -> bool:
         """May the queue, and every queue above it, hold this much more?"""
-        return all(q.limit is None or self.calculator.fits(q.used + need, q.limit) for q in leaf.upwards())
+        mb, cores = need.memory_mb, need.vcores
+        for queue, limit in leaf.limited_above:
+            if need.extras or queue.used_extras:
+                if not self.calculator.fits(queue.used + need, limit):
+                    return False
+            elif queue.used_mb + mb > limit.memory_mb or (
+                self._counts_vcores and queue.used_cores + cores > limit.vcores
+            ):
+                return False
+        return True
 
     def headroom(self, attempt: AttemptView) -> Resource:
         """What the attempt could still be given if it were alone."""
         left = self.nodes.total - self.root.used
-        for queue in attempt.app.leaf.upwards():
-            if queue.limit is not None:
-                left = left.smaller(queue.limit - queue.used)
+        for queue, limit in attempt.app.leaf.limited_above:
+            left = left.smaller(limit - queue.used)
         leaf = attempt.app.leaf
         if leaf.limits_users:
             left = left.smaller(user_limit(self, leaf) - attempt.app.owner.used)
@@ -218,7 +235,7 @@ class ClusterView:
     def order_key(self, app: AppView) -> OrderKey:
         if app.leaf.spec.ordering == "fair":
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
-            return (app.used.memory_mb, -app.priority, app.sequence)
+            return (app.used_mb, -app.priority, app.sequence)
         return (-app.priority, 0.0, app.sequence)
 
     # ---- changes
@@ -234,9 +251,8 @@ class ClusterView:
     ) -> None:
         self.containers[container_id] = Held(node.id, amount, app, master, priority)
         node.containers[container_id] = amount
-        self.nodes.set_free(node, node.free - amount)
-        app.used = app.used + amount
-        app.containers += 1
+        self.nodes.change_free(node, amount, -1)
+        app.book(amount, 1)
         self.book(app, amount, 1)
 
     def discharge(self, container_id: ContainerId) -> Held | None:
@@ -247,17 +263,31 @@ class ClusterView:
         amount, app = held.resource, held.application
         node = self.nodes.get(held.node_id)
         if node is not None and node.containers.pop(container_id, None) is not None:
-            self.nodes.set_free(node, node.free + amount)
-        app.used = app.used - amount
-        app.containers -= 1
-        self.book(app, amount * -1, -1)
+            self.nodes.change_free(node, amount, 1)
+        change = amount * -1
+        app.book(change, -1)
+        self.book(app, change, -1)
         return held
 
     def book(self, app: AppView, change: Resource, containers: int) -> None:
         """The application holds so much more, or less, of its queues."""
-        self._book_user(app, change, containers)
-        for queue in app.leaf.upwards():
-            queue.used = queue.used + change
+        leaf, owner = app.leaf, app.owner
+        owner.book(change, containers)
+        leaf.limit_share = None
+        if owner.waiting:
+            leaf.active.book(change, 0)
+        if leaf.spec.minimum_user_limit < 1.0:
+            leaf.unsummed[owner] = None
+        if not owner.containers:
+            self._drop_idle_user(app)
+        if change.extras:
+            for queue in leaf.above:
+                queue.book(change, containers)
+            return
+        mb, cores = change.memory_mb, change.vcores
+        for queue in leaf.above:
+            queue.used_mb += mb
+            queue.used_cores += cores
             queue.containers += containers
 
     def enter(self, app: AppView) -> None:
@@ -279,19 +309,6 @@ class ClusterView:
         for held in (attempt.app.leaf, attempt.app.owner):
             held.masters += sign
             held.masters_used = held.masters_used + need * sign
-
-    def _book_user(self, app: AppView, change: Resource, containers: int) -> None:
-        leaf, owner = app.leaf, app.owner
-        owner.used = owner.used + change
-        owner.containers += containers
-        if owner.waiting:
-            leaf.active_used = leaf.active_used + change
-        if leaf.spec.minimum_user_limit < 1.0:
-            share = self.calculator.share(owner.used, self.nodes.total)
-            leaf.user_shares += share - owner.share
-            owner.share = share
-        if not owner.containers:
-            self._drop_idle_user(app)
 
     def _drop_idle_user(self, app: AppView) -> None:
         if not app.owner.applications and not app.owner.containers:
@@ -332,8 +349,9 @@ class ClusterView:
         owner.waiting += change
         if was_active is not (owner.waiting > 0):
             leaf.active_users += change
-            leaf.active_used = leaf.active_used + owner.used * change
-        for queue in leaf.upwards():
+            leaf.active.book(owner.used * change, 0)
+            leaf.limit_share = None
+        for queue in leaf.above:
             queue.waiting += change
 
     def set_limits(self) -> None:
@@ -349,15 +367,10 @@ class ClusterView:
             else:
                 extras = {n: most for n, v in total.extras.items() if (most := int(v * part))}
                 queue.limit = Resource(int(total.memory_mb * part), int(total.vcores * part), extras)
+            queue.above = tuple(queue.upwards())
+            queue.limited_above = tuple((q, q.limit) for q in queue.above if q.limit is not None)
             if queue.is_leaf:
-                queue.limits_users = is_limited(queue)
-                queue.user_limit = fixed_limit(self, queue)
-                self._sum_shares(queue)
-
-    def _sum_shares(self, leaf: QueueView) -> None:
-        for user in leaf.users.values():
-            user.share = self.calculator.share(user.used, self.nodes.total) if needs_shares(leaf) else 0.0
-        leaf.user_shares = sum(user.share for user in leaf.users.values())
+                set_fixed_limits(self, queue)
 
 
 def build_queues(spec: QueueSpec, parent: QueueView | None = None) -> QueueView:

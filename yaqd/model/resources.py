@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 from yaqd.model.values import value
 
-_NO_EXTRAS: Mapping[str, int] = MappingProxyType({})
+#: the extras of all who have none
+NO_EXTRAS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @value()
@@ -19,7 +20,7 @@ class Resource:
     #: virtual cores
     vcores: int = 0
     #: further countable types by name (`yarn.io/gpu`), in single units; a missing name means 0, and 0 is left out
-    extras: Mapping[str, int] = field(default_factory=lambda: _NO_EXTRAS, hash=False)
+    extras: Mapping[str, int] = field(default_factory=lambda: NO_EXTRAS, hash=False)
 
     def _names(self, other: Self) -> Iterator[str]:
         yield from self.extras
