@@ -12,6 +12,7 @@ from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 CENTRAL = ("yarn", "yarn-opportunistic")
+ALL = (*CENTRAL, "yaq-d", "mercury", "sparrow")
 
 
 def stage(tasks: int, seconds: float, **more: object) -> SimStage:
@@ -32,7 +33,7 @@ def same(one: SimResult, other: SimResult) -> bool:
     return one.jobs == other.jobs and all(np.array_equal(getattr(one, n), getattr(other, n)) for n in arrays)
 
 
-@pytest.mark.parametrize("name", CENTRAL)
+@pytest.mark.parametrize("name", ALL)
 def test_same_seed_same_result_to_the_bit(name: str) -> None:
     shape = ClusterShape(nodes=5, slots=3, noise=0.4, failures=(NodeFailure(1, 4.0, 30.0),), expiry_s=9.0)
     first, second = (simulate(shape, mixed(12), System(name), 7) for _ in range(2))
@@ -43,7 +44,7 @@ def test_same_seed_same_result_to_the_bit(name: str) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(
-    name=st.sampled_from(CENTRAL),
+    name=st.sampled_from(ALL),
     seed=st.integers(0, 1000),
     at_asks=st.booleans(),
     out_of_turn=st.booleans(),
@@ -62,9 +63,7 @@ def test_heartbeats_that_are_not_played_would_have_changed_nothing(
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    name=st.sampled_from(CENTRAL), seed=st.integers(0, 1000), fail_at=st.floats(0.0, 20.0), down=st.floats(0.1, 60.0)
-)
+@given(name=st.sampled_from(ALL), seed=st.integers(0, 1000), fail_at=st.floats(0.0, 20.0), down=st.floats(0.1, 60.0))
 def test_every_task_is_done_once_whatever_breaks(name: str, seed: int, fail_at: float, down: float) -> None:
     workload = mixed(8)
     failures = (NodeFailure(0, fail_at, down), NodeFailure(1, fail_at + 1.0))

@@ -43,7 +43,7 @@ class Central(Model):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
-        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self._limits())
+        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self.limits())
         #: nodes with something to report
         self._unreported = 0
         self._beats: Final = [NodeBeat(node.id) for node in self.nodes]
@@ -55,7 +55,7 @@ class Central(Model):
         for node in self.nodes:
             self._join(node, 0.0)
 
-    def _limits(self) -> SchedulerLimits:
+    def limits(self) -> SchedulerLimits:
         bounds = AllocationBounds(self.shape.slot, Resource(1 << 30, 1 << 20))
         longest = self.system.bound or _LINE_MAX
         opportunistic = OpportunisticLimits(queue_min=min(5, longest), queue_max=min(15, longest))
@@ -74,10 +74,10 @@ class Central(Model):
         return NodeQueue(capacity, max_length=_LINE_MAX, opportunistic_max=self.system.bound or 15)
 
     def _join(self, node: SimNode, now: float) -> None:
-        self._take(self.scheduler.handle(NodeJoined(node.id, node.rack, self.shape.slot * self.shape.slots), now), now)
-        self._changed(node)
+        self.take(self.scheduler.handle(NodeJoined(node.id, node.rack, self.shape.slot * self.shape.slots), now), now)
+        self.changed(node)
 
-    def _changed(self, node: SimNode) -> None:
+    def changed(self, node: SimNode) -> None:
         """The node's next heartbeat has something to say."""
         if not node.changed:
             node.changed = True
@@ -94,23 +94,24 @@ class Central(Model):
             self._unreported -= 1
             if node.ended:
                 self._report_ended(node, now)
-            if self.is_opportunistic:
-                self._exchange_loads(node, now)
+            self.report_queue(node, now)
         if self.scheduler.has_waiting:
-            self._take(self.scheduler.handle(self._beats[node.index], now), now)
+            self.take(self.scheduler.handle(self._beats[node.index], now), now)
 
     def _report_ended(self, node: SimNode, now: float) -> None:
         ended, node.ended = node.ended, []
         for run in ended:
-            self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+            self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
             if run.is_lost:
                 self._tell_lost(run, now)
 
-    def _exchange_loads(self, node: SimNode, now: float) -> None:
+    def report_queue(self, node: SimNode, now: float) -> None:
         """How long the node's queue is, and how long the ResourceManager lets it be."""
+        if not self.is_opportunistic:
+            return
         said = node.queue.statistics()
         loaded = NodeLoaded(node.id, said.opportunistic_queued, -1, said.opportunistic_max)
-        self._take(self.scheduler.handle(loaded, now), now)
+        self.take(self.scheduler.handle(loaded, now), now)
         if now - self._limit_at >= self.shape.heartbeat_s:
             self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit(), now
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
@@ -119,7 +120,7 @@ class Central(Model):
 
     def container_done(self, run: Run, node: SimNode, now: float) -> None:
         node.ended.append(run)
-        self._changed(node)
+        self.changed(node)
         if self.system.out_of_turn:
             self._beat_at_once(node, now)
 
@@ -149,9 +150,9 @@ class Central(Model):
         gone = self._gone.pop(node.index, None)
         if gone is None:
             return
-        self._take(self.scheduler.handle(NodeLeft(node.id), now), now)
+        self.take(self.scheduler.handle(NodeLeft(node.id), now), now)
         for run in gone:
-            self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+            self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
             if run.is_lost:
                 self._tell_lost(run, now)
 
@@ -172,9 +173,9 @@ class Central(Model):
         self._poll_from(job, now)
 
     def job_ended(self, job: JobRun, now: float) -> None:
-        self._take(self.scheduler.handle(ApplicationEnded(job.id), now), now)
+        self.take(self.scheduler.handle(ApplicationEnded(job.id), now), now)
         for given in job.inbox:
-            self._take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
+            self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
         job.inbox = []
 
     def _tell_lost(self, run: Run, now: float) -> None:
@@ -221,7 +222,7 @@ class Central(Model):
                 given = sum((a.priority, a.allocation_request_id) == group.key for a in job.inbox)
                 rows += self._rows(group, given)
         if rows or (self.is_opportunistic and self.scheduler.opportunistic.waits(job.attempt_id)):
-            self._take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
+            self.take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
 
     def _rows(self, group: Group, given: int) -> list[AskRow]:
         """What is wanted in all, `given` of it being on the way."""
@@ -242,7 +243,7 @@ class Central(Model):
         node = self._by_host.get(host)
         return node.rack if node is not None else "/default-rack"
 
-    def _take(self, decisions: Iterable[Decision], now: float) -> None:
+    def take(self, decisions: Iterable[Decision], now: float) -> None:
         """What is given waits for its manager's poll."""
         for decision in decisions:
             if type(decision) is Allocate:
@@ -260,7 +261,7 @@ class Central(Model):
             task = group.take(given.node_id.host)
             if task is None:
                 self.recorder.count("released")
-                self._take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
+                self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
                 continue
             run = Run(group.stage, group, task, given.container_id)
             run.node = self._by_host[given.node_id.host].index
@@ -278,7 +279,7 @@ class Central(Model):
                 run.is_lost = True
                 self._gone[node.index].append(run)
             else:
-                self._take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+                self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
                 self._tell_lost(run, now)
 
 

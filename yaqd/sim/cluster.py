@@ -1,10 +1,14 @@
 """One call that runs a workload in a simulated cluster, and all the names that a caller needs."""
 
 import math
+from typing import Final
 
 from yaqd.sim.central import Central
+from yaqd.sim.distributed import Distributed
+from yaqd.sim.model import Model
 from yaqd.sim.results import JobResult, SimResult
 from yaqd.sim.shape import ESTIMATES, SYSTEMS, ClusterShape, NodeFailure, Stuck, System, host_name
+from yaqd.sim.sparrow import Sparrow
 from yaqd.sim.workload import Workload, check
 
 __all__ = [
@@ -19,6 +23,14 @@ __all__ = [
     "host_name",
     "simulate",
 ]
+
+_MODELS: Final[dict[str, type[Model]]] = {
+    "yarn": Central,
+    "yarn-opportunistic": Central,
+    "yaq-d": Distributed,
+    "mercury": Distributed,
+    "sparrow": Sparrow,
+}
 
 
 def simulate(
@@ -36,4 +48,4 @@ def simulate(
     workload that no cluster could run and `Stuck` for one that this cluster cannot finish.
     """
     check(workload)
-    return Central(shape, workload, system, seed).run(horizon_s=horizon_s, skip_idle=skip_idle)
+    return _MODELS[system.name](shape, workload, system, seed).run(horizon_s=horizon_s, skip_idle=skip_idle)

@@ -26,11 +26,11 @@ class Run:
     def __init__(self, stage: "StageRun", group: "Group", task: int, container_id: ContainerId) -> None:
         self.stage = stage
         self.group = group
-        #: index within the stage
+        #: index within the stage; -1: none yet
         self.task = task
         self.container_id = container_id
         #: what a slot of speed 1 would need, s
-        self.duration = stage.durations[task]
+        self.duration = stage.durations[task] if task >= 0 else 0.0
         #: index of its node; -1 once it is over, so that what was to happen to it does not
         self.node = -1
         #: it went without having done its work
@@ -83,7 +83,19 @@ class Group:
 
 
 class StageRun:
-    __slots__ = ("after", "done", "durations", "estimate", "groups", "held", "is_open", "job", "readers", "spec")
+    __slots__ = (
+        "after",
+        "done",
+        "durations",
+        "error",
+        "estimate",
+        "groups",
+        "held",
+        "is_open",
+        "job",
+        "readers",
+        "spec",
+    )
 
     def __init__(self, job: "JobRun", spec: SimStage, index: int, durations: list[float]) -> None:
         self.job = job
@@ -98,6 +110,8 @@ class StageRun:
         self.done = 0
         #: mean duration of a task as far as anybody knows, s
         self.estimate: float | None = None
+        #: how many times too high what is believed of it is
+        self.error = 1.0
         #: containers whose process waits for the output of other stages
         self.held: list[Run] = []
         self.groups = _groups(self, index)
@@ -184,7 +198,7 @@ class JobRun:
                 opened = True
         return opened
 
-    def facts(self, now: float) -> JobFacts:
+    def facts(self) -> JobFacts:
         """What is left of it, by the estimates that there are."""
         work: float | None = 0.0
         for stage in self.stages:

@@ -108,18 +108,18 @@ class Model:
                 durations = [[d * noise.lognormvariate(-sigma * sigma / 2.0, sigma) for d in ds] for ds in durations]
             job = JobRun(index, spec, durations, opportunistic_share=share)
             for stage in job.stages:
-                factor = system.estimate_error ** errors.choice((-1.0, 1.0))
-                stage.estimate = self._first_estimate(stage, factor)
+                stage.error = system.estimate_error ** errors.choice((-1.0, 1.0))
+                stage.estimate = self._first_estimate(stage)
             jobs.append(job)
         return jobs
 
-    def _first_estimate(self, stage: StageRun, factor: float) -> float | None:
+    def _first_estimate(self, stage: StageRun) -> float | None:
         if self.system.estimates in ("learned", "none"):
             return None
         known = stage.spec.estimate_s
         tasks = stage.spec.tasks
         mean = known if known is not None else sum(task.duration_s for task in tasks) / len(tasks)
-        return mean * factor
+        return mean * stage.error
 
     def _is_over(self) -> bool:
         return not self._left
@@ -157,9 +157,8 @@ class Model:
         stage.done += 1
         job.done += 1
         if self.system.estimates == "learned":
-            seen = stage.done
             before = stage.estimate or 0.0
-            stage.estimate = before + (now - run.started - before) / seen
+            stage.estimate = before + (now - run.started - before) / stage.done
         if job.done == job.tasks:
             self._job_over(job, now)
         elif stage.readers:
@@ -185,6 +184,7 @@ class Model:
         self.carry_out(node, node.queue.handle(self.newcomer(run), now), now)
 
     def newcomer(self, run: Run) -> Arrived:
+        """How the container's token describes it."""
         return Arrived(run.container_id, run.group.resource, run.group.execution_type)
 
     def carry_out(self, node: SimNode, decisions: Iterable[Decision], now: float) -> None:

@@ -10,7 +10,20 @@ PORT: Final = 45454
 
 
 class SimNode:
-    __slots__ = ("beats_early", "changed", "ended", "id", "index", "is_up", "queue", "rack", "running", "runs", "speed")
+    __slots__ = (
+        "beats_early",
+        "changed",
+        "ended",
+        "id",
+        "index",
+        "is_up",
+        "queue",
+        "rack",
+        "running",
+        "runs",
+        "speed",
+        "told",
+    )
 
     def __init__(self, index: int, node_id: NodeId, rack: str, queue: NodeQueue, speed: float) -> None:
         self.index = index
@@ -29,3 +42,5 @@ class SimNode:
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True
+        #: by index of a job that waits here: how many of its tasks were over when the node heard of it
+        self.told: dict[int, int] = {}

@@ -82,6 +82,8 @@ class System:
     estimates: str = "stage"
     #: each stage's estimate is this many times too high or too low, by the toss of a coin
     estimate_error: float = 1.0
+    #: what a task is taken to run of which nobody knows anything, s
+    default_estimate_s: float = 10.0
     # ---- queues at nodes: yarn-opportunistic, yaq-c (by length), yaq-d, mercury, sparrow
     #: containers that may wait at a node; 0: any number, where the system can do without a bound
     bound: int = 0
@@ -108,6 +110,8 @@ class System:
     tasks_at_once: int = 0
     #: sparrow: nodes asked for each task
     probes: float = 2.0
+    #: sparrow: a node that was asked gets its task when it has a slot for it, not before
+    late_binding: bool = True
     # ---- yarn-opportunistic
     #: part of each stage's tasks that is asked for as opportunistic
     opportunistic_share: float = 1.0

@@ -1,0 +1,73 @@
+"""Node queues as the systems set them up, and what nodes and whoever places on them tell each other."""
+
+import math
+from typing import Final
+
+from nm.queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueueSettings
+from yaqd.model import ExecutionType
+from yaqd.policies.queueing.facts import TaskFacts
+from yaqd.policies.queueing.order import Ordering
+from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.nodes import SimNode
+from yaqd.sim.shape import ClusterShape, System
+
+#: containers that may wait where there is no bound
+UNBOUNDED: Final = 1_000_000
+#: systems whose nodes start what came first
+_FIFO: Final = frozenset(("yarn", "yarn-opportunistic", "mercury", "sparrow"))
+
+
+def new_queue(shape: ClusterShape, system: System, *, queues_guaranteed: bool, opportunistic_max: int) -> NodeQueue:
+    """`queues_guaranteed`: the ResourceManager sends more guaranteed containers than fit, on purpose."""
+    by_arrival = system.name in _FIFO or system.order == "fifo"
+    settings = NodeQueueSettings(
+        enabled=queues_guaranteed,
+        max_queued=UNBOUNDED,
+        ordering=None if by_arrival else ordering(system),
+        max_wait_s=system.max_wait_s or math.inf,
+    )
+    capacity = shape.slot * shape.slots
+    return NodeQueue(capacity, max_length=UNBOUNDED, opportunistic_max=opportunistic_max, settings=settings)
+
+
+def ordering(system: System) -> Ordering:
+    return Ordering(system.order, system.starve_s, system.starve_ratio, system.order_scope)
+
+
+def newcomer(run: Run, kind: ExecutionType, system: System) -> Arrived:
+    """A container as its token describes it."""
+    stage = run.stage
+    job = stage.job
+    estimate = stage.estimate
+    if system.estimates == "task":
+        estimate = stage.spec.tasks[run.task].duration_s * stage.error if run.task >= 0 else None
+    spec = job.spec
+    facts = TaskFacts(job.id, spec.user, spec.queue, spec.arrival_s, estimate, run.group.key[0])
+    return Arrived(run.container_id, run.group.resource, kind, facts)
+
+
+class JobNews:
+    """What is left of the jobs, told to the nodes where their containers wait when it is new there."""
+
+    def __init__(self) -> None:
+        #: by job: tasks that were over, and what is left
+        self._reports: dict[int, tuple[int, JobReport]] = {}
+
+    def for_node(self, node: SimNode) -> JobsReported | None:
+        """None when there is nothing new."""
+        waiting = {run.stage.job.index: run.stage.job for run in node.runs.values() if run.started < 0.0}
+        news = [job for index, job in waiting.items() if node.told.get(index) != job.done]
+        node.told = {index: job.done for index, job in waiting.items()}
+        return JobsReported(tuple(self._report(job) for job in news)) if news else None
+
+    def _report(self, job: JobRun) -> JobReport:
+        known = self._reports.get(job.index)
+        if known is not None and known[0] == job.done:
+            return known[1]
+        estimates = {group.key[0]: group.stage.estimate for group in job.groups.values()}
+        report = JobReport(job.id, job.facts(), job.spec.arrival_s, estimates)
+        self._reports[job.index] = (job.done, report)
+        return report
+
+    def forget(self, job: JobRun) -> None:
+        self._reports.pop(job.index, None)
