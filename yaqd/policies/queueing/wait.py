@@ -5,11 +5,12 @@ order as soon as the next of them fits, the new one comes last. `wait_estimate` 
 `slot_wait_estimate` is the paper's, where any task fits the slot of any other. Tasks without a finite estimate never
 end, so that nothing waits for them: when only they could make room the answer is inf, never.
 
-Both take O((running + queued) log running) steps: each task starts once and ends once.
+Each takes O((running + queued) log running) steps: a task starts once and ends once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain
 from math import inf
 
 from yaqd.model import Resource
@@ -30,39 +31,18 @@ def wait_estimate(
     `queued` is in the order of starting. Nobody passes the first of the queue, and one larger than the node starts when
     nothing runs, as the node queue has it.
     """
-    held = list(running)
-    ends = [
-        (left, place, task.resource)
-        for place, task in enumerate(held)
-        if (left := limits.duration(task.remaining(now))) < inf
-    ]
-    heapify(ends)
-    holding, place, waited = len(held), len(held), 0.0
-    room = free.smaller(total)
-    for task in queued:
-        waited, room, holding = _until_it_fits(task.resource, ends, waited, room, holding)
-        if waited == inf:
-            return inf
-        room -= task.resource
-        holding += 1
-        runs = limits.duration(task.facts.estimate)
-        if runs < inf:
-            place += 1
-            heappush(ends, (waited + runs, place, task.resource))
-    return _until_it_fits(needed, ends, waited, room, holding)[0]
+    running, queued = list(running), list(queued)
+    if not (needed.extras or any(t.resource.extras for t in running) or any(t.resource.extras for t in queued)):
+        return _by_memory_and_cores(total, free, running, queued, needed, now)
+    *_, last = _starts(total, free, running, chain(_needs(queued), [(needed, inf)]), now)
+    return last
 
 
-def _until_it_fits(
-    needed: Resource, ends: list[tuple[float, int, Resource]], waited: float, room: Resource, holding: int
-) -> tuple[float, Resource, int]:
-    """Lets tasks end until there is room: when that is, what is free then, how many still hold something."""
-    while holding > 0 and not needed.fits_in(room):
-        if not ends:
-            return inf, room, holding
-        waited, _, freed = heappop(ends)
-        room += freed
-        holding -= 1
-    return waited, room, holding
+def expected_starts(
+    total: Resource, free: Resource, running: Iterable[RunningTask], queued: Iterable[QueuedTask], now: float
+) -> list[float]:
+    """Seconds until each of the queued tasks, given in the order of starting, starts; inf = never."""
+    return list(_starts(total, free, list(running), _needs(queued), now))
 
 
 def slot_wait_estimate(
@@ -94,3 +74,64 @@ def wait_after_placing(wait_s: float, estimate: float | None, default_s: float, 
     if runs == inf:
         runs = limits.duration(default_s)
     return limits.threshold(wait_s) + runs / max(1, slots)
+
+
+def _needs(queued: Iterable[QueuedTask]) -> Iterator[tuple[Resource, float]]:
+    """What each takes and for how long."""
+    return ((task.resource, limits.duration(task.facts.estimate)) for task in queued)
+
+
+def _starts(
+    total: Resource, free: Resource, running: list[RunningTask], needs: Iterable[tuple[Resource, float]], now: float
+) -> Iterator[float]:
+    """When each of those that wait starts, all kinds of resources considered."""
+    ends = [(limits.duration(task.remaining(now)), place, task.resource) for place, task in enumerate(running)]
+    heapify(ends)
+    place, waited = len(ends), 0.0
+    room = free.smaller(total)
+    for needed, runs in needs:
+        while waited < inf and ends and not needed.fits_in(room):
+            waited, _, freed = heappop(ends)
+            room += freed
+        yield waited
+        room -= needed
+        place += 1
+        heappush(ends, (waited + runs, place, needed))
+
+
+def _by_memory_and_cores(
+    total: Resource,
+    free: Resource,
+    running: list[RunningTask],
+    queued: list[QueuedTask],
+    needed: Resource,
+    now: float,
+) -> float:
+    """The last of `_starts` where no task needs a further kind of resource, which is nearly always; written out,
+    because every node does this at every heartbeat."""
+    duration = limits.duration
+    ends = []
+    for place, task in enumerate(running):
+        held = task.resource
+        ends.append((duration(task.remaining(now)), place, held.memory_mb, held.vcores))
+    heapify(ends)
+    place, waited = len(ends), 0.0
+    memory, cores = min(free.memory_mb, total.memory_mb), min(free.vcores, total.vcores)
+    for waiting in queued:
+        size = waiting.resource
+        memory_mb, vcores = size.memory_mb, size.vcores
+        while ends and (memory_mb > memory or vcores > cores):
+            waited, _, freed_mb, freed_cores = heappop(ends)
+            if waited == inf:
+                return inf
+            memory += freed_mb
+            cores += freed_cores
+        memory -= memory_mb
+        cores -= vcores
+        place += 1
+        heappush(ends, (waited + duration(waiting.facts.estimate), place, memory_mb, vcores))
+    while ends and waited < inf and (needed.memory_mb > memory or needed.vcores > cores):
+        waited, _, freed_mb, freed_cores = heappop(ends)
+        memory += freed_mb
+        cores += freed_cores
+    return waited

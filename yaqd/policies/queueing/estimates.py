@@ -1,0 +1,99 @@
+"""How long a task will run: Yaq, chapter 3, "Task duration estimates".
+
+More than half of a cluster's jobs come again every hour or day, so the mean of the same stage in earlier runs is a good
+first guess; what the run itself shows refines it. Both are the same table under different keys: `stage_key` for what
+recurs, `ask_key` for the application that runs, whose master may tell nothing but its asks. An estimate of the latter
+takes the former for its first few observations, since those of a stage's tasks that end first are its shortest.
+
+The table forgets what was neither observed nor asked for longest.
+"""
+
+import re
+from collections.abc import Iterable
+from math import inf
+from typing import Final
+
+from yaqd.model import ApplicationId
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.means import RecentMean
+
+#: longest part of a key, characters; names come from users
+_LONGEST_NAME: Final = 200
+#: observations that the estimate of a fallback counts for
+_PRIOR: Final = 3
+# What differs from run to run in a job's name: dates, times, counters, hexadecimal ids of 8 digits and more.
+_CHANGING = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+([-:./_T]\d+)*Z?", re.ASCII | re.IGNORECASE)
+
+
+def recurring_name(name: str) -> str:
+    """A job's name without what changes from run to run: dates, times, numbers and ids."""
+    return " ".join(_CHANGING.sub("#", name[: 4 * _LONGEST_NAME]).split())[:_LONGEST_NAME]
+
+
+def stage_key(name: str, user: str, stage: str | int) -> str:
+    """The stage of a recurring job: by the job's name, its user, and the stage's name or the priority of its asks."""
+    return f"stage\t{user[:_LONGEST_NAME]}\t{recurring_name(name)}\t{str(stage)[:_LONGEST_NAME]}"
+
+
+def ask_key(application_id: ApplicationId, priority: int) -> str:
+    """The stage of one application as its scheduler sees it."""
+    return f"ask\t{application_id}\t{priority}"
+
+
+class Estimator:
+    """Means of observed durations by key."""
+
+    def __init__(self, *, default_s: float | None = None, most_keys: int = 10_000, memory: int = 64) -> None:
+        """`default_s` is the estimate of what nobody knows, None for no finite one; a key remembers `memory` tasks."""
+        default = limits.duration(default_s)
+        self._default = default if default < inf else None
+        self._most_keys = max(1, most_keys)
+        self._memory = memory
+        #: the least recently used first
+        self._means: dict[str, RecentMean] = {}
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def observe(self, key: str, seconds: float) -> None:
+        """A task of this stage ran so long to its good end. What says nothing (NaN, negative, inf) is left out."""
+        seen = self._means.pop(key, None) or RecentMean(self._memory)
+        if seen.add(seconds) or seen.count:
+            self._keep(key, seen)
+
+    def estimate(self, key: str, *fallbacks: str) -> float | None:
+        """Seconds, from this key and, as long as it has seen little, from the next; the default where no key is known.
+
+        None is no finite one.
+        """
+        seen = self._means.pop(key, None)
+        if seen is not None:
+            self._means[key] = seen
+        if seen is not None and (seen.count >= seen.memory or not fallbacks):
+            return seen.mean
+        before = self.estimate(*fallbacks) if fallbacks else self._default
+        if seen is None:
+            return before
+        # the default is a guess about nothing in particular: it does not outlive the first observation
+        if before is None or not any(key in self._means for key in fallbacks):
+            return seen.mean
+        return (seen.mean * seen.count + before * _PRIOR) / (seen.count + _PRIOR)
+
+    def forget(self, key: str) -> None:
+        self._means.pop(key, None)
+
+    def dump(self) -> list[tuple[str, int, float]]:
+        """Keys with their counts and means, the least recently used first, for a state store."""
+        return [(key, seen.count, seen.mean) for key, seen in self._means.items()]
+
+    def load(self, rows: Iterable[tuple[str, int, float]]) -> None:
+        """Takes in what `dump` gave; rows that make no sense are left out."""
+        for key, count, mean in rows:
+            if count > 0 and limits.duration(mean) < inf:
+                self._means.pop(key, None)
+                self._keep(key, RecentMean(self._memory, count=count, mean=mean))
+
+    def _keep(self, key: str, seen: RecentMean) -> None:
+        self._means[key] = seen
+        if len(self._means) > self._most_keys:
+            del self._means[next(iter(self._means))]

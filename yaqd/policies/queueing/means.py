@@ -1,0 +1,39 @@
+"""A mean of what was observed lately: two numbers, whatever was observed.
+
+All count alike until `memory` of them are in, later ones push the earlier out exponentially. One absurd value, from a
+clock that jumped or a node that lies, moves it no more than a value `LEAP` times as large as the mean would.
+"""
+
+from math import inf
+from typing import Final
+
+from yaqd.policies.queueing import limits
+
+#: how many times the mean one observation may count for, once there are a few
+LEAP: Final = 10.0
+_FEW: Final = 3
+#: so that a mean that was 0 can grow again, s
+_LEAST: Final = 0.01
+
+
+class RecentMean:
+    __slots__ = ("count", "mean", "memory")
+
+    def __init__(self, memory: int, *, count: int = 0, mean: float = 0.0) -> None:
+        self.memory = max(1, memory)
+        #: observations taken in, at most `memory`
+        self.count = max(0, min(count, self.memory))
+        #: inf where nothing is known yet
+        self.mean = limits.duration(mean)
+
+    def add(self, seconds: float) -> bool:
+        """False when the value says nothing and was left out."""
+        seconds = limits.duration(seconds)
+        if seconds == inf:
+            return False
+        if self.count >= _FEW:
+            seconds = min(seconds, LEAP * max(self.mean, _LEAST))
+        self.count = min(self.count + 1, self.memory)
+        # what was there before the first one was a guess
+        self.mean = seconds if self.count == 1 else self.mean + (seconds - self.mean) / self.count
+        return True

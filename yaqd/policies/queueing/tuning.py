@@ -1,0 +1,81 @@
+"""A node's queue bound that finds itself: the operator names a target, the node's own past gives the rest.
+
+The bound formulas (Yaq, section 3.1) want the tasks' mean duration and the gap between refills. Both differ from node
+to node and from hour to hour, and nobody knows them: the gap is the time between two heartbeats and from a placement to
+the master's start of it, which depends on how often the master polls. They are observed here, and the bound follows.
+"""
+
+from typing import Final
+
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.bounds import BOUNDS, QueueBound
+from yaqd.policies.queueing.means import RecentMean
+
+#: tasks and gaps that the means remember
+_TASKS: Final = 64
+_GAPS: Final = 16
+#: a bound is kept until the tasks served between refills have changed by this part, so that it does not flutter
+_STEADY: Final = 0.05
+
+
+class BoundTuner:
+    """One node's bound. Observations in, `bound` out; it costs a formula only when they have moved."""
+
+    __slots__ = ("_at", "_bound", "_formula", "_heartbeats", "_idle", "_least", "_most", "_polls", "_tasks")
+
+    def __init__(
+        self,
+        *,
+        policy: str = "poisson",
+        idle: float = 0.05,
+        mean_s: float = 30.0,
+        heartbeat_s: float = 3.0,
+        poll_s: float = 1.0,
+        least: int = 0,
+        most: int = 1000,
+    ) -> None:
+        """`policy` names a formula of BOUNDS (UnknownPolicy otherwise) and `idle` what it is asked for. The mean, the
+        heartbeat and the polling gap are taken until they have been observed. The bound stays in [least, most]."""
+        self._formula: QueueBound = BOUNDS[policy]
+        self._idle = idle
+        self._tasks = RecentMean(_TASKS, mean=mean_s)
+        self._heartbeats = RecentMean(_GAPS, mean=heartbeat_s)
+        self._polls = RecentMean(_GAPS, mean=poll_s)
+        self._most = limits.queue_length(most)
+        self._least = limits.queue_length(least, self._most)
+        #: (slots, mean, gap) that `_bound` was computed for
+        self._at = (-1, 0.0, 0.0)
+        self._bound = 0
+
+    @property
+    def mean_s(self) -> float:
+        """Mean duration of the node's tasks."""
+        return self._tasks.mean
+
+    @property
+    def gap_s(self) -> float:
+        """Time between two refills of the node: tau_eff."""
+        return self._heartbeats.mean + self._polls.mean
+
+    def ran(self, seconds: float) -> None:
+        """A task of this node has ended after so long."""
+        self._tasks.add(seconds)
+
+    def heartbeat(self, gap_s: float) -> None:
+        """The node's last heartbeat was so long ago when this one came."""
+        self._heartbeats.add(gap_s)
+
+    def started(self, gap_s: float) -> None:
+        """A master has started what it was given on this node so long after it was placed."""
+        self._polls.add(gap_s)
+
+    def bound(self, slots: int) -> int:
+        """How many tasks may wait at a node that runs `slots` at once."""
+        mean, gap = self.mean_s, self.gap_s
+        at_slots, at_mean, at_gap = self._at
+        steady = abs(gap * at_mean - at_gap * mean) <= _STEADY * at_gap * mean
+        if slots != at_slots or not steady:
+            self._at = (slots, mean, gap)
+            wanted = limits.queue_length(self._formula(slots, mean, gap, self._idle), self._most)
+            self._bound = max(self._least, wanted)
+        return self._bound
