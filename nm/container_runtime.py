@@ -7,7 +7,6 @@ follows as events.
 
 import asyncio
 import logging
-import socket
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass
@@ -21,11 +20,12 @@ from nm.container_states import TRANSITIONS, Action, Event, Stage
 from nm.deletion import Deletion
 from nm.diagnostics import with_advice
 from nm.directories import NodeDirectories, NoUsableDisk
-from nm.executor import Executor, LaunchFailed, ProcessSpec
+from nm.executor import Executor, LaunchFailed
 from nm.gone_containers import GoneContainers
 from nm.gpus import Gpus, NotEnoughGpus
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.launch.prepare import NodeIdentity, prepare
+from nm.launch.prepare import NodeIdentity
+from nm.launcher import Launcher
 from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.queue import (
     Arrived,
@@ -39,10 +39,10 @@ from nm.queue import (
     QueueSnapshot,
     QueueStatistics,
     Refuse,
-    Tick,
     Updated,
 )
 from nm.queue import Event as QueueEvent
+from nm.queue_driver import QueueDriver
 from nm.replacement import Fetcher, Replacements
 from nm.retries import Retries
 from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, Resource
@@ -89,13 +89,10 @@ class ContainerRuntime:
         on_application_ended: Callable[[ApplicationId], None],
     ) -> None:
         """`on_change` hears of each container that starts running or is done; it must not block."""
-        self._queue = queue
+        self._driver = QueueDriver(queue, self._carry_out)
         self.gpus = gpus
         self._localizer = localizer
-        self._executor = executor
-        self._directories = directories
         self._deletion = deletion
-        self._identity = identity
         self._io = io
         self._limits = limits
         self._on_change = on_change
@@ -103,10 +100,15 @@ class ContainerRuntime:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._localized: dict[ContainerId, Localized] = {}
-        self._tick: asyncio.TimerHandle | None = None
         self._is_stopping = False
-        #: name and IP address of this node, once asked for
-        self._address: tuple[str, str] | None = None
+        self._launcher = Launcher(
+            gpus=gpus,
+            directories=directories,
+            deletion=deletion,
+            executor=executor,
+            identity=identity,
+            in_thread=self._in_thread,
+        )
         self.replacements = Replacements(
             localizer=localizer,
             holds=self._localized,
@@ -196,28 +198,28 @@ class ContainerRuntime:
         return container is not None and container.process is not None
 
     def queue_statistics(self) -> QueueStatistics:
-        return self._queue.statistics()
+        return self._driver.queue.statistics()
 
     def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
         """All that wait, counted, and the first ones described."""
-        return self._queue.snapshot(self._loop.time(), first)
+        return self._driver.queue.snapshot(self._loop.time(), first)
 
     @property
     def is_queue_filled(self) -> bool:
         """Whether the ResourceManager sends containers beyond what is free."""
-        return self._queue.settings.enabled
+        return self._driver.queue.settings.enabled
 
     def order(self, events: Iterable[QueueEvent]) -> None:
         """The ResourceManager's word on how the queue goes."""
         for event in events:
-            self._apply(event)
+            self._driver.tell(event)
 
     def set_capacity(self, capacity: Resource) -> None:
-        self._apply(CapacityChanged(self.gpus.bounded(capacity)))
+        self._driver.tell(CapacityChanged(self.gpus.bounded(capacity)))
 
     def limit_opportunistic(self, max_length: int) -> None:
         """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
-        self._apply(OpportunisticLimit(max_length))
+        self._driver.tell(OpportunisticLimit(max_length))
 
     def update(self, container_id: ContainerId, grant: ContainerGrant) -> None:
         """Takes a newer grant of a live container: its resources or execution type have changed."""
@@ -225,7 +227,7 @@ class ContainerRuntime:
         if container is None or container.is_done or grant.version <= container.grant.version:
             return
         container.grant = grant
-        self._apply(Updated(container_id, self.gpus.in_use(container_id, grant.resource), grant.execution_type))
+        self._driver.tell(Updated(container_id, self.gpus.in_use(container_id, grant.resource), grant.execution_type))
 
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
         """The ResourceManager answered a heartbeat that carried these ends."""
@@ -238,7 +240,7 @@ class ContainerRuntime:
 
     def validate(self) -> None:
         """Raises AssertionError when the records contradict each other; tests call it."""
-        self._queue.validate()
+        self._driver.queue.validate()
         self.gpus.validate({c.id for c in self.containers.values() if not c.is_done})
         stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
         running = {c.id for c in self.containers.values() if c.stage in stages}
@@ -261,8 +263,7 @@ class ContainerRuntime:
             )
         while self._tasks:
             await asyncio.wait(self._tasks)
-        if self._tick is not None:
-            self._tick.cancel()
+        self._driver.stop()
 
     # Transitions ------------------------------------------------------------------------------------------------------
 
@@ -274,34 +275,18 @@ class ContainerRuntime:
         container.stage, action = transition
         self._actions[action](container)
 
-    def _apply(self, event: QueueEvent) -> None:
-        decisions: list[Decision] = self._queue.handle(event, self._loop.time())
-        for decision in decisions:
-            container = self.containers[decision.container_id]
-            match decision:
-                case Launch():
-                    container.turn_at = self._loop.time()
-                    self._handle(container, Event.TURN)
-                case Refuse(_, status, reason):
-                    container.kill_status = status
-                    container.add_diagnostics(reason)
-                    self._handle(container, Event.REFUSED)
-                case Preempt(container_id, status, reason):
-                    self.kill(container_id, status, reason)
-        self._set_tick()
-
-    def _set_tick(self) -> None:
-        """The queue wants to be looked at again at a time that every event may move."""
-        at = self._queue.next_tick()
-        if self._tick is not None and (at is None or self._tick.when() != at):
-            self._tick.cancel()
-            self._tick = None
-        if at is not None and self._tick is None:
-            self._tick = self._loop.call_at(at, self._ticked)
-
-    def _ticked(self) -> None:
-        self._tick = None
-        self._apply(Tick())
+    def _carry_out(self, decision: Decision) -> None:
+        container = self.containers[decision.container_id]
+        match decision:
+            case Launch():
+                container.turn_at = self._loop.time()
+                self._handle(container, Event.TURN)
+            case Refuse(_, status, reason):
+                container.kill_status = status
+                container.add_diagnostics(reason)
+                self._handle(container, Event.REFUSED)
+            case Preempt(container_id, status, reason):
+                self.kill(container_id, status, reason)
 
     def _spawn(self, container: Container, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -350,18 +335,13 @@ class ContainerRuntime:
         grant = container.grant
         container.queued_at = self._loop.time()
         is_master = grant.container_type is ContainerType.APPLICATION_MASTER
-        self._apply(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
+        self._driver.tell(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
+        if container.stage is Stage.SCHEDULED:
+            self._launcher.prepare_ahead(container, self._localized[container.id])
 
     async def _launch(self, container: Container) -> None:
         try:
-            if gpus := self.gpus.assign(container.id, container.grant.resource):
-                log.info("%s has GPUs %s", container.id, ", ".join(map(str, gpus)))
-            if container.folders is None:
-                container.folders = self._directories.folders(container.grant.user, container.id)
-            if self._address is None:
-                self._address = await self._in_thread(partial(_address_of, self._identity().host))
-            spec: ProcessSpec = await self._in_thread(self._preparation(container))
-            process = await self._executor.launch(spec)
+            process = await self._launcher.launch(container, self._localized[container.id])
         except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk, NotEnoughGpus) as error:
             reason = with_advice(error)
             log.warning("%s could not be launched: %s", container.id, reason)
@@ -372,27 +352,24 @@ class ContainerRuntime:
                 container.kill_status = ExitStatus.DISKS_FAILED
             self._handle(container, Event.LAUNCH_FAILED)
             return
-        container.process, container.address = process, self._address
+        container.process = process
         container.running_at = self._loop.time()
         container.started_at = container.started_at or container.running_at
         container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
+        process.when_ended(partial(self._ended, container))
         process.exited.add_done_callback(partial(self._exited, container))
 
-    def _preparation(self, container: Container) -> Callable[[], ProcessSpec]:
-        assert container.folders is not None
-        return partial(
-            prepare,
-            container_id=str(container.id),
-            user=container.grant.user,
-            is_master=container.grant.container_type is ContainerType.APPLICATION_MASTER,
-            launch=container.launch,
-            folders=container.folders,
-            links=self._localized[container.id].links,
-            localization=container.localization,
-            devices=self.gpus.environment(container.id),
-            node=self._identity(),
-        )
+    def _ended(self, container: Container) -> None:
+        """Its process is gone and says nothing any more, before its exit code is known: the next one need not wait.
+
+        Not where the exit code decides whether another process follows in its place, and not where it has devices,
+        which what it left behind may still hold.
+        """
+        may_run_again = container.retries.may_grant or container.previous is not None
+        is_over = container.stage is Stage.KILLING or (container.stage is Stage.RUNNING and not may_run_again)
+        if is_over and not self.gpus.of(container.id):
+            self._driver.tell(Ended(container.id))
 
     def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
         container.exit_status = exited.result()
@@ -435,6 +412,7 @@ class ContainerRuntime:
     async def _complete(self, container: Container) -> None:
         """Gathers what there is to say about the end. The process, if there was one, has ended."""
         container.ended_at = self._loop.time()
+        await self._launcher.given_up(container)
         code = container.exit_status
         if container.kill_status is not None:
             if container.process is not None:
@@ -457,7 +435,7 @@ class ContainerRuntime:
         log.info("%s is done with exit status %d", container.id, container.exit_status)
         self.gpus.release(container.id)
         self._on_change(container)
-        self._apply(Ended(container.id))
+        self._driver.tell(Ended(container.id))
         application = self.applications.get(container.id.application_id)
         if application is not None and application.is_ending:
             self._retire_application(application)
@@ -474,11 +452,3 @@ class ContainerRuntime:
         self._on_application_ended(application.id)
         self._deletion.application_ended(application.user, application.id)
         log.info("%s is over on this node", application.id)
-
-
-def _address_of(host: str) -> tuple[str, str]:
-    """Blocking. A host and its IP address; the name twice where nobody knows it."""
-    try:
-        return host, socket.gethostbyname(host)
-    except OSError:
-        return host, host

@@ -101,6 +101,12 @@ class NodeDirectories:
             user_dirs=tuple(self.user_dir(root, user) for root in local),
         )
 
+    def has(self, folders: ContainerFolders) -> bool:
+        """Whether the disks that were chosen for a container's current folder and logs are usable still."""
+        work, logs = folders.work_dir, folders.log_dir
+        is_local = any(work.is_relative_to(root) for root in self._usable_local)
+        return is_local and any(logs.is_relative_to(root) for root in self._usable_log)
+
     def make_roots(self) -> None:
         """Makes the configured folders. Raises OSError naming the one that cannot be made."""
         for root in self.local_dirs:

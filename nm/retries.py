@@ -53,6 +53,11 @@ class Retries:
         self._interval_s = max(policy.interval_s, interval_min_s)
         self._failed_at: deque[float] = deque(maxlen=_REMEMBERED_MAX)
 
+    @property
+    def may_grant(self) -> bool:
+        """Whether some exit code could lead to another try."""
+        return self._policy.exit_codes is None or bool(self._policy.exit_codes)
+
     def delay_after(self, exit_code: int, now: float) -> float | None:
         """Books the end of a process. Seconds until the container runs again; None: it is over."""
         policy = self._policy

@@ -54,7 +54,7 @@ async def test_a_fault_of_ours_fails_the_container_and_nothing_else(
         raise RuntimeError("broken on purpose")
 
     with monkeypatch.context() as patch:
-        patch.setattr(node.runtime, "_identity", broken)
+        patch.setattr(node.runtime._launcher, "_identity", broken)
         await master.run(container_id(1), launch_context("true"))
         end = await rm.end_of(container_id(1))
     assert end.exit_status == ExitStatus.INVALID and "broken on purpose" in end.diagnostics

@@ -235,7 +235,7 @@ async def test_failed_localization_ends_the_container(
     assert "changed on src filesystem" in end.diagnostics
 
 
-@pytest.mark.parametrize("step", ["nm.localizer.fetch._fetch_into", "nm.container_runtime.prepare"])
+@pytest.mark.parametrize("step", ["nm.localizer.fetch._fetch_into", "nm.launcher.prepare"])
 async def test_a_disk_without_room_is_the_disks_fault(
     rm: FakeResourceManager,
     node: NodeManager,

@@ -1,10 +1,12 @@
 """Guaranteed containers that the ResourceManager has wait at a real node: order, bound, what heartbeats say of them."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
+from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context, log_text
 
 from nm.container_states import Stage
 from nm.daemon import NodeManager
@@ -15,7 +17,10 @@ from yaqd.proto import yarn_server_pb2 as server
 
 ONE, TWO, THREE, FOUR = map(container_id, range(1, 5))
 SLOT = Resource(500, 1)
-TWO_SLOTS = {"yarn.nodemanager.resource.memory-mb": "1000"}
+TWO_SLOTS = {
+    "yarn.nodemanager.resource.memory-mb": "1000",
+    "yarn.nodemanager.container-retry-minimum-interval-ms": "1",
+}
 
 
 @pytest.fixture
@@ -182,3 +187,81 @@ async def test_a_resource_manager_that_knows_of_no_queues_ends_them(
     await master.stop(ONE)
     end = await rm.end_of(TWO)
     assert end.exit_status == 0 and not end.HasField("yaq_times"), "what waited is not lost"
+
+
+def the_file(root: Path, pattern: str) -> str:
+    (found,) = root.glob(pattern)
+    return found.read_text()
+
+
+def work_folder(node: NodeManager, container: Any) -> Path:
+    return next(node.settings.local_dirs[0].glob("usercache/*/appcache/*")) / str(container)
+
+
+async def test_what_waits_is_written_already_and_leaves_nothing_when_it_goes_back(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    for one in (TWO, THREE):
+        await run(master, one, f"echo {one}")
+    await rm.until(lambda: all((work_folder(node, c) / "launch_container.sh").exists() for c in (TWO, THREE)))
+    logs = node.settings.log_dirs[0] / str(THREE.application_id)
+    await master.stop(THREE)
+    assert (await rm.end_of(THREE)).exit_status == ExitStatus.KILLED_BY_APPMASTER
+    await rm.until(lambda: not work_folder(node, THREE).exists())
+    assert not (logs / str(THREE)).exists() and (logs / str(TWO)).exists()
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0
+    assert log_text(node, TWO, "prelaunch.out")
+
+
+async def test_a_disk_that_goes_bad_while_a_container_waits_is_not_used(
+    rm: FakeResourceManager, node: NodeManager, master: Master, tmp_path: Path
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, "pwd > $PWD/../where")
+    await rm.until(lambda: (work_folder(node, TWO) / "launch_container.sh").exists())
+    (tmp_path / "other").mkdir()
+    node.directories.set_usable([tmp_path / "other"], node.settings.log_dirs, "")
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0
+    assert the_file(tmp_path, "other/usercache/*/appcache/*/where").strip().endswith(str(TWO))
+
+
+async def test_the_next_starts_before_the_last_ones_exit_code_is_known(
+    rm: FakeResourceManager, node: NodeManager, master: Master, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, "sleep 1000")
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING and queue_of(rm).queued == 1)
+    may_be_reaped = asyncio.Event()
+    reap = node.bare.reap
+
+    async def late(pid: int) -> int | None:
+        await may_be_reaped.wait()
+        return await reap(pid)
+
+    process = node.runtime.containers[ONE].process
+    assert process is not None
+    monkeypatch.setattr(process, "_reap_by_forker", late)
+    await master.stop(ONE)
+    await rm.until(lambda: rm.sub_state(TWO) == ContainerSubState.RUNNING)
+    assert node.runtime.containers[ONE].stage is Stage.KILLING
+    may_be_reaped.set()
+    assert (await rm.end_of(ONE)).exit_status == ExitStatus.KILLED_BY_APPMASTER
+
+
+async def test_one_that_may_run_again_keeps_its_place(
+    rm: FakeResourceManager, node: NodeManager, master: Master, tmp_path: Path
+) -> None:
+    await order(rm, settings())
+    context = launch_context(f"echo x >> {tmp_path}/tries; exit \\$(( \\$(wc -l < {tmp_path}/tries) < 3 ))")
+    context.container_retry_context.retry_policy = common.RETRY_ON_ALL_ERRORS
+    context.container_retry_context.max_retries = 5
+    await master.run(ONE, context, resource=Resource(1000, 1))
+    await run(master, TWO, f"cp {tmp_path}/tries {tmp_path}/seen")
+    assert (await rm.end_of(TWO)).exit_status == (await rm.end_of(ONE)).exit_status == 0
+    assert (tmp_path / "seen").read_text() == "x\n" * 3
