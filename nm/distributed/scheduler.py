@@ -30,12 +30,14 @@ from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
 
 #: stages of which an estimate is kept
 _STAGES_MAX: Final = 1000
+#: of a container that finds no room where nobody is said to wait
+_LEAST_WAIT_S: Final = 1e-3
 
 
 class _Node:
     """A published node and what went there since."""
 
-    __slots__ = ("added_s", "offer", "placed", "rank", "taken")
+    __slots__ = ("added_s", "offer", "placed", "rank", "soonest_s", "taken")
 
     def __init__(self, offer: NodeOffer, rank: int) -> None:
         self.offer = offer
@@ -46,10 +48,17 @@ class _Node:
         self.placed = 0
         #: by how much they make a newcomer wait longer, s
         self.added_s = 0.0
+        #: when the first of those that found room here gives it back, s
+        self.soonest_s = math.inf
 
     def fits(self, need: Resource) -> bool:
         free = self.offer.free
         return free is not None and (self.taken + need).fits_in(free)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Published by a stock ResourceManager."""
+        return self.offer.wait_s is None and self.offer.free is None and self.offer.queued is None
 
     @property
     def is_full(self) -> bool:
@@ -166,12 +175,14 @@ class DistributedScheduler:
         return self._limits.other_affinity
 
     def _load_s(self, node: _Node, need: Resource) -> float:
-        """How long a container would wait there, s; 0 where nothing is known of a node that got nothing yet."""
+        """How long a container would wait there, s; 0 where nothing is known."""
         offer = node.offer
-        if node.fits(need) and not offer.queued:
+        if node.is_unknown or (node.fits(need) and not offer.queued):
             return 0.0
         if offer.wait_s is not None:
-            return max(offer.wait_s, 0.0) + node.added_s + (offer.free is not None) * 1e-3
+            # what was free when it said that nobody waits may have been given away since
+            first = node.soonest_s if offer.wait_s <= 0 and node.soonest_s < math.inf else offer.wait_s
+            return max(first, _LEAST_WAIT_S) + node.added_s
         waiting = (offer.queued or 0) + node.placed + (offer.free is not None)
         return waiting * self._limits.typical_s
 
@@ -182,11 +193,14 @@ class DistributedScheduler:
         self.lowest_id -= 1
         container_id = ContainerId(self._attempt_id, self.lowest_id)
         self.live[container_id] = None
-        if not node.fits(ask.resource):
-            node.added_s += estimate if estimate is not None else self._limits.typical_s
+        runs_s = estimate if estimate is not None else self._limits.typical_s
+        if node.fits(ask.resource):
+            node.soonest_s = min(node.soonest_s, runs_s)
+        else:
+            node.added_s += runs_s
         node.taken += ask.resource
         node.placed += 1
-        if offer.wait_s is None and offer.free is None and offer.queued is None:
+        if node.is_unknown:
             served.add(node.rank)
         host, rack = offer.node_id.host, offer.rack
         if host in ask.counts:

@@ -1,0 +1,216 @@
+"""The distributed scheduler alone: where it places, what it keeps, and what never happens whatever it is told."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nm.distributed import (
+    Asked,
+    AskRow,
+    DistributedLimits,
+    DistributedScheduler,
+    Ended,
+    NodeOffer,
+    NodesPublished,
+    Place,
+    StageEstimated,
+    TooManyAsks,
+)
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, NodeId, Resource
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 7), 1)
+GB = 1024
+ONE = Resource(GB, 1)
+
+
+def scheduler(id_start: int = 0, **limits: float) -> DistributedScheduler:
+    most = Resource(8 * GB, 8)
+    return DistributedScheduler(
+        ATTEMPT,
+        DistributedLimits(**limits),  # type: ignore[arg-type]
+        least=Resource(GB, 1),
+        most=most,
+        id_start=id_start,
+    )
+
+
+def offer(host: str, *, free: int | None = 0, rack: str = "/r", **said: float | bool | str | None) -> NodeOffer:
+    """`free` in GB."""
+    room = None if free is None else Resource(free * GB, free)
+    return NodeOffer(NodeId(host, 1), f"{host}:8042", rack, free=room, **said)  # type: ignore[arg-type]
+
+
+def stock(*hosts: str) -> NodesPublished:
+    return NodesPublished(tuple(offer(host, free=None) for host in hosts))
+
+
+def ask(count: int, *names: str, priority: int = 19, relax: bool = True, size: Resource = ONE) -> Asked:
+    rows = tuple(AskRow(priority, -1, name, size, count) for name in names)
+    return Asked((*rows, AskRow(priority, -1, ANY_HOST, size, count, relax)))
+
+
+def hosts(places: list[Place]) -> list[str]:
+    return [place.node.node_id.host for place in places]
+
+
+def test_ids_count_down_from_the_start_of_the_range() -> None:
+    life = scheduler(1 << 40)
+    life.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    assert [p.container_id.id for p in life.handle(ask(3), 0.0)] == [(1 << 40) - 1, (1 << 40) - 2, (1 << 40) - 3]
+    again = scheduler(life.lowest_id)
+    again.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    assert [p.container_id.id for p in again.handle(ask(1), 0.0)] == [(1 << 40) - 4]
+
+
+def test_fills_what_is_free_before_it_lets_anything_wait() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("idle", free=2), offer("busy", wait_s=3.0), offer("busier", wait_s=5.0))), 0.0)
+    placed = life.handle(ask(4), 0.0)
+    assert hosts(placed) == ["idle", "idle", "busy", "busier"], "what was placed counts at once"
+    assert [p.wait_s for p in placed[2:]] == [pytest.approx(3, abs=0.01), pytest.approx(5, abs=0.01)]
+
+
+def test_short_tasks_make_a_queue_less_longer_than_long_ones() -> None:
+    nodes = NodesPublished((offer("a", wait_s=1.0), offer("b", wait_s=4.0)))
+    for estimate, given_to in ((0.5, ["a"] * 4), (60.0, ["a", "b", "a", "b"])):
+        life = scheduler()
+        life.handle(StageEstimated(19, estimate), 0.0)
+        life.handle(nodes, 0.0)
+        places = life.handle(ask(4), 0.0)
+        assert hosts(places) == given_to and {p.estimate_s for p in places} == {estimate}
+
+
+def test_a_wanted_host_is_worth_some_waiting_not_any() -> None:
+    for local_wait, expected in ((3.0, "wanted"), (10.0, "other")):
+        life = scheduler()
+        life.handle(NodesPublished((offer("other", rack="/s", wait_s=1.0), offer("wanted", wait_s=local_wait))), 0.0)
+        assert hosts(life.handle(ask(1, "wanted", "/r"), 0.0)) == [expected]
+
+
+def test_strict_asks_go_nowhere_else() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("a", free=4), offer("b", free=4))), 0.0)
+    assert hosts(life.handle(ask(1, "b", relax=False), 0.0)) == ["b"]
+    assert life.handle(ask(1, "c", relax=False), 0.0) == []
+    assert life.asks.pending == 1
+
+
+def test_nothing_waits_for_ever_or_longer_than_the_limit_and_is_kept() -> None:
+    life = scheduler(wait_max_s=9.0)
+    life.handle(NodesPublished((offer("stuck", wait_s=math.inf), offer("slow", wait_s=30.0))), 0.0)
+    assert life.handle(ask(2), 0.0) == []
+    life.handle(NodesPublished((offer("stuck", free=1, wait_s=0.0), offer("slow", wait_s=math.inf))), 1.0)
+    assert hosts(life.handle(Asked(), 1.0)) == ["stuck"] and life.asks.pending == 1
+
+
+def test_full_queues_and_avoided_nodes_get_nothing() -> None:
+    life = scheduler()
+    nodes = (offer("full", queued=3, queue_max=5, wait_s=0.1), offer("b", wait_s=50.0), offer("c", rack="/no", free=9))
+    life.handle(NodesPublished(nodes), 0.0)
+    placed = life.handle(Asked(ask(4).rows, blacklist_additions=("/no",)), 0.0)
+    assert sorted(hosts(placed)) == ["b", "b", "full", "full"]
+    assert hosts(life.handle(Asked(ask(1).rows, blacklist_removals=("/no",)), 0.0)) == ["c"]
+
+
+def test_a_stock_list_gives_each_node_one_container_a_heartbeat_as_hadoop_does() -> None:
+    life = scheduler()
+    life.handle(stock("a", "b"), 0.0)
+    assert hosts(life.handle(ask(5), 0.0)) == ["a", "b"]
+    life.handle(stock("b", "a"), 1.0)
+    assert hosts(life.handle(Asked(), 1.0)) == ["b", "a"]
+    life.handle(stock("a", "b"), 2.0)
+    assert hosts(life.handle(ask(3, "b"), 2.0)) == ["b"] * 3, "any number where they are wanted"
+
+
+def test_as_many_under_way_as_the_job_may_have() -> None:
+    life = scheduler(tasks_max=2, per_beat=5)
+    life.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    first = life.handle(ask(4), 0.0)
+    assert len(first) == 2 and life.handle(Asked(), 0.0) == []
+    life.handle(Ended((first[0].container_id,)), 1.0)
+    assert len(life.handle(Asked(), 1.0)) == 1
+
+
+def test_sizes_are_whole_steps_up_to_the_largest() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    sizes = [Resource(1, 0), Resource(GB + 1, 3), Resource(99 * GB, 99)]
+    got = [life.handle(ask(1, size=size), 0.0)[0].resource for size in sizes]
+    assert got == [Resource(GB, 1), Resource(2 * GB, 3), Resource(8 * GB, 8)]
+
+
+def test_estimates_that_are_none_are_taken_for_none() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    for nonsense in (math.inf, math.nan, -1.0, None):
+        life.handle(StageEstimated(19, nonsense), 0.0)
+        assert life.handle(ask(1), 0.0)[0].estimate_s is None
+
+
+def test_a_storm_of_asks_is_refused_with_nothing_changed() -> None:
+    life = scheduler(ask_rows_max=10)
+    life.handle(ask(1), 0.0)
+    with pytest.raises(TooManyAsks):
+        life.handle(ask(1, *(f"h{i}" for i in range(10))), 0.0)
+    assert list(life.asks.rows()) == list(ask(1).rows)
+
+
+HOSTS = ["a", "b", "c", "d"]
+WAITS = st.one_of(st.none(), st.just(math.inf), st.floats(0, 100))
+OFFERS = st.builds(
+    offer,
+    st.sampled_from(HOSTS),
+    free=st.one_of(st.none(), st.integers(0, 4)),
+    wait_s=WAITS,
+    queued=st.one_of(st.none(), st.integers(0, 5)),
+    queue_max=st.one_of(st.none(), st.integers(0, 6)),
+)
+ROWS = st.builds(
+    AskRow,
+    st.integers(1, 2),
+    st.just(-1),
+    st.sampled_from([*HOSTS, "/r", ANY_HOST, ANY_HOST]),
+    st.just(ONE),
+    st.integers(0, 6),
+    st.booleans(),
+)
+EVENTS = st.one_of(
+    st.builds(NodesPublished, st.lists(OFFERS, max_size=4, unique_by=lambda o: o.node_id).map(tuple)),
+    st.builds(Asked, st.lists(ROWS, max_size=4).map(tuple), st.sets(st.sampled_from(HOSTS), max_size=1).map(tuple)),
+    st.builds(StageEstimated, st.integers(1, 2), WAITS),
+    st.sampled_from(["end the oldest"]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(EVENTS, max_size=25), st.integers(-1, 6), st.integers(-1, 4))
+def test_whatever_it_is_told(events: list[object], tasks_max: int, per_beat: int) -> None:
+    life = scheduler(tasks_max=tasks_max, per_beat=per_beat)
+    lowest, avoided, offered = 0, set[str](), dict[NodeId, NodeOffer]()
+    sent: dict[NodeId, int] = {}
+    for event in events:
+        if isinstance(event, str):
+            life.handle(Ended(tuple(list(life.live)[:1])), 0.0)
+            continue
+        if isinstance(event, NodesPublished):
+            offered, sent = {o.node_id: o for o in event.nodes}, {}
+        wanted_before = life.asks.pending
+        places = life.handle(event, 0.0)  # type: ignore[arg-type]
+        if isinstance(event, Asked):
+            avoided |= set(event.blacklist_additions)
+            assert per_beat < 0 or len(places) <= per_beat
+        else:
+            assert not places and life.asks.pending == wanted_before
+        for place in places:
+            assert place.container_id.id == lowest - 1
+            lowest -= 1
+            node = place.node
+            assert offered[node.node_id] == node and node.node_id.host not in avoided
+            assert node.wait_s != math.inf or (node.free is not None and ONE.fits_in(node.free))
+            sent[node.node_id] = sent.get(node.node_id, 0) + 1
+            if node.queued is not None and node.queue_max is not None:
+                assert node.queued + sent[node.node_id] <= node.queue_max
+        assert tasks_max < 0 or len(life.live) <= tasks_max
+        life.validate()
