@@ -1,0 +1,243 @@
+"""Proxies at the nodes: what they are told of the nodes, and how what they place is booked."""
+
+import pytest
+from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ask, cluster, configuration
+
+from nm.heartbeat import YAQ_QUEUE
+from rm.daemon import ResourceManager
+from rm.usage_monitor import NODE_QUEUES
+from yaqd.config import ConfigError
+from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidApplicationMasterRequest, NoSuchProtocol
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
+from yaqd.proto.protocols import DistributedSchedulingAMProtocol as Protocol
+from yaqd.proto.protocols import ResourceTracker
+
+OPPORTUNISTIC = {"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true"}
+ENABLED = {**OPPORTUNISTIC, "yarn.nodemanager.distributed-scheduling.enabled": "true"}
+
+
+async def loaded(node: FakeNode, *, queued: int = 0, capacity: int = 5, wait_ms: int | None = None) -> None:
+    """A heartbeat that tells of the node's queue."""
+    request = node.heartbeat()
+    status = request.node_status.opportunistic_containers_status
+    status.wait_queue_length, status.opport_queue_capacity = queued, capacity
+    if wait_ms is not None:
+        request.node_status.yaq_queue.queued, request.node_status.yaq_queue.wait_ms = queued, wait_ms
+    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+    node.response_id = response.response_id
+
+
+def placed(
+    app: ApplicationId,
+    number: int,
+    node: NodeId,
+    *,
+    memory_mb: int = 1024,
+    kind: "common.ExecutionTypeProto" = common.OPPORTUNISTIC,
+) -> common.Container:
+    message = common.Container(execution_type=kind, allocation_request_id=-1)
+    convert.put_container_id(message.id, ContainerId(ApplicationAttemptId(app, 1), number))
+    message.nodeId.CopyFrom(convert.node_id_pb(node))
+    message.resource.memory, message.resource.virtual_cores = memory_mb, 1
+    message.priority.priority = 19
+    return message
+
+
+class Proxy:
+    def __init__(self, master: FakeMaster, app: ApplicationId) -> None:
+        self.rpc = master.rpc
+        self.app = app
+        self.response_id = 0
+
+    async def register(self) -> pb.RegisterDistributedSchedulingAMResponse:
+        request = pb.RegisterApplicationMasterRequest(host="am.example", rpc_port=1, tracking_url="")
+        return await self.rpc.call(Protocol.registerApplicationMasterForDistributedScheduling, request)
+
+    async def allocate(
+        self,
+        *containers: common.Container,
+        asks: tuple[common.ResourceRequest, ...] = (),
+        release: tuple[common.ContainerId, ...] = (),
+        repeat: bool = False,
+    ) -> pb.DistributedSchedulingAllocateResponse:
+        if repeat:
+            self.response_id -= 1
+        request = pb.DistributedSchedulingAllocateRequest(allocated_containers=containers)
+        request.allocate_request.CopyFrom(
+            pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=0.5)
+        )
+        response = await self.rpc.call(Protocol.allocateForDistributedScheduling, request)
+        self.response_id = response.allocate_response.response_id
+        return response
+
+
+async def proxied(rm: Harness, node: FakeNode) -> tuple[Proxy, pb.RegisterDistributedSchedulingAMResponse]:
+    app_id = await rm.submit()
+    proxy = Proxy(await rm.launched(app_id, node), app_id)
+    return proxy, await proxy.register()
+
+
+async def states(rm: Harness, app_id: ApplicationId) -> dict[int, tuple[int, int]]:
+    """Execution type and state of each container that the ResourceManager knows, by the number of its id."""
+    attempt = convert.attempt_id_pb(ApplicationAttemptId(app_id, 1))
+    response = await rm.client.call(Client.getContainers, pb.GetContainersRequest(application_attempt_id=attempt))
+    return {c.container_id.id: (c.executionType, c.container_state) for c in response.containers}
+
+
+async def test_registration_says_from_where_to_count_and_where_to_place() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        await loaded(node, queued=2)
+        _, answer = await proxied(rm, node)
+        assert answer.container_id_start == 0 and answer.container_token_expiry_interval == 600_000
+        assert not answer.HasField("incr_container_resource")
+        assert (answer.min_container_resource.memory, answer.max_container_resource.memory) == (1024, 8192)
+        assert answer.register_response.queue == "root.default"
+        (published,) = answer.nodes_for_scheduling
+        assert convert.node_id(published.node_id) == node.id and published.rack_name == "/default-rack"
+        assert published.http_address == f"{LOOPBACK}:8042" and published.node_partition == ""
+        assert not published.HasField("yaq_free"), "a stock proxy sees nothing unknown"
+
+
+async def test_what_a_proxy_places_is_booked_run_and_ended_like_any_other() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node(memory_mb=2048)
+        await loaded(node)
+        proxy, _ = await proxied(rm, node)
+        answer = await proxy.allocate(*(placed(proxy.app, -n, node.id) for n in (1, 2, 3)), asks=(ask(1),))
+        given = answer.allocate_response.allocated_containers
+        assert [c.id.id for c in given] == [2], "the guaranteed one alone: its room was not touched"
+        known = await states(rm, proxy.app)
+        assert {n: kind for n, (kind, _) in known.items() if n < 0} == dict.fromkeys((-1, -2, -3), common.OPPORTUNISTIC)
+        container_id = ContainerId(ApplicationAttemptId(proxy.app, 1), -1)
+        assert str(container_id).endswith("_01_1099511627775")
+        node.run(container_id)
+        await node.beat()
+        node.end(container_id, -108, "Opportunistic container queue is full.")
+        await node.beat()
+        released = placed(proxy.app, -2, node.id).id
+        ends = (await proxy.allocate(release=(released,))).allocate_response.completed_container_statuses
+        assert {(s.container_id.id, s.exit_status, s.executionType) for s in ends} == {
+            (-1, -108, common.OPPORTUNISTIC),
+            (-2, -100, common.OPPORTUNISTIC),
+        }
+
+
+async def test_a_repeated_request_books_nothing_twice_and_used_ids_are_worth_nothing() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        await loaded(node)
+        proxy, _ = await proxied(rm, node)
+        first = await proxy.allocate(placed(proxy.app, -2, node.id))
+        again = await proxy.allocate(placed(proxy.app, -2, node.id), repeat=True)
+        assert again.allocate_response == first.allocate_response
+        await proxy.allocate(release=(placed(proxy.app, -2, node.id).id,))
+        await proxy.allocate(placed(proxy.app, -2, node.id), placed(proxy.app, -1, node.id))
+        assert -1 not in await states(rm, proxy.app)
+        assert len(rm.manager.scheduler.opportunistic.containers) == 0
+
+
+@pytest.mark.parametrize("wrong", ["upward", "far below", "other attempt"])
+async def test_ids_outside_the_range_are_refused(wrong: str) -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        await loaded(node)
+        proxy, _ = await proxied(rm, node)
+        container = placed(proxy.app, {"upward": 7, "far below": -(1 << 40)}.get(wrong, -1), node.id)
+        if wrong == "other attempt":
+            container.id.app_attempt_id.attemptId = 2
+        with pytest.raises(InvalidApplicationMasterRequest):
+            await proxy.allocate(placed(proxy.app, -1, node.id), container)
+        assert not rm.manager.scheduler.opportunistic.containers
+
+
+async def test_what_cannot_be_booked_comes_back_ended() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        await loaded(node)
+        proxy, _ = await proxied(rm, node)
+        answer = await proxy.allocate(
+            placed(proxy.app, -1, NodeId("nowhere", 1)),
+            placed(proxy.app, -2, node.id, memory_mb=1 << 40),
+            placed(proxy.app, -3, node.id, memory_mb=-5),
+            placed(proxy.app, -4, node.id, kind=common.GUARANTEED),
+            placed(proxy.app, -5, node.id),
+        )
+        ends = answer.allocate_response.completed_container_statuses
+        assert {(s.container_id.id, s.exit_status) for s in ends} == {(n, -100) for n in (-1, -2, -3, -4)}
+        assert [c.id for c in rm.manager.scheduler.opportunistic.containers] == [-5]
+
+
+async def test_nothing_is_booked_before_the_master_has_registered() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        await loaded(node)
+        app_id = await rm.submit()
+        proxy = Proxy(await rm.launched(app_id, node), app_id)
+        with pytest.raises(ApplicationMasterNotRegistered):
+            await proxy.allocate(placed(app_id, -1, node.id))
+        assert not rm.manager.scheduler.opportunistic.containers
+
+
+async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_them() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node(memory_mb=3072, capabilities=("yaq-queue",))
+        await loaded(node, queued=0, wait_ms=0)
+        proxy, answer = await proxied(rm, node)
+        (ours,) = answer.nodes_for_scheduling
+        assert (ours.yaq_free.memory, ours.yaq_queued, ours.yaq_queue_max, ours.yaq_reads_tasks) == (2048, 0, 5, True)
+        stock = await rm.node(memory_mb=4096, host="127.0.0.2")
+        await loaded(node, queued=1, wait_ms=6000)
+        await loaded(stock, queued=1)
+        booked = [placed(proxy.app, -n, node.id) for n in (1, 2)]
+        ours, other = (await proxy.allocate(*booked)).nodes_for_scheduling
+        if ours.node_id.port != node.id.port:
+            ours, other = other, ours
+        assert (ours.yaq_free.memory, ours.yaq_queued, ours.yaq_wait_ms) == (0, 3, 12_000)
+        assert (other.yaq_queued, other.yaq_reads_tasks, other.HasField("yaq_wait_ms")) == (1, False, False)
+        await loaded(node, queued=1, wait_ms=-1)
+        waits = {n.node_id.port: n.yaq_wait_ms for n in (await proxy.allocate()).nodes_for_scheduling}
+        assert waits[node.id.port] == -1
+
+
+async def test_masters_at_other_nodes_still_talk_to_the_resource_manager_itself() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node()
+        _, master = await rm.running(node)
+        assert len((await master.allocate(ask(1))).allocated_containers) == 1
+        assert await master.finish()
+
+
+async def test_off_by_default() -> None:
+    async with cluster(OPPORTUNISTIC) as rm:
+        node = await rm.node()
+        app_id = await rm.submit()
+        with pytest.raises(NoSuchProtocol):
+            await Proxy(await rm.launched(app_id, node), app_id).register()
+
+
+def test_needs_opportunistic_containers() -> None:
+    settings = {"yarn.nodemanager.distributed-scheduling.enabled": "true"}
+    with pytest.raises(ConfigError, match=r"opportunistic-container-allocation\.enabled"):
+        ResourceManager(configuration(settings))
+
+
+async def test_a_lying_node_cannot_spoil_the_list() -> None:
+    async with cluster(ENABLED) as rm:
+        node = await rm.node(capabilities=("yaq-queue",))
+        await loaded(node, queued=-5, capacity=-3, wait_ms=-(1 << 62))
+        proxy, answer = await proxied(rm, node)
+        assert not answer.nodes_for_scheduling, "it takes none"
+        await loaded(node, queued=0, wait_ms=(1 << 63) - 1)
+        (published,) = (await proxy.allocate()).nodes_for_scheduling
+        assert published.yaq_wait_ms == 1 << 52
+
+
+def test_the_capability_is_the_one_that_nodes_name() -> None:
+    assert NODE_QUEUES == YAQ_QUEUE
+    assert server.NodeStatus.DESCRIPTOR.fields_by_name["yaq_queue"].number == 10001
