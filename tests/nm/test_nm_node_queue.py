@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context, log_text
+from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
 
 from nm.container_states import Stage
 from nm.daemon import NodeManager
@@ -195,7 +195,7 @@ def the_file(root: Path, pattern: str) -> str:
 
 
 def work_folder(node: NodeManager, container: Any) -> Path:
-    return next(node.settings.local_dirs[0].glob("usercache/*/appcache/*")) / str(container)
+    return node.directories.app_dirs(USER, container.application_id)[0] / str(container)
 
 
 async def test_what_waits_is_written_already_and_leaves_nothing_when_it_goes_back(
