@@ -15,7 +15,7 @@ that is large enough reserved, and what becomes free there is kept for it, as Ha
 time and not at the first miss, so that a passing shortage idles no node.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -70,35 +70,39 @@ class CapacityPolicy:
 
     def for_ask(self, view: ClusterView, attempt: AttemptView, ask: Ask, hosts: list[str]) -> Iterator[Pick]:
         """Places for an ask: on those of `hosts` (names whose rows are new) that are hosts, in its racks, anywhere."""
+        leaf, shape = attempt.app.leaf, ask.capability
+        accepts: Callable[[NodeView], bool] | None = attempt.accepts if attempt.blacklist else None
+        if ask.placement is not None:
+            accepts = partial(_accepts, view, attempt, ask)
+        room = 0
+        for place, locality in self._places(view, ask, hosts):
+            while ask.pending and place in ask.counts:
+                if room <= 0 and (room := view.room(leaf, shape)) <= 0:
+                    return
+                if leaf.limits_users and not may_take(view, attempt.app):
+                    return
+                node = view.nodes.emptiest(shape, accepts, place)
+                if node is None:
+                    break
+                room -= 1
+                yield Pick(attempt, ask, node, locality)
+
+    def _places(self, view: ClusterView, ask: Ask, hosts: list[str]) -> Iterator[tuple[str, Locality]]:
+        """Where to look next, as long as something is pending."""
         for host in hosts:
             if host in ask.counts and host != ANY_HOST and not host.startswith("/"):
-                yield from self._picks_in(view, attempt, ask, host, Locality.NODE)
+                yield host, Locality.NODE
         if not ask.pending:
             return
         if not ask.prefers_places:
             if ask.allows(ANY_HOST):
-                yield from self._picks_in(view, attempt, ask, ANY_HOST, Locality.NONE)
+                yield ANY_HOST, Locality.NONE
             return
         for rack in [n for n in ask.counts if n.startswith("/") and ask.allows(n)]:
             if view.nodes.has_place(rack) and self._has_waited(view, ask, Locality.RACK):
-                yield from self._picks_in(view, attempt, ask, rack, Locality.RACK)
+                yield rack, Locality.RACK
         if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
-            yield from self._picks_in(view, attempt, ask, ANY_HOST, Locality.OFF_SWITCH)
-
-    def _picks_in(
-        self, view: ClusterView, attempt: AttemptView, ask: Ask, place: str, locality: Locality
-    ) -> Iterator[Pick]:
-        leaf = attempt.app.leaf
-        accepts = attempt.accepts
-        if ask.placement is not None:
-            accepts = partial(_accepts, view, attempt, ask)
-        while ask.pending and place in ask.counts and view.has_room(leaf, ask.capability):
-            if leaf.limits_users and not may_take(view, attempt.app):
-                return
-            node = view.nodes.emptiest(ask.capability, accepts, place)
-            if node is None:
-                return
-            yield Pick(attempt, ask, node, locality)
+            yield ANY_HOST, Locality.OFF_SWITCH
 
     def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
         """Who gets what this node has free, until nothing more fits or nobody wants it."""

@@ -1,8 +1,9 @@
 """What the scheduler decides: values, carried out by the daemon or by the simulator."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import IntEnum
+from itertools import repeat, starmap
 
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.values import value
@@ -105,19 +106,20 @@ class LogEntry:
 
 
 class DecisionLog:
-    """The last decisions, oldest first."""
+    """The last decisions, oldest first. Entries are made when they are read: most never are."""
 
     def __init__(self, entries_max: int) -> None:
-        self._entries: deque[LogEntry] = deque(maxlen=entries_max)
+        self._entries: deque[tuple[float, str, Decision]] = deque(maxlen=entries_max)
         #: decisions since the start, also those no longer kept
         self.count = 0
 
-    def note(self, at: float, event: str, decision: Decision) -> None:
-        self._entries.append(LogEntry(at, event, decision))
-        self.count += 1
+    def note(self, at: float, event: str, decisions: Collection[Decision]) -> None:
+        """What one event led to."""
+        self._entries.extend(zip(repeat(at), repeat(event), decisions))
+        self.count += len(decisions)
 
     def __iter__(self) -> Iterator[LogEntry]:
-        return iter(self._entries)
+        return starmap(LogEntry, self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)

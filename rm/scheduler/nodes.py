@@ -98,24 +98,26 @@ class FreeIndex:
         row = self._rows.get(steps)
         if row is None:
             row = self._rows[steps] = _Row()
+        if not row.mask:
             self._mask |= 1 << steps
         nodes = row.cells.get(cores)
         if nodes is None:
-            nodes = row.cells[cores] = {}
+            row.cells[cores] = {node: None}
             row.mask |= 1 << cores
-        nodes[node] = None
+        else:
+            nodes[node] = None
 
     def remove(self, node: NodeView, cell: tuple[int, int]) -> None:
         steps, cores = cell
         row = self._rows[steps]
         nodes = row.cells[cores]
-        del nodes[node]
-        if not nodes:
-            del row.cells[cores]
-            row.mask &= ~(1 << cores)
-            if not row.mask:
-                del self._rows[steps]
-                self._mask &= ~(1 << steps)
+        if len(nodes) > 1:
+            del nodes[node]
+            return
+        del row.cells[cores]
+        row.mask ^= 1 << cores
+        if not row.mask:
+            self._mask ^= 1 << steps
 
     def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool] | None) -> NodeView | None:
         """The node with the most memory free (then cores) that has room for `need` and is accepted."""

@@ -129,8 +129,8 @@ class Scheduler:
         """
         kind = type(event)
         decisions = list(self._handlers[kind](event, now))
-        for decision in decisions:
-            self.log.note(now, kind.__name__, decision)
+        if decisions:
+            self.log.note(now, kind.__name__, decisions)
         return decisions
 
     # ---- facts the daemon asks for
@@ -148,7 +148,7 @@ class Scheduler:
     @property
     def has_waiting(self) -> bool:
         """Would a node's heartbeat be an opportunity for anybody?"""
-        return bool(self.view.root.waiting or self.updates.waiting)
+        return self.view.root.waiting > 0 or self.updates.any_waiting
 
     def normalized(self, asked: Resource) -> Resource:
         """The container that is given for this; the same object for the same amounts, as far as they are remembered."""
@@ -341,17 +341,21 @@ class Scheduler:
         touched: dict[AskKey, list[str]] = {}
         last: AskKey | None = None
         names: list[str] = []
+        asked, size = None, Resource()
         for row in rows:
             key = (row.priority, row.allocation_request_id)
             if key != last:
                 last, names = key, touched.setdefault(key, [])
+            if row.capability is not asked:
+                asked = row.capability
+                size = self.normalized(asked)
             if row.resource_name != ANY_HOST:
-                asks.put(row, self.normalized(row.capability), now)
+                asks.put(row, size, now)
                 names.append(row.resource_name)
                 continue
             known = asks.get(key)
             was_pending = known is None or known.pending
-            asks.put(row, self.normalized(row.capability), now)
+            asks.put(row, size, now)
             if known is not None and not was_pending:
                 names.extend(n for n in known.counts if n != ANY_HOST)
         return touched

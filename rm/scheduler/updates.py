@@ -39,12 +39,16 @@ class Updates:
         """Changes that wait for room."""
         return sum(len(asked) for asked in self._waiting.values())
 
+    @property
+    def any_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def is_waiting(self, container_id: ContainerId, node_id: NodeId) -> bool:
         return container_id in self._waiting.get(node_id, {})
 
     def forget(self, container_id: ContainerId, node_id: NodeId) -> None:
         """The container is over, or its waiting change replaced."""
-        asked = self._waiting.get(node_id)
+        asked = self._waiting.get(node_id) if self._waiting else None
         if asked is not None and asked.pop(container_id, None) is not None and not asked:
             del self._waiting[node_id]
 
@@ -64,6 +68,8 @@ class Updates:
 
     def settle(self, node: NodeView) -> Iterator[Update]:
         """What has waited for room on this node and fits now, the longest waiting first."""
+        if not self._waiting:
+            return
         for event in list(self._waiting.get(node.id, {}).values()):
             now = self._now(event.container_id)
             if now is None or self._has_room(event, now):

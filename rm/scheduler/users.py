@@ -68,7 +68,7 @@ def set_fixed_limits(view: "ClusterView", leaf: "QueueView") -> None:
     The limit is at least `minimum-user-limit-percent` of the guarantee, less the unit that rounding down may cost.
     """
     total, share = view.nodes.total, view.calculator.share
-    leaf.limits_users = is_limited(leaf)
+    leaf.limits_users, leaf.sums_shares = is_limited(leaf), needs_shares(leaf)
     leaf.user_limit = fixed_limit(view, leaf)
     leaf.guarantee = _larger(view, _part(total, leaf.spec.absolute_capacity), view.least)
     sure = share(leaf.user_limit, total)

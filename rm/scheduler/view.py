@@ -7,6 +7,7 @@ each file in serving order: what a freed node can give is then found by looking 
 however many wait.
 """
 
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,7 +87,8 @@ class QueueView(Tally):
         #: users who wait for something, and what they hold
         self.active_users = 0
         self.active = Tally()
-        #: sum of the users' parts of the cluster, and users whose part has changed since
+        #: sum of the users' parts of the cluster, where a limit depends on it, and users whose part has changed since
+        self.sums_shares = False
         self.summed_shares = 0.0
         self.unsummed: dict[UserView, None] = {}
 
@@ -222,6 +224,20 @@ class ClusterView:
                 return False
         return True
 
+    def room(self, leaf: QueueView, need: Resource) -> int:
+        """How many more containers of this size fit in the queue and every queue above it, as far as it is known: there
+        may be room for more when these are given, and there is none when it is 0 or less.
+        """
+        mb, cores = need.memory_mb, need.vcores
+        least = sys.maxsize
+        for queue, limit in leaf.limited_above:
+            if need.extras or queue.used_extras or mb <= 0 or cores <= 0:
+                return int(self.has_room(leaf, need))
+            least = min(least, (limit.memory_mb - queue.used_mb) // mb)
+            if self._counts_vcores:
+                least = min(least, (limit.vcores - queue.used_cores) // cores)
+        return least
+
     def headroom(self, attempt: AttemptView) -> Resource:
         """What the attempt could still be given if it were alone."""
         left = self.nodes.total - self.root.used
@@ -252,8 +268,7 @@ class ClusterView:
         self.containers[container_id] = Held(node.id, amount, app, master, priority)
         node.containers[container_id] = amount
         self.nodes.change_free(node, amount, -1)
-        app.book(amount, 1)
-        self.book(app, amount, 1)
+        self._count(app, amount, 1)
 
     def discharge(self, container_id: ContainerId) -> Held | None:
         """Take the charge back; None when there is none."""
@@ -264,31 +279,43 @@ class ClusterView:
         node = self.nodes.get(held.node_id)
         if node is not None and node.containers.pop(container_id, None) is not None:
             self.nodes.change_free(node, amount, 1)
-        change = amount * -1
-        app.book(change, -1)
-        self.book(app, change, -1)
+        self._count(app, amount, -1)
         return held
+
+    def _count(self, app: AppView, amount: Resource, sign: int) -> None:
+        """The application has one container more (sign 1) or less (-1)."""
+        if amount.extras:
+            change = amount * sign
+            app.book(change, sign)
+            self.book(app, change, sign)
+            return
+        leaf, owner = app.leaf, app.owner
+        mb, cores = amount.memory_mb * sign, amount.vcores * sign
+        for tally in (app, owner, *leaf.above):
+            tally.used_mb += mb
+            tally.used_cores += cores
+            tally.containers += sign
+        if owner.waiting:
+            leaf.active.used_mb += mb
+            leaf.active.used_cores += cores
+        self._user_changed(app)
 
     def book(self, app: AppView, change: Resource, containers: int) -> None:
         """The application holds so much more, or less, of its queues."""
         leaf, owner = app.leaf, app.owner
-        owner.book(change, containers)
-        leaf.limit_share = None
+        for tally in (owner, *leaf.above):
+            tally.book(change, containers)
         if owner.waiting:
             leaf.active.book(change, 0)
-        if leaf.spec.minimum_user_limit < 1.0:
-            leaf.unsummed[owner] = None
-        if not owner.containers:
+        self._user_changed(app)
+
+    def _user_changed(self, app: AppView) -> None:
+        leaf = app.leaf
+        leaf.limit_share = None
+        if leaf.sums_shares:
+            leaf.unsummed[app.owner] = None
+        if not app.owner.containers:
             self._drop_idle_user(app)
-        if change.extras:
-            for queue in leaf.above:
-                queue.book(change, containers)
-            return
-        mb, cores = change.memory_mb, change.vcores
-        for queue in leaf.above:
-            queue.used_mb += mb
-            queue.used_cores += cores
-            queue.containers += containers
 
     def enter(self, app: AppView) -> None:
         """Take the application into the books and into its leaf queue."""
