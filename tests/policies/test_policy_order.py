@@ -6,12 +6,13 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import facts, hostile_s, job_facts, job_id, queued, queues, sane_s
+from policy_facts import SLOT, facts, hostile_s, job_facts, job_id, queued, queues, sane_s
 
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
 from yaqd.policies.queueing.order import ORDERS, Ordering, Scope
 from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.wait import wait_estimate
 
 names = st.sampled_from(["srjf", "lrtf", "stf", "ejf", "fifo", "cpath"])
 orderings = st.builds(
@@ -87,6 +88,42 @@ def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, 
         assert not ordering.is_starved(head, now)
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(["ann", "bob", "eve"]), st.integers(1, 4), sane_s), max_size=30),
+    st.lists(st.booleans(), max_size=60),
+    st.sampled_from(["srjf", "stf", "lrtf"]),
+)
+def test_as_tasks_come_and_start_users_keep_the_turns_in_which_they_came(tasks, steps, name) -> None:
+    ordering = Ordering(name, starve_s=5, scope="user")
+    coming = [queued(n, facts(job, estimate=runs, user=user), since=n) for n, (user, job, runs) in enumerate(tasks)]
+    jobs = {job_id(n): JobFacts(remaining_work=100 - n, remaining_tasks=n) for n in range(1, 5)}
+    line: dict = {}
+    came, started = [], []
+    arrivals = iter(coming)
+    for now, is_start in enumerate([*steps, *[False] * len(coming), *[True] * len(coming)]):
+        if not is_start:
+            task = next(arrivals, None)
+            if task is not None:
+                line[task.container_id] = task
+                came.append(task.facts.user)
+        elif line:
+            task = ordering.pick(line.values(), jobs, now)
+            del line[task.container_id]
+            passed = ordering.passed(line.values(), task)
+            if passed is not None:
+                line[passed.container_id] = passed
+            started.append(task.facts.user)
+    assert started == came
+
+
+def test_a_suffix_lets_smaller_tasks_pass() -> None:
+    ordering = Ordering("srjf+pack")
+    assert (ordering.strategy, ordering.packing) == ("srjf", True)
+    assert ordering == Ordering("srjf", packing=True)
+    with pytest.raises(UnknownPolicy, match="fastest"):
+        Ordering("fastest+pack")
+
+
 def test_each_strategy_by_hand() -> None:
     long_task_small_job = queued(1, facts(1, estimate=50, arrival=3), since=1)
     short_task_big_job = queued(2, facts(2, estimate=5, arrival=2), since=2)
@@ -147,3 +184,18 @@ def test_settings_that_are_none() -> None:
     with pytest.raises(ValueError, match="moon"):
         Ordering(scope="moon")
     assert Ordering(starve_s=nan, starve_ratio=-1) == Ordering(starve_s=0, starve_ratio=0)
+
+
+def test_a_long_queue_costs_a_pass_and_not_its_square() -> None:
+    """It would not end before the tests' time limit."""
+    many = 100_000
+    about = [facts(n, estimate=float(n % 97)) for n in range(1, 11)]
+    queue = [queued(n, about[n % 10], since=float(n % 1000)) for n in range(many)]
+    jobs = {job_id(n): JobFacts(remaining_work=float(n)) for n in range(1, 11)}
+    for ordering in (Ordering("srjf", 500), Ordering("srjf+pack", inf, inf, "queue"), Ordering("stf", 500, 2, "user")):
+        first = ordering.pick(queue, jobs, 900, SLOT)
+        assert ordering.sorted(queue, jobs, 900)[0] is first
+        ordering.passed(queue, first)
+    total = SLOT * 8
+    work = sum(task.facts.estimate or 0.0 for task in queue)
+    assert wait_estimate(total, total, [], queue, SLOT, 900) == pytest.approx(work / 8, rel=0.01)

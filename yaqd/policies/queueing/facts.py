@@ -46,6 +46,8 @@ class QueuedTask:
     facts: TaskFacts
     #: since when it waits
     since: float
+    #: its place in line among groups that take turns (`Ordering.passed`); None: as it came
+    turn: float | None = None
 
 
 @value()

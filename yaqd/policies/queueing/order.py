@@ -5,12 +5,12 @@ before all that are not; among the starved the earlier job goes first, among the
 the task that waits longer. What is still equal keeps the order in which the queue was given: a tie costs nothing.
 
 Reordering across capacity queues or users gives resources to others than the scheduler meant to have them (section
-3.4.2). With the scopes `queue` and `user` the turn therefore goes to the capacity queue or user of the task that waits
-longest, and the rule above holds inside it only.
+3.4.2). With the scopes `queue` and `user` these take turns in the order in which their tasks came, so that each starts
+as many as if nobody reordered anything, and the rule above holds inside them only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import Final
@@ -24,6 +24,7 @@ from yaqd.policies.queueing.registry import PolicyTable
 TaskRank = Callable[[QueuedTask, JobFacts], float]
 
 _UNKNOWN: Final = JobFacts()
+_PACK: Final = "+pack"
 
 
 def _remaining_work(task: QueuedTask, job: JobFacts) -> float:
@@ -82,7 +83,8 @@ class Scope(StrEnum):
 class Ordering:
     """A node queue's order: a value, the same object for every node."""
 
-    #: a name in ORDERS or of an entry point in `yaqd.order`; another raises UnknownPolicy
+    #: a name in ORDERS or of an entry point in `yaqd.order`, `+pack` behind it sets `packing`; another name raises
+    #: UnknownPolicy
     strategy: str = "srjf"
     #: ST: a task that has waited longer is starved, s; inf turns the guard off
     starve_s: float = 10.0
@@ -94,6 +96,10 @@ class Ordering:
     _rank: TaskRank = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        name = self.strategy.removesuffix(_PACK)
+        if name != self.strategy:
+            object.__setattr__(self, "strategy", name)
+            object.__setattr__(self, "packing", True)
         object.__setattr__(self, "scope", Scope(self.scope))
         object.__setattr__(self, "starve_s", limits.threshold(self.starve_s))
         object.__setattr__(self, "starve_ratio", limits.threshold(self.starve_ratio))
@@ -139,6 +145,21 @@ class Ordering:
         estimate = task.facts.estimate
         # an estimate that says nothing, or nothing takes no time, starves nobody earlier
         return estimate is not None and estimate > 0.0 and waited > estimate * self.starve_ratio
+
+    def passed(self, queue: Iterable[QueuedTask], started: QueuedTask) -> QueuedTask | None:
+        """The task of those that still wait whose turn `started` has taken, now with the turn of `started`; the owner
+        of the queue puts it in its place. None where `started` took its own turn, or nobody takes turns.
+
+        Without this the group of a task that its own group keeps back would start everything it has before any other.
+        """
+        if self.scope is Scope.ALL:
+            return None
+        group_of = _GROUPS[self.scope]
+        group = group_of(started.facts)
+        oldest = min((task for task in queue if group_of(task.facts) == group), key=_turn_of, default=None)
+        if oldest is None or _turn_of(started) <= _turn_of(oldest):
+            return None
+        return replace(oldest, turn=_turn_of(started))
 
     # In one turn ------------------------------------------------------------------------------------------------------
 
@@ -189,20 +210,20 @@ class Ordering:
         if self.scope is Scope.ALL or not tasks:
             return tasks
         group_of = _GROUPS[self.scope]
-        turn = group_of(min(tasks, key=_since).facts)
+        turn = group_of(min(tasks, key=_turn_of).facts)
         return [task for task in tasks if group_of(task.facts) == turn]
 
     def _by_turns(self, tasks: list[QueuedTask], ordered: list[QueuedTask]) -> list[QueuedTask]:
-        """Gives the k-th place to the group of the task that came k-th, and there to the best of it."""
+        """Gives the k-th place to the group that has the k-th turn, and there to the best of it."""
         group_of = _GROUPS[self.scope]
         lines: dict[str, list[QueuedTask]] = {}
         for task in reversed(ordered):
             lines.setdefault(group_of(task.facts), []).append(task)
-        return [lines[group_of(task.facts)].pop() for task in sorted(tasks, key=_since)]
+        return [lines[group_of(task.facts)].pop() for task in sorted(tasks, key=_turn_of)]
 
 
-def _since(task: QueuedTask) -> float:
-    return task.since
+def _turn_of(task: QueuedTask) -> float:
+    return task.since if task.turn is None else task.turn
 
 
 def _queue_of(facts: TaskFacts) -> str:

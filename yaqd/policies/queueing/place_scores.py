@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from yaqd.model import NodeId, Resource
 from yaqd.model.values import value
@@ -72,26 +72,39 @@ class Wanted:
     kind: str = ""
 
 
+class NodeLoad(Protocol):
+    """What a load is measured by: whoever keeps nodes may hand in its own kind of them."""
+
+    @property
+    def queued(self) -> int: ...
+
+    @property
+    def wait_s(self) -> float: ...
+
+    @property
+    def slots(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PlaceStrategy:
     """How to choose among nodes that would all make the task wait."""
 
     #: a node's load, 0 for none; the least is best, NaN counts as inf, and inf comes last
-    load: Callable[[NodeView], float]
+    load: Callable[[NodeLoad], float]
     #: how many nodes, drawn at random, are looked at; None for the least loaded of all
     draws: int | None = None
 
 
-def _wait(node: NodeView) -> float:
+def _wait(node: NodeLoad) -> float:
     return node.wait_s
 
 
-def _length(node: NodeView) -> float:
+def _length(node: NodeLoad) -> float:
     return node.queued
 
 
-def _length_per_slot(node: NodeView) -> float:
-    return node.queued / node.slots
+def _length_per_slot(node: NodeLoad) -> float:
+    return node.queued / max(1, node.slots)
 
 
 PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(

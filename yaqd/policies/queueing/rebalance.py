@@ -1,0 +1,113 @@
+"""Which queues give tasks back, and to whom: corrections of placements that did not turn out (Yaq, section 3.2).
+
+`queue_limit` is Hadoop's ContainerQueuingLimit (QueueLimitCalculator): nodes whose queue is longer than the cluster's
+mean and some deviations drop the rest, and their masters ask again. A queue's length says little about its wait, and
+what is dropped may come back, so there is a finer version: `rebalance` moves tasks from the node where the last of them
+would wait longest to the one where it would wait least, as long as that gains `least_gain_s`, and no more than
+`most_moves` at a time because the numbers are old by then. Work stealing and copies of tasks were not taken: the former
+loses locality, the latter capacity.
+"""
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heapreplace
+from math import inf, sqrt
+
+from yaqd.model import NodeId
+from yaqd.model.values import value
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.facts import QueuedTask
+
+
+@value()
+class QueueLoad:
+    """One node's queue, as last reported."""
+
+    node: NodeId
+    #: until one more would start, s; inf never
+    wait_s: float
+    #: tasks that wait and may leave
+    queued: int
+    #: tasks that run there at once
+    slots: int
+    #: mean duration of its tasks, s
+    mean_s: float
+    #: tasks that may still come
+    room: int
+
+
+@value()
+class Move:
+    """So many tasks from the end of one queue to another."""
+
+    source: NodeId
+    target: NodeId
+    tasks: int
+    #: what the last of them gains, s
+    gain_s: float
+
+
+def queue_limit(lengths: Iterable[float], deviations: float, least: float, most: float) -> float:
+    """What a queue may be at most: mean + deviations x standard deviation of all, within [least, most].
+
+    `lengths` are tasks or seconds; those that are no numbers, negative or infinite are left out. Without any it is
+    `most`.
+    """
+    known = [length for length in lengths if 0.0 <= length <= limits.LONGEST_S]
+    if not known:
+        return most
+    mean = sum(known) / len(known)
+    spread = sqrt(sum((length - mean) ** 2 for length in known) / len(known))
+    return max(least, min(most, mean + deviations * spread))
+
+
+def to_shed(queue: Sequence[QueuedTask], starts: Sequence[float], limit_s: float, keep: int = 0) -> list[QueuedTask]:
+    """The tasks of a queue that would start later than `limit_s` from now, the last first.
+
+    `queue` is in the order of starting and `starts` what `expected_starts` says of it. The first `keep` stay in any
+    case: they are what keeps the slots busy between two heartbeats.
+    """
+    late = [task for task, start in zip(queue, starts, strict=True) if not start <= limit_s]
+    if keep > 0:
+        kept = {task.container_id for task in queue[:keep]}
+        late = [task for task in late if task.container_id not in kept]
+    return late[::-1]
+
+
+def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
+    """Which queues give how many tasks to which, the largest gain first; never more than there are, or have room.
+
+    A queue where nothing starts any more (wait inf) gives away all it has. Takes O(moves log nodes) steps.
+    """
+    sources, targets = [], []
+    kept: dict[NodeId, QueueLoad] = {}
+    for load in loads:
+        kept[load.node] = load
+        wait_s = limits.duration(load.wait_s)
+        if load.queued > 0:
+            sources.append((-wait_s, load.node, min(load.queued, limits.LONGEST_QUEUE)))
+        if load.room > 0 and wait_s < inf:
+            targets.append((wait_s, load.node, load.room))
+    heapify(sources)
+    heapify(targets)
+    least_gain_s = limits.threshold(least_gain_s)
+    moves: dict[tuple[NodeId, NodeId], tuple[int, float]] = {}
+    for _ in range(max(0, most_moves)):
+        if not sources or not targets:
+            break
+        (negative, source, queued), (wait_s, target, room) = sources[0], targets[0]
+        # the last in line waits for those before it: one step less than who would come after it
+        leaves = _step(kept[source])
+        gain = -negative - leaves - wait_s
+        if queued == 0 or room == 0 or source == target or not gain > least_gain_s:
+            break
+        tasks, _ = moves.get((source, target), (0, 0.0))
+        moves[source, target] = tasks + 1, gain
+        heapreplace(sources, (negative + leaves, source, queued - 1) if queued > 1 else (inf, source, 0))
+        heapreplace(targets, (wait_s + _step(kept[target]), target, room - 1) if room > 1 else (inf, target, 0))
+    return [Move(source, target, tasks, gain) for (source, target), (tasks, gain) in moves.items()]
+
+
+def _step(load: QueueLoad) -> float:
+    """What one task more or less changes of a node's wait, s."""
+    mean = limits.duration(load.mean_s)
+    return mean / max(1, limits.slots(load.slots)) if mean < inf else 0.0
