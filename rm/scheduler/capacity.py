@@ -112,7 +112,7 @@ class CapacityPolicy:
                 attempt, ask = reservation.attempt, reservation.ask
                 if not view.calculator.fits(ask.capability, node.free):
                     return
-                locality = self._locality(view, attempt, ask, node) or Locality.OFF_SWITCH
+                locality = self.locality(view, attempt, ask, node) or Locality.OFF_SWITCH
                 if not view.has_room(attempt.app.leaf, ask.capability) or not may_take(view, attempt.app):
                     return
                 yield Pick(attempt, ask, node, locality)
@@ -176,7 +176,7 @@ class CapacityPolicy:
         for ask in islice(attempt.asks.of_shape(shape), _ASKS_LOOKED_AT):
             if ask.placement is not None and ask.placement in refused:
                 continue
-            locality = self._locality(view, attempt, ask, node)
+            locality = self.locality(view, attempt, ask, node)
             if locality is not None:
                 yield Pick(attempt, ask, node, locality)
                 return
@@ -200,11 +200,13 @@ class CapacityPolicy:
         ask = next(attempt.asks.of_shape(shape))
         if ask.placement is not None:
             return None  # what it may stand beside changes meanwhile
-        if now - ask.waiting_since < self._reserve_after_s or self._locality(view, attempt, ask, node) is None:
+        if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
+            return None  # it waits at nodes instead
+        if now - ask.waiting_since < self._reserve_after_s or self.locality(view, attempt, ask, node) is None:
             return None
         return Keep(attempt, ask, node)
 
-    def _locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
+    def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
         """How near the node is to what the ask wants, None when it should not be taken (yet)."""
         if ask.placement is not None and not _accepts(view, attempt, ask, node):
             return None

@@ -19,6 +19,18 @@ class Locality(IntEnum):
 
 
 @value()
+class QueuePlace:
+    """Where a container waits that was given more than its node has free."""
+
+    #: how long it should wait, s
+    expected_wait_s: float
+    #: how many were waiting there
+    behind: int
+    #: why there
+    rule: str
+
+
+@value()
 class Allocate:
     """Give this container. Already charged to node, queue and application when it is returned."""
 
@@ -35,6 +47,8 @@ class Allocate:
     reason: str
     #: allocation tags
     tags: tuple[str, ...] = ()
+    #: None: there was free room for it
+    queued: QueuePlace | None = None
 
 
 @value()

@@ -9,6 +9,7 @@ from yaqd.model.values import value
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption import PreemptionSpec
+    from rm.scheduler.queueing import QueueingSpec
 
 
 @value()
@@ -149,6 +150,34 @@ class ProxyPlaced:
 
 
 @value()
+class NodeQueueReported:
+    """What a node that queues any container says of its queue; one that never does is given no more than fits."""
+
+    node_id: NodeId
+    running: int
+    queued: int
+    #: how long a newcomer would wait, s; inf: for ever
+    wait_s: float
+
+
+@value()
+class Estimated:
+    """How long containers of an application's priority are expected to run."""
+
+    application_id: ApplicationId
+    priority: int
+    #: None: no end is known
+    estimate_s: float | None
+
+
+@value()
+class QueueingChanged:
+    """Other settings for what waits at nodes; None: nothing is sent to wait any more."""
+
+    spec: "QueueingSpec | None"
+
+
+@value()
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
@@ -204,6 +233,9 @@ SchedulerEvent = (
     | UpdateAsked
     | NodeLoaded
     | ProxyPlaced
+    | NodeQueueReported
+    | Estimated
+    | QueueingChanged
     | ContainerEnded
     | PriorityChanged
     | ApplicationMoved

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Decision, QueuePlace
+from rm.scheduler.filling import QueueFilling, QueuePick
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
@@ -31,6 +32,8 @@ class Giving:
         self._updates = updates
         self._reservation_s = reservation_s
         self._at_asks = at_asks
+        #: fills the nodes' queues; None where nothing may wait
+        self.filling: QueueFilling | None = None
 
     def place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
@@ -43,6 +46,9 @@ class Giving:
                 continue
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
                 yield self._carry_out(pick, now, "asked, and there was room")
+            if self.filling is not None and ask.pending:
+                for waiting in self.filling.for_ask(attempt, ask):
+                    yield self._carry_out(waiting, now, waiting.place.rule, waiting.place)
         self._view.file(attempt)
 
     def give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
@@ -77,10 +83,17 @@ class Giving:
                     kept = attempt.reservation
                     if kept is not None and (kept.node is node or not kept.ask.pending):
                         yield unreserve(self._view, kept, "the ask got its container")
+        if self.filling is not None:
+            for found in self.filling.for_node(node):
+                if isinstance(found, Pass):
+                    passed[id(found.ask)] = found.ask
+                else:
+                    yield self._carry_out(found, now, found.place.rule, found.place)
+                    self._view.file(found.attempt)
         for ask in passed.values():
             ask.missed += 1
 
-    def _carry_out(self, pick: Pick, now: float, why: str) -> Allocate:
+    def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
         attempt, ask, node = pick.attempt, pick.ask, pick.node
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
@@ -95,9 +108,12 @@ class Giving:
             ask.is_master,
             why,
             ask.placement.tags if ask.placement is not None else (),
+            queued,
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
+        if queued is not None and self._view.node_queues is not None:
+            self._view.node_queues.sent(node, container_id, attempt, ask)
         if decision.tags:
             self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)
         return decision

@@ -9,7 +9,7 @@ def validate(view: ClusterView) -> None:
     """Assert that every incrementally kept total is what a recount gives, and that no limit is exceeded."""
     view.nodes.validate()
     for node in view.nodes.all():
-        if view.calculator.counts_vcores:
+        if view.calculator.counts_vcores and node.queue is None:
             assert node.free.vcores >= 0 or node.free.memory_mb < 0 or _shrunk(view), f"{node.id}: cores overcommitted"
         for container_id in node.containers:
             assert view.containers[container_id].node_id == node.id

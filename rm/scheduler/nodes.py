@@ -7,11 +7,15 @@ walk when cores run out first.) Taking the emptiest node spreads containers, as 
 chance.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from rm.scheduler.calculators import Calculator
 from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
+
+if TYPE_CHECKING:
+    from rm.scheduler.queueing import NodeQueue
 
 #: memory steps and cores beyond which nodes are no longer told apart by the index
 _STEPS_MAX = 8191
@@ -34,6 +38,7 @@ class NodeView:
         "id",
         "indexes",
         "is_draining",
+        "queue",
         "rack",
         "reserved_for",
         "total",
@@ -56,10 +61,12 @@ class NodeView:
         self.cell: tuple[int, int] | None = None
         #: those that keep it, while it has a cell
         self.indexes: tuple[FreeIndex, ...] = ()
+        #: what waits here; None where nothing may
+        self.queue: NodeQueue | None = None
 
     @property
     def free(self) -> Resource:
-        """Total less what `containers` hold; may be negative after the node shrank."""
+        """Total less what `containers` hold; may be negative after the node shrank, or where some of them wait."""
         return Resource(self.free_mb, self.free_cores, self.free_extras)
 
     @free.setter
@@ -174,6 +181,10 @@ class NodeTable:
 
     def all(self) -> list[NodeView]:
         return list(self._nodes.values())
+
+    def at(self, name: str) -> Iterable[NodeView]:
+        """The nodes on this host or in this rack."""
+        return self._places.get(name, {}).values()
 
     def has_place(self, name: str) -> bool:
         """Is there a node on this host or in this rack?"""

@@ -50,6 +50,8 @@ from rm.scheduler.moves import rehome
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption import Preemption, PreemptionSpec
+from rm.scheduler.queue_events import QueueEvents
+from rm.scheduler.queueing import NodeQueues, QueueingSpec
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.reservations import unreserve
 from rm.scheduler.updates import Updates
@@ -80,6 +82,8 @@ class SchedulerLimits:
     preemption: PreemptionSpec = PreemptionSpec()
     #: False gives containers away at nodes' heartbeats alone, as Hadoop's scheduler does by default
     at_asks: bool = True
+    #: None: no node is given more than fits
+    queueing: QueueingSpec | None = None
 
 
 class Scheduler:
@@ -96,6 +100,8 @@ class Scheduler:
             self.view, policy, self.updates, reservation_s=limits.reservation_s, at_asks=limits.at_asks
         )
         self._preemption = Preemption(limits.preemption)
+        self.queues: Final = NodeQueues(limits.queueing, spec.calculator)
+        queue_events = QueueEvents(self.view, self.queues, self._giving)
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}
@@ -119,6 +125,7 @@ class Scheduler:
             QueuesRefreshed: self._queues_refreshed,
             PreemptionDue: self._preemption_due,
             PreemptionRefreshed: self._preemption_refreshed,
+            **queue_events.handlers(),
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
@@ -166,6 +173,7 @@ class Scheduler:
         """Assert every invariant of the view."""
         validate(self.view)
         self.opportunistic.validate()
+        self.queues.validate()
 
     # ---- nodes
 
@@ -191,6 +199,7 @@ class Scheduler:
         if event.node_id in self.view.reservations:
             yield unreserve(self.view, self.view.reservations[event.node_id], "the node left")
         self.view.nodes.remove(node)
+        self.queues.left(node)
         self.opportunistic.node_left(node.id)
         self.updates.node_left(node.id)
         self.view.set_limits()
@@ -218,7 +227,7 @@ class Scheduler:
         if not self.has_waiting:
             return
         node = self.view.nodes.get(event.node_id)
-        if node is not None and node.free.memory_mb > 0:
+        if node is not None and (node.free.memory_mb > 0 or node.queue is not None):
             yield from self._giving.fill(node, now)
 
     # ---- applications and attempts
@@ -244,6 +253,7 @@ class Scheduler:
         if app.attempt is not None:
             yield from self._end_attempt(app.attempt, now)
         self.view.leave(app)
+        self.queues.forget(app.id)
 
     def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.attempt_id.application_id)
@@ -405,6 +415,7 @@ class Scheduler:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is not None:
+            self.queues.ended(node, event.container_id)
             yield from self._giving.give_away(node, now)
 
     # ---- what comes with time and from the administrator

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.placement import Application, TagStore
+from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import QueueSpec, SchedulerSpec
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import UserView, set_fixed_limits, user_limit
@@ -193,6 +194,8 @@ class ClusterView:
         self.containers: dict[ContainerId, Held] = {}
         self.tags = TagStore()
         self.reservations: dict[NodeId, Reservation] = {}
+        #: what waits at the nodes; None where nothing ever may
+        self.node_queues: NodeQueues | None = None
         self._ask_rows_max = ask_rows_max
         self.set_limits()
 

@@ -1,0 +1,203 @@
+"""Filling the nodes' queues: which ask sends a container to wait, and where.
+
+Two questions, as the capacity policy has them. `for_ask`: an ask found no free room, at which node does it wait least?
+The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
+node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
+policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), the queue is
+left to drain for it, at as many nodes as it wants containers.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from rm.scheduler.asks import Ask
+from rm.scheduler.capacity import CapacityPolicy, Pass, leaves_by_need
+from rm.scheduler.decisions import Locality, QueuePlace
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.placement import satisfies
+from rm.scheduler.queueing import NodeQueue, NodeQueues
+from rm.scheduler.users import may_take
+from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
+from yaqd.model import ANY_HOST, Resource
+from yaqd.model.values import value
+
+#: how near data makes a longer wait worth it
+AFFINITY: Final = {Locality.NONE: 1.0, Locality.NODE: 1.0, Locality.RACK: 0.7, Locality.OFF_SWITCH: 0.5}
+#: queues compared when the ask prefers places, and preferred places looked at
+_COMPARED: Final = 8
+_PLACES_LOOKED_AT: Final = 16
+#: applications of one line, and asks of one attempt, that may refuse a node
+_REFUSALS_MAX: Final = 32
+
+
+@value()
+class QueuePick:
+    """Send a container for this ask to wait on this node."""
+
+    attempt: AttemptView
+    ask: Ask
+    node: NodeView
+    locality: Locality
+    place: QueuePlace
+
+
+@value()
+class _Hold:
+    """This ask has its turn and must not wait."""
+
+    attempt: AttemptView
+    ask: Ask
+
+
+class QueueFilling:
+    def __init__(self, view: ClusterView, queues: NodeQueues, policy: CapacityPolicy) -> None:
+        self._view = view
+        self._queues = queues
+        self._policy = policy
+
+    # ---- an ask looks for a queue
+
+    def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[QueuePick]:
+        """Where the ask's containers may wait; resumed after each was sent there."""
+        view, leaf = self._view, attempt.app.leaf
+        if not self._queues.may_wait(attempt, ask):
+            return
+        accepts = partial(_accepts, view, attempt, ask)
+        while ask.pending and view.has_room(leaf, ask.capability) and self._is_scarce(ask.capability):
+            if leaf.limits_users and not may_take(view, attempt.app):
+                return
+            best: tuple[float, int, NodeQueue, Locality] | None = None
+            for queue in self._candidates(ask, accepts):
+                locality = _locality(ask, queue.node)
+                if locality is None:
+                    continue
+                load = queue.expected_wait() / AFFINITY[locality]
+                if best is None or (load, queue.length) < best[:2]:
+                    best = (load, queue.length, queue, locality)
+            if best is None:
+                return
+            queue = best[2]
+            rule = f"nothing is free; its queue is the shortest of {len(self._queues.all())} by expected wait and place"
+            yield QueuePick(attempt, ask, queue.node, best[3], QueuePlace(queue.expected_wait(), queue.length, rule))
+
+    def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
+        if not ask.prefers_places:
+            return self._queues.shortest(accepts, 1)
+        near: dict[int, NodeQueue] = {}
+        for name in islice(
+            (n for n in ask.counts if n != ANY_HOST and (n[0] != "/" or ask.allows(n))), _PLACES_LOOKED_AT
+        ):
+            for node in islice(self._view.nodes.at(name), _PLACES_LOOKED_AT):
+                queue = node.queue
+                if queue is not None and self._queues.has_room(queue) and accepts(node):
+                    near[id(queue)] = queue
+        if ask.allows(ANY_HOST):
+            near.update((id(queue), queue) for queue in self._queues.shortest(accepts, _COMPARED))
+        return near.values()
+
+    # ---- a queue looks for asks
+
+    def for_node(self, node: NodeView) -> Iterator[QueuePick | Pass]:
+        """Who waits here next, until the queue is full or nobody wants it."""
+        queue = node.queue
+        if queue is None:
+            return
+        self._queues.release(queue)
+        while self._view.root.waiting and self._queues.has_room(queue):
+            chosen: QueuePick | _Hold | None = None
+            for leaf in leaves_by_need(self._view, self._view.root):
+                for result in self._in_leaf(leaf, node, queue):
+                    if isinstance(result, Pass):
+                        yield result
+                    else:
+                        chosen = result
+                if chosen is not None:
+                    break
+            if isinstance(chosen, QueuePick):
+                yield chosen
+                continue
+            if chosen is not None:
+                self._queues.hold(queue, chosen.attempt, chosen.ask)
+            break
+        self._queues.enter_again(queue)
+
+    def _in_leaf(self, leaf: QueueView, node: NodeView, queue: NodeQueue) -> Iterator[QueuePick | _Hold | Pass]:
+        """Passes, then at most one pick or hold: what comes first in the leaf queue."""
+        view = self._view
+        best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | _Hold] | None = None
+        for (shape, whose), line in leaf.lines.items():
+            if whose and not may_take(view, leaf.attempts[line[0][-1]].app):
+                continue
+            fits = view.calculator.fits
+            if fits(shape, node.free) or not fits(shape, node.total) or not view.has_room(leaf, shape):
+                continue
+            is_scarce = self._is_scarce(shape)
+            for key in islice(line, _REFUSALS_MAX):
+                if best is not None and key > best[0][0]:
+                    break
+                found: QueuePick | _Hold | None = None
+                for outcome in self._first_ask(leaf.attempts[key[-1]], shape, node, queue):
+                    if isinstance(outcome, Pass):
+                        yield outcome
+                    else:
+                        found = outcome
+                if isinstance(found, QueuePick) and not is_scarce:
+                    break
+                if found is not None:
+                    rank = (key, found.ask.key)
+                    if best is None or rank < best[0]:
+                        best = (rank, found)
+                    break
+        if best is not None:
+            yield best[1]
+
+    def _first_ask(
+        self, attempt: AttemptView, shape: Resource, node: NodeView, queue: NodeQueue
+    ) -> Iterator[QueuePick | _Hold | Pass]:
+        view, queues = self._view, self._queues
+        if not attempt.accepts(node):
+            return
+        for ask in islice(attempt.asks.of_shape(shape), _REFUSALS_MAX):
+            locality = self._policy.locality(view, attempt, ask, node)
+            if locality is None:
+                yield Pass(ask)
+            elif queues.may_wait(attempt, ask):
+                wait = queue.expected_wait()
+                rule = "its queue had room, and it was this ask's turn"
+                yield QueuePick(attempt, ask, node, locality, QueuePlace(wait, queue.length, rule))
+                return
+            elif queues.holds(attempt, ask) < ask.pending:
+                yield _Hold(attempt, ask)
+                return
+
+    def _is_scarce(self, shape: Resource) -> bool:
+        """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
+        spec, view = self._queues.spec, self._view
+        if spec is None:
+            return False
+        used = view.calculator.share(view.root.used, view.nodes.total)
+        return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, _any_node, ANY_HOST) is None
+
+
+def _any_node(node: NodeView) -> bool:
+    return True
+
+
+def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+    if not view.calculator.fits(ask.capability, node.total):
+        return False
+    constraint = ask.placement.constraint if ask.placement is not None else None
+    return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)
+
+
+def _locality(ask: Ask, node: NodeView) -> Locality | None:
+    """How near the node is to what the ask wants; None when the ask forbids it."""
+    if not ask.prefers_places:
+        return Locality.NONE if ask.allows(ANY_HOST) else None
+    if node.id.host in ask.counts:
+        return Locality.NODE
+    if ask.allows(node.rack):
+        return Locality.RACK
+    return Locality.OFF_SWITCH if ask.allows(ANY_HOST) else None

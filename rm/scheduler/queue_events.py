@@ -1,0 +1,59 @@
+"""What the scheduler is told about queues at the nodes, and what it does about it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rm.scheduler.decisions import Decision
+from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged
+from rm.scheduler.filling import QueueFilling
+from rm.scheduler.giving import Giving
+from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.view import ClusterView
+
+
+class QueueEvents:
+    def __init__(self, view: ClusterView, queues: NodeQueues, giving: Giving) -> None:
+        self._view = view
+        self._queues = queues
+        self._giving = giving
+        if queues.spec is not None:
+            self._begin()
+
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterator[Decision]]]:
+        return {
+            NodeQueueReported: self._reported,
+            Estimated: self._estimated,
+            QueueingChanged: self._changed,
+        }
+
+    def _begin(self) -> None:
+        """From now on containers may wait; what was sent to wait is looked after also when that ends."""
+        self._view.node_queues = self._queues
+        self._giving.filling = QueueFilling(self._view, self._queues, self._giving.policy)
+
+    def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
+        node = self._view.nodes.get(event.node_id)
+        if node is not None:
+            self._queues.reported(node, event)
+        yield from ()
+
+    def _estimated(self, event: Estimated, now: float) -> Iterator[Decision]:
+        """What could not wait before, because nobody knew its end, may now."""
+        app = self._view.applications.get(event.application_id)
+        if app is None:
+            return
+        was_known = self._queues.estimate(app.id, event.priority) is not None
+        self._queues.set_estimate(app.id, event.priority, event.estimate_s)
+        attempt = app.attempt
+        if was_known or attempt is None or attempt.master is None:
+            return
+        asks = [ask for ask in attempt.asks if ask.key[0] == event.priority]
+        for ask in asks:
+            self._queues.release_all(attempt, ask)
+        yield from self._giving.place(attempt, asks, {}, now)
+
+    def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
+        self._queues.change(event.spec)
+        if event.spec is not None:
+            self._begin()
+        yield from ()

@@ -1,0 +1,320 @@
+"""Queues at the nodes as the ResourceManager sees them: how long each is, how long one waits there, where is room.
+
+A node with a queue may be given more than fits, up to its bound, so that a task that ends there is followed by another
+without a heartbeat in between (Yaq, Rasley et al., EuroSys 2016, section 3.1). What a container takes beyond the node's
+room is charged as any other, so a node's free resources go below zero. Two counts say how many wait: the node's own as
+of its last report with what it was given since, and what is charged here beyond its size. The larger one counts, so a
+container that its master has not started yet is not forgotten when the node reports, and a node that says too little
+is given no more than its bound.
+
+Nodes are kept in a heap by how long a newcomer would wait there, so that the best one is found at the same cost
+however many there are.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rm.scheduler.calculators import Calculator
+from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.nodes import NodeView
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
+from yaqd.model.values import value
+
+if TYPE_CHECKING:
+    from rm.scheduler.asks import Ask, AskKey
+    from rm.scheduler.view import AttemptView
+
+#: nodes refused (blacklisted, too small) before a search gives up
+_REFUSALS_MAX: Final = 64
+#: estimates kept of one application: its priorities are its master's to choose
+_ESTIMATES_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueingSpec:
+    """How nodes are filled beyond their size."""
+
+    #: containers that may wait at a node
+    bound: int = 8
+    #: the same of nodes on single hosts
+    host_bounds: Mapping[str, int] = field(default_factory=dict)
+    #: nothing waits while more than this part of the cluster is free and the ask fits somewhere (the paper's Rf_min)
+    free_share: float = 0.1
+    #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
+    wait_max_s: float | None = None
+    #: how long a task is taken to run that nobody knows anything of, s; None: for ever
+    default_estimate_s: float | None = None
+
+    def bound_of(self, host: str) -> int:
+        return self.host_bounds.get(host, self.bound)
+
+
+@value()
+class Waiting:
+    """A container that was sent to wait."""
+
+    resource: Resource
+    #: s
+    estimate: float
+
+
+class NodeQueue:
+    """One node's queue; there from its first report."""
+
+    __slots__ = (
+        "added_s",
+        "bound",
+        "excess",
+        "given",
+        "held_for",
+        "node",
+        "queued",
+        "running",
+        "turn",
+        "wait_s",
+        "waiting",
+    )
+
+    def __init__(self, node: NodeView, bound: int) -> None:
+        self.node = node
+        #: containers that may wait here
+        self.bound = bound
+        #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s
+        self.running = 0
+        self.queued = 0
+        self.wait_s = math.inf
+        #: containers sent to wait here since then
+        self.given = 0
+        #: estimated durations of those that the last report cannot have counted, s
+        self.added_s = 0.0
+        #: what was sent to wait here and should not have started, oldest first
+        self.waiting: dict[ContainerId, Waiting] = {}
+        #: sum of their resources
+        self.excess = Resource()
+        #: what must not wait and has its turn here: the queue is left to drain
+        self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
+        #: which of its entries in the heap counts; 0: none
+        self.turn = 0
+
+    @property
+    def length(self) -> int:
+        """How many wait, the more cautious count."""
+        return max(len(self.waiting), self.queued + self.given)
+
+    def expected_wait(self) -> float:
+        """How long a newcomer would wait, s."""
+        return self.wait_s + self.added_s / max(1, self.running)
+
+    def has_room(self, wait_max_s: float | None) -> bool:
+        node = self.node
+        if self.held_for is not None or node.is_draining or node.reserved_for is not None:
+            return False
+        wait = self.expected_wait()
+        return self.length < self.bound and wait < (math.inf if wait_max_s is None else wait_max_s)
+
+
+class NodeQueues:
+    """All queues; empty, and refusing everything, without a spec."""
+
+    def __init__(self, spec: QueueingSpec | None, calculator: Calculator) -> None:
+        self.spec = spec
+        self._calculator = calculator
+        self._queues: dict[str, NodeQueue] = {}
+        #: wait, length, node, turn: entries with an old turn are skipped
+        self._heap: list[tuple[float, int, str, int, NodeQueue]] = []
+        self._turns = 0
+        self._estimates: dict[ApplicationId, dict[int, float]] = {}
+        #: queues held for each ask
+        self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
+
+    def all(self) -> list[NodeQueue]:
+        return list(self._queues.values())
+
+    def change(self, spec: QueueingSpec | None) -> None:
+        """Go by another configuration; what waits stays where it is."""
+        self.spec = spec
+        self._heap.clear()
+        for queue in self._queues.values():
+            self.release(queue)
+            queue.bound = spec.bound_of(queue.node.id.host) if spec is not None else 0
+            self._enter(queue)
+
+    # ---- estimates
+
+    def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
+        """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
+        found = self._estimates.get(app_id, {}).get(priority)
+        if found is None and self.spec is not None:
+            return self.spec.default_estimate_s
+        return found
+
+    def set_estimate(self, app_id: ApplicationId, priority: int, estimate_s: float | None) -> None:
+        known = self._estimates.setdefault(app_id, {})
+        if estimate_s is None or not 0.0 <= estimate_s < math.inf:
+            known.pop(priority, None)
+        elif priority in known or len(known) < _ESTIMATES_MAX:
+            known[priority] = estimate_s
+
+    def forget(self, app_id: ApplicationId) -> None:
+        """The application is over."""
+        self._estimates.pop(app_id, None)
+
+    def may_wait(self, attempt: "AttemptView", ask: "Ask") -> bool:
+        """Masters never wait, and nothing whose end nobody knows: it would take a slot for good."""
+        return not ask.is_master and self.estimate(attempt.id.application_id, ask.key[0]) is not None
+
+    # ---- nodes
+
+    def reported(self, node: NodeView, event: NodeQueueReported) -> None:
+        """Take in what a node says, as far as it can be."""
+        if self.spec is None:
+            return
+        queue = self._queues.get(str(node.id))
+        if queue is None:
+            queue = self._queues[str(node.id)] = NodeQueue(node, self.spec.bound_of(node.id.host))
+            node.queue = queue
+            self._adopt(queue)
+        self._trim(queue)
+        queue.running, queue.queued = max(0, event.running), max(0, event.queued)
+        queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
+        queue.given = 0
+        on_their_way = list(queue.waiting.values())[queue.queued :]
+        queue.added_s = sum(sent.estimate for sent in on_their_way)
+        self._enter(queue)
+
+    def _adopt(self, queue: NodeQueue) -> None:
+        """The last containers of a node that came with more than fits are what waits there."""
+        over = (queue.node.free * -1).floored()
+        last: list[tuple[ContainerId, Resource]] = []
+        for container_id, resource in reversed(queue.node.containers.items()):
+            if self._calculator.fits(over, queue.excess):
+                break
+            last.append((container_id, resource))
+            queue.excess = queue.excess + resource
+        queue.waiting = {container_id: Waiting(resource, 0.0) for container_id, resource in reversed(last)}
+
+    def left(self, node: NodeView) -> None:
+        queue = self._queues.pop(str(node.id), None)
+        if queue is not None:
+            self.release(queue)
+            queue.turn, node.queue = 0, None
+
+    def _enter(self, queue: NodeQueue) -> None:
+        """Put the queue where it now belongs in the heap."""
+        queue.turn = 0
+        if not self.has_room(queue):
+            return
+        self._turns += 1
+        queue.turn = self._turns
+        if len(self._heap) > 64 + 4 * len(self._queues):
+            self._heap = [entry for entry in self._heap if entry[3] == entry[4].turn]
+            heapq.heapify(self._heap)
+        entry = (queue.expected_wait(), queue.length, str(queue.node.id), queue.turn, queue)
+        heapq.heappush(self._heap, entry)
+
+    def enter_again(self, queue: NodeQueue) -> None:
+        """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
+        if not queue.turn and self.has_room(queue):
+            self._enter(queue)
+
+    # ---- room
+
+    def has_room(self, queue: NodeQueue) -> bool:
+        return self.spec is not None and queue.has_room(self.spec.wait_max_s)
+
+    def shortest(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
+        """Up to `most` queues with room where one waits least, of nodes that are accepted; shortest wait first."""
+        found: list[NodeQueue] = []
+        seen: list[tuple[float, int, str, int, NodeQueue]] = []
+        while self._heap and len(found) < most and len(seen) < most + _REFUSALS_MAX:
+            entry = heapq.heappop(self._heap)
+            queue = entry[4]
+            if entry[3] != queue.turn:
+                continue
+            seen.append(entry)
+            if self.has_room(queue) and accepts(queue.node):
+                found.append(queue)
+        for entry in seen:
+            heapq.heappush(self._heap, entry)
+        return found
+
+    def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask") -> None:
+        """Let the queue drain for an ask that must not wait in it."""
+        self.release(queue)
+        queue.held_for = (attempt.id, ask.key)
+        self._holds.setdefault(queue.held_for, []).append(queue)
+
+    def holds(self, attempt: "AttemptView", ask: "Ask") -> int:
+        """Nodes that are held for this ask."""
+        return len(self._holds.get((attempt.id, ask.key), ()))
+
+    def release(self, queue: NodeQueue) -> None:
+        held = queue.held_for
+        if held is None:
+            return
+        queue.held_for = None
+        self._holds[held].remove(queue)
+        if not self._holds[held]:
+            del self._holds[held]
+
+    def release_all(self, attempt: "AttemptView", ask: "Ask") -> None:
+        """The ask may wait after all."""
+        for queue in list(self._holds.get((attempt.id, ask.key), ())):
+            self.release(queue)
+            self.enter_again(queue)
+
+    # ---- containers
+
+    def sent(self, node: NodeView, container_id: ContainerId, attempt: "AttemptView", ask: "Ask") -> None:
+        """A container, already charged, was sent to wait."""
+        queue = node.queue
+        assert queue is not None, f"{node.id} has no queue"
+        estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
+        queue.waiting[container_id] = Waiting(ask.capability, estimate)
+        queue.excess = queue.excess + ask.capability
+        queue.given += 1
+        queue.added_s += estimate
+        self._enter(queue)
+
+    def ended(self, node: NodeView, container_id: ContainerId) -> None:
+        """A container, already discharged, is over: another one should have started."""
+        queue = node.queue
+        if queue is None:
+            return
+        gone = queue.waiting.pop(container_id, None)
+        if gone is not None:
+            queue.excess = queue.excess - gone.resource
+        self._trim(queue)
+        self._enter(queue)
+
+    def _trim(self, queue: NodeQueue) -> None:
+        """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
+        over = (queue.node.free * -1).floored()
+        for container_id in list(queue.waiting):
+            left = queue.excess - queue.waiting[container_id].resource
+            if not self._calculator.fits(over, left):
+                return
+            del queue.waiting[container_id]
+            queue.excess = left
+            if queue.given:
+                queue.given -= 1
+            elif queue.queued:
+                queue.queued -= 1
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        held = 0
+        for name, queue in self._queues.items():
+            assert queue.node.queue is queue, name
+            assert set(queue.waiting) <= set(queue.node.containers), name
+            assert queue.excess == sum((sent.resource for sent in queue.waiting.values()), Resource()), name
+            assert min(queue.given, queue.queued, queue.running) >= 0, name
+            if queue.held_for is not None:
+                held += 1
+                assert queue in self._holds[queue.held_for], name
+            entered = sum(1 for entry in self._heap if entry[4] is queue and entry[3] == queue.turn)
+            assert entered <= 1 and (entered == 1 or not self.has_room(queue)), name
+        assert held == sum(len(queues) for queues in self._holds.values())

@@ -1,0 +1,260 @@
+"""Containers sent to wait at nodes: who, where, how many, and what never does."""
+
+import math
+
+import pytest
+
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptStarted,
+    ContainerEnded,
+    Estimated,
+    NodeBeat,
+    NodeJoined,
+    NodeLeft,
+    NodeQueueReported,
+    QueueingChanged,
+    SchedulerEvent,
+)
+from rm.scheduler.queueing import QueueingSpec
+from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+
+GB = 1024
+
+
+class Life:
+    """A scheduler and short words for events; recounted after each."""
+
+    def __init__(self, queueing: QueueingSpec | None = None, **queues: str) -> None:
+        values = queues or {"root.queues": "default", "root.default.capacity": "100"}
+        tree = parse_capacity_scheduler(
+            {PREFIX + n: v for n, v in {"maximum-am-resource-percent": "1", **values}.items()}
+        )
+        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
+        self.scheduler = Scheduler(tree, SchedulerLimits(bounds, queueing=queueing or QueueingSpec(bound=2)))
+        self.now = 0.0
+        self.apps = 0
+        #: live, in the order in which they were given
+        self.live: dict[ContainerId, Allocate] = {}
+
+    def tell(self, event: SchedulerEvent) -> list[Decision]:
+        decisions = self.scheduler.handle(event, self.now)
+        self.scheduler.validate()
+        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
+        return decisions
+
+    def node(self, host: str, *, gb: int = 4, wait: float | None = 1.0, rack: str = "/r1") -> NodeId:
+        """`wait` None: a stock node."""
+        node_id = NodeId(host, 1)
+        self.tell(NodeJoined(node_id, rack, Resource(gb * GB, gb)))
+        if wait is not None:
+            self.report(node_id, wait=wait)
+        return node_id
+
+    def report(self, node_id: NodeId, *, queued: int = 0, wait: float = 1.0) -> list[str]:
+        """A heartbeat; who is given what."""
+        self.tell(NodeQueueReported(node_id, 4, queued, wait))
+        return named(self.tell(NodeBeat(node_id)))
+
+    def app(
+        self, queue: str = "default", *, estimate: float | None = 10.0, has_master: bool = False
+    ) -> ApplicationAttemptId:
+        self.apps += 1
+        app_id = ApplicationId(1, self.apps)
+        self.tell(ApplicationSubmitted(app_id, queue, "user", 0))
+        attempt_id = ApplicationAttemptId(app_id, 1)
+        self.tell(AttemptStarted(attempt_id, (AskRow(0, -1, "*", Resource(GB, 1), 1),) if has_master else ()))
+        if estimate is not None:
+            self.tell(Estimated(app_id, 1, estimate))
+        return attempt_id
+
+    def ask(self, attempt: ApplicationAttemptId, count: int, *names: str, gb: int = 1, priority: int = 1) -> list[str]:
+        rows = tuple(AskRow(priority, -1, n, Resource(gb * GB, 1), count) for n in (*names, "*"))
+        return named(self.tell(Asked(attempt, rows)))
+
+    def end(self, host: str) -> list[str]:
+        """The oldest container there ends."""
+        container_id = next(c for c, given in self.live.items() if given.node_id.host == host)
+        del self.live[container_id]
+        return named(self.tell(ContainerEnded(container_id)))
+
+
+def named(decisions: list[Decision]) -> list[str]:
+    """The host of each container given, with a star where it waits."""
+    given = [d for d in decisions if isinstance(d, Allocate)]
+    return [d.node_id.host + ("*" if d.queued is not None else "") for d in given]
+
+
+def test_what_finds_no_room_waits_where_it_waits_least() -> None:
+    life = Life()
+    life.node("a", wait=3.0)
+    life.node("b", wait=1.0)
+    app = life.app()
+    assert life.ask(app, 20) == [*"abababab", "b*", "a*", "b*", "a*"]
+
+
+def test_a_queue_that_got_shorter_is_filled_again() -> None:
+    life = Life()
+    node = life.node("a")
+    app = life.app()
+    assert life.ask(app, 9) == ["a"] * 4 + ["a*"] * 2
+    # What ended made room for one that waited: its place in the queue is free, at the end and at the next report.
+    assert life.end("a") == ["a*"]
+    assert life.report(node, queued=2) == []
+    assert life.report(node, queued=0) == []  # those on their way still count
+    assert [life.end("a"), life.end("a"), life.end("a")] == [["a*"], ["a*"], []]
+
+
+def test_headroom_is_never_negative_and_use_counts_what_waits() -> None:
+    life = Life()
+    life.node("a")
+    app = life.app()
+    life.ask(app, 6)
+    view = life.scheduler.view
+    attempt = view.attempt(app)
+    assert attempt is not None and view.headroom(attempt) == Resource()
+    assert view.root.used == Resource(6 * GB, 6)
+    assert view.nodes.all()[0].free.memory_mb == -2 * GB
+
+
+@pytest.mark.parametrize("queueing", [QueueingSpec(bound=0), QueueingSpec(wait_max_s=0.5)])
+def test_nothing_waits_where_no_bound_allows_it(queueing: QueueingSpec) -> None:
+    life = Life(queueing)
+    life.node("a", wait=0.5)
+    assert life.ask(life.app(), 9) == ["a"] * 4
+
+
+def test_the_longest_wait_bounds_queues_too() -> None:
+    life = Life(QueueingSpec(bound=100, wait_max_s=10.0))
+    life.node("a", wait=5.0)
+    # Each that is sent adds its estimate over the running ones: 5, 7.5 and then 10 s.
+    assert life.ask(life.app(), 20) == ["a"] * 4 + ["a*"] * 2
+
+
+def test_nothing_waits_where_only_never_ending_containers_run() -> None:
+    life = Life()
+    node = life.node("a", wait=math.inf)
+    app = life.app()
+    assert life.ask(app, 6) == ["a"] * 4
+    assert life.report(node, wait=7.0) == ["a*", "a*"]  # one of them has an end after all
+
+
+def test_what_has_no_known_end_never_waits_until_it_is_known() -> None:
+    life = Life()
+    life.node("a")
+    app = life.app(estimate=None)
+    assert life.ask(app, 9) == ["a"] * 4
+    assert life.end("a") == ["a"]  # free room is for all
+    assert named(life.tell(Estimated(app.application_id, 1, 8.0))) == ["a*", "a*"]
+
+
+def test_a_default_estimate_lets_everything_wait() -> None:
+    life = Life(QueueingSpec(bound=2, default_estimate_s=30.0))
+    life.node("a")
+    assert life.ask(life.app(estimate=None), 9) == ["a"] * 4 + ["a*"] * 2
+
+
+def test_a_stock_node_is_given_no_more_than_fits() -> None:
+    life = Life()
+    life.node("a", wait=None)
+    life.node("b")
+    assert sorted(life.ask(life.app(), 20)) == ["a"] * 4 + ["b"] * 4 + ["b*"] * 2
+
+
+def test_a_master_never_waits_and_a_queue_drains_for_it() -> None:
+    life = Life()
+    life.node("a")
+    first = life.app()
+    assert life.ask(first, 6) == ["a"] * 4 + ["a*"] * 2
+    second = life.app(has_master=True)
+    life.ask(second, 1)
+    assert life.end("a") == [] and life.end("a") == []  # the two that waited start, nobody is sent after them
+    assert life.end("a") == ["a", "a*"]  # the master at once, and what comes after it may wait again
+    master = next(given for given in life.live.values() if given.is_master)
+    assert master.queued is None and master.container_id.attempt_id == second
+
+
+def test_only_as_many_queues_drain_as_are_wanted() -> None:
+    life = Life()
+    life.node("a")
+    life.node("b")
+    first = life.app()
+    life.ask(first, 12)
+    life.app(has_master=True)
+    third = life.app()
+    life.ask(third, 5)
+    assert life.end("a") == []  # held for the master, whose turn it is
+    assert life.end("b") == ["b*"]  # and this one goes on
+
+
+def test_nothing_waits_while_enough_is_free() -> None:
+    life = Life(QueueingSpec(bound=2, free_share=0.3))
+    life.node("a", rack="/r1")
+    life.node("b", rack="/r2")
+    app = life.app()
+    assert life.ask(app, 4, "a") == ["a"] * 4
+    # Half is free, so the host that is preferred is waited for (delay scheduling) and not queued at.
+    assert life.ask(app, 1, "a") == []
+
+
+def test_data_is_worth_a_longer_wait() -> None:
+    life = Life(QueueingSpec(bound=9))
+    life.node("a", wait=15.0)
+    life.node("b", wait=10.0)
+    app = life.app()
+    life.ask(app, 8)
+    # 15 s beside the data, or 10 s and half the affinity.
+    assert life.ask(app, 1, "a") == ["a*"]
+    assert life.ask(app, 1) == ["b*"]
+
+
+def test_a_lost_node_takes_its_queue_along_once() -> None:
+    life = Life()
+    node = life.node("a")
+    app = life.app()
+    life.ask(app, 6)
+    life.tell(NodeLeft(node))
+    for container_id in list(life.live):
+        life.tell(ContainerEnded(container_id))
+        del life.live[container_id]
+    assert life.scheduler.view.root.used == Resource()
+    life.node("b")
+    assert life.ask(app, 6) == ["b"] * 4 + ["b*"] * 2
+
+
+def test_a_node_that_comes_back_with_more_than_fits_counts_them_as_waiting() -> None:
+    life = Life(QueueingSpec(bound=3))
+    node = life.node("a")
+    app = life.app()
+    assert life.ask(app, 7) == ["a"] * 4 + ["a*"] * 3
+    held = tuple(life.live)
+    life.tell(NodeLeft(node))
+    life.tell(NodeJoined(node, "/r1", Resource(4 * GB, 4), held))
+    life.ask(app, 5)
+    assert life.report(node, queued=0) == []  # whatever it says: three were sent and cannot have started
+
+
+@pytest.mark.parametrize("queued", [-1, 10**9])
+def test_a_node_that_lies_about_its_length_is_given_no_more(queued: int) -> None:
+    life = Life()
+    node = life.node("a")
+    app = life.app()
+    life.report(node, queued=queued)
+    assert len(life.ask(app, 9)) == (6 if queued < 0 else 4)
+
+
+def test_switched_off_while_it_runs_nothing_more_is_sent() -> None:
+    life = Life()
+    node = life.node("a")
+    app = life.app()
+    life.ask(app, 9)
+    life.tell(QueueingChanged(None))
+    assert [life.end("a") for _ in range(3)] == [[], [], ["a"]]
+    life.tell(QueueingChanged(QueueingSpec(bound=1)))
+    assert life.report(node) == ["a*"]

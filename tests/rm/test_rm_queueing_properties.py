@@ -1,0 +1,141 @@
+"""Random lives of a cluster whose nodes queue: what holds without queues still does, and no queue is over its bound."""
+
+import math
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from test_rm_scheduler_properties import BOUNDS, DEFAULT, DOMINANT, HOSTS, RACKS, SchedulerLife, spec
+
+from rm.scheduler.decisions import Allocate
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    Estimated,
+    NodeBeat,
+    NodeJoined,
+    NodeQueueReported,
+    QueueingChanged,
+)
+from rm.scheduler.queueing import QueueingSpec
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+
+#: stays without a queue: it never reports one
+STOCK = NodeId("h3", 1)
+
+
+class QueueingLife(SchedulerLife):
+    """The same events, and what nodes and estimates add to them."""
+
+    @initialize(
+        calculator=st.sampled_from([DOMINANT, DEFAULT]),
+        bound=st.integers(1, 4),
+        free_share=st.sampled_from([0.0, 0.1, 1.0]),
+        default=st.sampled_from([None, 5.0]),
+    )
+    def start_with_queues(self, calculator: str, bound: int, free_share: float, default: float | None) -> None:
+        self.calculator = calculator
+        self.bound = bound
+        self.queueing = QueueingSpec(bound=bound, free_share=free_share, default_estimate_s=default)
+        limits = SchedulerLimits(BOUNDS, reserve_after_s=5.0, reservation_s=20.0, queueing=self.queueing)
+        self.scheduler = Scheduler(spec(calculator=calculator), limits)
+        self.estimated: set[tuple[ApplicationId, int]] = set()
+        self.now = 0.0
+        self.nodes: dict[NodeId, Resource] = {}
+        self.drained: set[NodeId] = set()
+        self.apps: list[ApplicationId] = []
+        self.attempts: list[ApplicationAttemptId] = []
+        self.live: dict[ContainerId, Allocate] = {}
+        self.wanted: dict[tuple[ApplicationAttemptId, int], int] = {}
+        self.made = 0
+        # Something to begin with, or few lives would get as far as a queue.
+        for number in range(2):
+            self.nodes[NodeId(HOSTS[number], 1)] = Resource(4096, 4)
+            self.tell(NodeJoined(NodeId(HOSTS[number], 1), RACKS[number], Resource(4096, 4)))
+            self.tell(NodeQueueReported(NodeId(HOSTS[number], 1), 4, 0, float(number)))
+        for user in ("ann", "bob"):
+            self.made += 1
+            self.apps.append(ApplicationId(1, self.made))
+            self.tell(ApplicationSubmitted(self.apps[-1], "root.b" if user == "ann" else "y", user, 0))
+            self.start_attempt(self.apps[-1], 1)
+            self.estimated.add((self.apps[-1], 1))
+            self.tell(Estimated(self.apps[-1], 1, 10.0))
+
+    def start(self, calculator: str) -> None:  # type: ignore[override]
+        """Replaced by the rule above."""
+
+    def check_allocation(self, given: Allocate) -> None:
+        super().check_allocation(given)
+        if given.queued is None:
+            return
+        node = self.scheduler.view.nodes.get(given.node_id)
+        assert node is not None and node.queue is not None and given.node_id != STOCK, "only to nodes that queue"
+        assert len(node.queue.waiting) <= self.bound and node.queue.length <= self.bound, "never beyond the bound"
+        assert not given.is_master, "masters never wait"
+        known = (given.container_id.application_id, given.priority) in self.estimated
+        assert known or self.queueing.default_estimate_s is not None, "nothing waits whose end nobody knows"
+        assert math.isfinite(given.queued.expected_wait_s), "nothing waits where nothing ends"
+
+    @precondition(lambda self: self.nodes)
+    @rule(
+        data=st.data(),
+        running=st.integers(-3, 8),
+        queued=st.sampled_from([-5, 0, 0, 1, 2, 10**9]),
+        wait=st.sampled_from([0.0, 1.0, 2.0, 7.5, 7.5, -1.0, math.inf, math.nan, 1e300]),
+    )
+    def node_reports(self, data: st.DataObject, running: int, queued: int, wait: float) -> None:
+        node_id = data.draw(st.sampled_from(sorted(self.nodes)))
+        if node_id != STOCK:
+            self.tell(NodeQueueReported(node_id, running, queued, wait))
+            self.tell(NodeBeat(node_id))
+
+    @precondition(lambda self: self.attempts)
+    @rule(data=st.data(), hosts=st.lists(st.sampled_from(HOSTS), unique=True, max_size=2))
+    def master_asks_for_many(self, data: st.DataObject, hosts: list[str]) -> None:
+        attempt_id = data.draw(st.sampled_from(self.attempts))
+        self.wanted[(attempt_id, 1)] = 12
+        self.tell(Asked(attempt_id, tuple(AskRow(1, -1, name, Resource(1024, 1), 12) for name in [*hosts, "*"])))
+
+    @precondition(lambda self: self.apps)
+    @rule(
+        data=st.data(),
+        priority=st.integers(0, 3),
+        estimate=st.sampled_from([None, 0.0, 5.0, 100.0, -1.0, math.inf, math.nan]),
+    )
+    def estimate_is_known(self, data: st.DataObject, priority: int, estimate: float | None) -> None:
+        app_id = data.draw(st.sampled_from(self.apps))
+        is_finite = estimate is not None and 0.0 <= estimate < math.inf
+        (self.estimated.add if is_finite else self.estimated.discard)((app_id, priority))
+        self.tell(Estimated(app_id, priority, estimate))
+
+    @rule(bound=st.integers(0, 4), is_on=st.sampled_from([True, True, False]))
+    def settings_change(self, bound: int, is_on: bool) -> None:
+        self.bound = bound if is_on else 0
+        self.queueing = QueueingSpec(bound=bound, default_estimate_s=self.queueing.default_estimate_s)
+        self.tell(QueueingChanged(self.queueing if is_on else None))
+
+    @invariant()
+    def no_node_is_overcommitted(self) -> None:
+        """Beyond a node's size there is only what was sent to wait there."""
+        calculator = self.scheduler.view.calculator
+        for node in self.scheduler.view.nodes.all():
+            over = (node.free * -1).floored()
+            if node.queue is None:
+                assert calculator.fits(over, over * 0), node.id
+            elif self.queueing.bound == self.bound:
+                assert calculator.fits(over, node.queue.excess), node.id
+
+    @invariant()
+    def headroom_is_honest(self) -> None:
+        for app in self.scheduler.view.applications.values():
+            if app.attempt is not None:
+                left = self.scheduler.view.headroom(app.attempt)
+                assert left.memory_mb >= 0 and left.vcores >= 0
+
+
+QueueingLife.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestQueueingLife = QueueingLife.TestCase
