@@ -90,6 +90,9 @@ class Giving:
                 else:
                     yield self._carry_out(found, now, found.place.rule, found.place)
                     self._view.file(found.attempt)
+                    kept = found.attempt.reservation
+                    if kept is not None and not kept.ask.pending:
+                        yield unreserve(self._view, kept, "the ask got its container")
         for ask in passed.values():
             ask.missed += 1
 

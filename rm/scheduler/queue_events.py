@@ -51,6 +51,7 @@ class QueueEvents:
         for ask in asks:
             self._queues.release_all(attempt, ask)
         yield from self._giving.place(attempt, asks, {}, now)
+        yield from self._giving.settle(attempt, now)
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
         self._queues.change(event.spec)

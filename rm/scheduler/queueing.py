@@ -176,8 +176,7 @@ class NodeQueues:
         if queue is None:
             queue = self._queues[str(node.id)] = NodeQueue(node, self.spec.bound_of(node.id.host))
             node.queue = queue
-            self._adopt(queue)
-        self._trim(queue)
+        self.resized(node)
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         queue.given = 0
@@ -185,16 +184,23 @@ class NodeQueues:
         queue.added_s = sum(sent.estimate for sent in on_their_way)
         self._enter(queue)
 
-    def _adopt(self, queue: NodeQueue) -> None:
-        """The last containers of a node that came with more than fits are what waits there."""
-        over = (queue.node.free * -1).floored()
-        last: list[tuple[ContainerId, Resource]] = []
-        for container_id, resource in reversed(queue.node.containers.items()):
+    def resized(self, node: NodeView) -> None:
+        """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""
+        queue = node.queue
+        if queue is None:
+            return
+        over = (node.free * -1).floored()
+        if self._calculator.fits(over, queue.excess):
+            self._trim(queue)
+            return
+        last: list[tuple[ContainerId, Waiting]] = []
+        queue.excess = Resource()
+        for container_id, resource in reversed(node.containers.items()):
             if self._calculator.fits(over, queue.excess):
                 break
-            last.append((container_id, resource))
-            queue.excess = queue.excess + resource
-        queue.waiting = {container_id: Waiting(resource, 0.0) for container_id, resource in reversed(last)}
+            last.append((container_id, queue.waiting.get(container_id) or Waiting(resource, 0.0)))
+            queue.excess = queue.excess + last[-1][1].resource
+        queue.waiting = dict(reversed(last))
 
     def left(self, node: NodeView) -> None:
         queue = self._queues.pop(str(node.id), None)

@@ -19,6 +19,8 @@ def unreserve(view: ClusterView, reservation: Reservation, reason: str) -> Unres
     reservation.attempt.reservation = None
     del view.reservations[reservation.node.id]
     view.nodes.set_reserved(reservation.node, None)
+    if reservation.node.queue is not None and view.node_queues is not None:
+        view.node_queues.enter_again(reservation.node.queue)
     return Unreserve(reservation.node.id, reservation.attempt.id, reason)
 
 

@@ -210,6 +210,7 @@ class Scheduler:
             return
         node.is_draining = False
         self.view.nodes.resize(node, event.total)
+        self.queues.resized(node)
         self.view.set_limits()
         yield from self._giving.fill(node, now)
         yield from self._admit_everywhere(now)

@@ -17,6 +17,7 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeQueueReported,
     QueueingChanged,
+    QueuesRefreshed,
 )
 from rm.scheduler.queueing import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -115,6 +116,11 @@ class QueueingLife(SchedulerLife):
         self.bound = bound if is_on else 0
         self.queueing = QueueingSpec(bound=bound, default_estimate_s=self.queueing.default_estimate_s)
         self.tell(QueueingChanged(self.queueing if is_on else None))
+
+    @rule(capacity_of_a=st.sampled_from([20, 50, 80]))
+    def queues_change(self, capacity_of_a: int) -> None:  # type: ignore[override]
+        """Users' limits stay: what a refresh lets go of waits for the next heartbeat."""
+        self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator)))
 
     @invariant()
     def no_node_is_overcommitted(self) -> None:
