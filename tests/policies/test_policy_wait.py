@@ -1,6 +1,6 @@
 """The wait estimate, against a node played through event by event."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, nan
 
 from hypothesis import given
@@ -55,6 +55,10 @@ def test_it_is_what_happens(held, line, needed) -> None:
     node = Node(free, [(runs_for(task), task.resource) for task in now_running])
     expected = node.start_in_order([(runs_for(task), task.resource) for task in line] + [(1.0, needed)])
     assert wait_estimate(TOTAL, free, now_running, line, needed, 0.0) == expected
+    # and no different where a device has to be watched too
+    plenty = Resource(0, 0, {"device": 100})
+    watched = [replace(task, resource=task.resource + Resource(0, 0, {"device": 1})) for task in line]
+    assert wait_estimate(TOTAL + plenty, free + plenty, now_running, watched, needed, 0.0) == expected
 
 
 @given(queues(hostile_s, most=8), queues(hostile_s, most=8), sizes, hostile_s)

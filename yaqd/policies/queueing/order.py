@@ -69,6 +69,10 @@ ORDERS: Final[PolicyTable[TaskRank]] = PolicyTable(
 )
 
 
+#: those of the shipped ones that need not know the job
+_JOB_BLIND: Final = (_shortest_task, _earliest_job, _longest_wait)
+
+
 class Scope(StrEnum):
     """Among whose tasks the strategy chooses."""
 
@@ -94,6 +98,8 @@ class Ordering:
     #: lets a task that fits pass a better one that does not, until that one is starved
     packing: bool = False
     _rank: TaskRank = field(init=False, repr=False, compare=False)
+    #: need the job not be looked up?
+    _is_job_blind: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name = self.strategy.removesuffix(_PACK)
@@ -104,6 +110,7 @@ class Ordering:
         object.__setattr__(self, "starve_s", limits.threshold(self.starve_s))
         object.__setattr__(self, "starve_ratio", limits.threshold(self.starve_ratio))
         object.__setattr__(self, "_rank", ORDERS[self.strategy])
+        object.__setattr__(self, "_is_job_blind", any(self._rank is rank for rank in _JOB_BLIND))
 
     def pick(
         self,
@@ -184,7 +191,7 @@ class Ordering:
             elif best_starved:
                 continue
             else:
-                if facts.job is not job:
+                if facts.job is not job and not self._is_job_blind:
                     job = facts.job
                     job_facts = jobs.get(job, _UNKNOWN)
                 rank = rank_of(task, job_facts)

@@ -32,8 +32,10 @@ def wait_estimate(
     nothing runs, as the node queue has it.
     """
     running, queued = list(running), list(queued)
-    if not (needed.extras or any(t.resource.extras for t in running) or any(t.resource.extras for t in queued)):
-        return _by_memory_and_cores(total, free, running, queued, needed, now)
+    if not needed.extras:
+        waited = _by_memory_and_cores(total, free, running, queued, needed, now)
+        if waited is not None:
+            return waited
     *_, last = _starts(total, free, running, chain(_needs(queued), [(needed, inf)]), now)
     return last
 
@@ -106,19 +108,25 @@ def _by_memory_and_cores(
     queued: list[QueuedTask],
     needed: Resource,
     now: float,
-) -> float:
-    """The last of `_starts` where no task needs a further kind of resource, which is nearly always; written out,
-    because every node does this at every heartbeat."""
-    duration = limits.duration
+) -> float | None:
+    """The last of `_starts` where no task needs a further kind of resource, None where one does. That is nearly never,
+    and every node asks at every heartbeat: so it is written out, `limits.duration` too."""
+    longest = limits.LONGEST_S
     ends = []
     for place, task in enumerate(running):
         held = task.resource
-        ends.append((duration(task.remaining(now)), place, held.memory_mb, held.vcores))
+        if held.extras:
+            return None
+        left = task.remaining(now)
+        end = left if left is not None and 0.0 <= left <= longest else inf
+        ends.append((end, place, held.memory_mb, held.vcores))
     heapify(ends)
     place, waited = len(ends), 0.0
     memory, cores = min(free.memory_mb, total.memory_mb), min(free.vcores, total.vcores)
     for waiting in queued:
         size = waiting.resource
+        if size.extras:
+            return None
         memory_mb, vcores = size.memory_mb, size.vcores
         while ends and (memory_mb > memory or vcores > cores):
             waited, _, freed_mb, freed_cores = heappop(ends)
@@ -129,7 +137,9 @@ def _by_memory_and_cores(
         memory -= memory_mb
         cores -= vcores
         place += 1
-        heappush(ends, (waited + duration(waiting.facts.estimate), place, memory_mb, vcores))
+        runs = waiting.facts.estimate
+        end = waited + runs if runs is not None and 0.0 <= runs <= longest else inf
+        heappush(ends, (end, place, memory_mb, vcores))
     while ends and waited < inf and (needed.memory_mb > memory or needed.vcores > cores):
         waited, _, freed_mb, freed_cores = heappop(ends)
         memory += freed_mb
