@@ -254,6 +254,10 @@ class NodeQueue:
                 return
             del line[container_id]
             self._waiting_masters.pop(container_id, None)
+            ordering = self._ordering(kind)
+            passed = ordering.passed(line.values(), first) if ordering is not None else None
+            if passed is not None:
+                line[passed.container_id] = passed
             task = RunningTask(container_id, first.resource, first.facts, now)
             self._running[container_id] = _Running(task, kind)
             self._used += first.resource

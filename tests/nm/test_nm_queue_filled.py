@@ -76,6 +76,23 @@ def test_a_map_does_not_wait_behind_reducers_of_its_job() -> None:
     assert started(node.handle(Ended(container_id(4)), 2)) == [2]
 
 
+def test_users_take_turns_however_their_tasks_are_ordered() -> None:
+    by_user = NodeQueueSettings(enabled=True, max_queued=9, ordering=Ordering("stf", math.inf, math.inf, "user"))
+    node = queue(settings=by_user)
+    node.handle(came(1, 5), 0)
+    # ann's first one is long, and without turns all her others would start before anything of bob's
+    tasks = [(2, "ann", 90), (3, "bob", 20), (4, "ann", 10), (5, "ann", 11), (6, "bob", 5), (7, "ann", 12)]
+    for number, user, estimate in tasks:
+        facts = TaskFacts(application(1), user, estimate=estimate)
+        node.handle(Arrived(container_id(number), Resource(100, 1), GUARANTEED, facts), number)
+    order = [1]
+    for now in range(10, 10 + len(tasks)):
+        order += started(node.handle(Ended(container_id(order[-1])), now))
+    assert order == [1, 4, 6, 5, 7, 3, 2]
+    users = {number: user for number, user, _ in tasks}
+    assert [users[n] for n in order[1:]] == [user for _, user, _ in tasks]
+
+
 def test_what_never_ends_frees_no_slot_in_the_estimate() -> None:
     node = queue(2)
     for event in (came(1, None), came(2, 30), came(3, 20), came(4, 5)):
