@@ -11,7 +11,7 @@ from typing import Final
 from yaqd.model import ContainerId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
-from yaqd.policies.queueing.wait import wait_estimate
+from yaqd.policies.queueing.wait import expected_starts, wait_estimate
 
 #: for an estimate nobody needs more of them; a queue is bounded far below
 _CONSIDERED_MAX: Final = 200
@@ -49,10 +49,12 @@ def snapshot(
     now: float,
 ) -> QueueSnapshot:
     """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need."""
-    views = []
-    for place, task in enumerate(waiting[: min(first, _CONSIDERED_MAX)]):
-        expected_s = wait_estimate(capacity, free, running, waiting[:place], task.resource, now)
-        views.append(WaitingView(task.container_id, max(0.0, now - task.since), expected_s))
+    shown = waiting[: min(first, _CONSIDERED_MAX)]
+    starts = expected_starts(capacity, free, running, shown, now)
+    views = [
+        WaitingView(task.container_id, max(0.0, now - task.since), expected_s)
+        for task, expected_s in zip(shown, starts, strict=True)
+    ]
     considered = waiting[:_CONSIDERED_MAX]
     wait_s = wait_estimate(capacity, free, running, considered, usual, now)
     if len(considered) < len(waiting) and math.isfinite(wait_s):
