@@ -33,7 +33,7 @@ class ProcessSpec:
     run_as_user: str
     work_dir: Path
     log_dir: Path
-    #: written by the process itself before anything else
+    #: holds its number from its first moments on
     pid_file: Path
     script: Path
     is_master: bool
