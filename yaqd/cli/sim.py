@@ -1,5 +1,6 @@
 """`yaq sim`: the simulated cluster. Everything heavy is imported when a command runs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,11 @@ from yaqd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from yaqd.sim.experiments import Experiment
+
+#: a JVM on a cold node, as stock clusters start them
+_STOCK_START_S = 1.0
+#: our nodes' prepared process
+_OUR_START_S = 0.1
 
 _HELP = """Try a policy on a simulated cluster before a real one has it.
 
@@ -114,24 +120,31 @@ def _experiment(name: str) -> "Experiment":
     return EXPERIMENTS[name]
 
 
-def cluster_options(command: Any) -> Any:
-    """The options of a cluster's shape, as `shape`'s arguments."""
-    for option in (
+def _cluster_options(start: float) -> Callable[[Any], Any]:
+    """The options of a cluster's shape; `start` is how long a container's start takes when nothing is said, s."""
+    options = (
         click.option("--nodes", type=click.IntRange(1, 100_000), default=80, show_default=True, help="Nodes."),
         click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Slots of each."),
         click.option("--heartbeat", type=click.FloatRange(0.01, 3600), default=3.0, show_default=True, metavar="S",
                      help="Between two reports of a node."),
         click.option("--polling", type=click.FloatRange(0.001, 3600), default=1.0, show_default=True, metavar="S",
                      help="Between two polls of a job manager."),
+        click.option("--start", type=click.FloatRange(0, 600), default=start, show_default=True, metavar="S",
+                     help="From a free slot to a running task, of a container that did not queue."),
         click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N",
                      help="Seeds to run each system with."),
         click.option("--system", "systems", multiple=True, required=True, metavar="NAME[,KEY=VALUE...]",
                      help="A system and its parameters; may be repeated, the first one is what others are held to."),
         click.option("--out", type=click.Path(path_type=Path, file_okay=False),
                      help="Write JSON, PNG and SVG to this folder."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+    )  # fmt: skip
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 @sim.command("compare")
@@ -141,7 +154,7 @@ def cluster_options(command: Any) -> Any:
 @click.option("--load", type=click.FloatRange(0.001, 100), default=0.8, show_default=True,
               help="Part of the slots that arriving jobs ask for, in the long run.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="All jobs at once instead; see the parameter jobs_at_once.")
-@cluster_options
+@_cluster_options(_STOCK_START_S)
 @json_option
 def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, **options: Any) -> None:
     """Run several systems on one workload.
@@ -159,15 +172,16 @@ def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, *
 
     if workload in WORKLOADS:
         arrivals = Arrivals("burst") if burst else Arrivals("poisson", load)
-        compared(comparison(Drawn(workload, jobs, arrivals), **_shape_of(options)), options, None, as_json)
+        compared(comparison("compare", Drawn(workload, jobs, arrivals), **_shape_of(options)), options, None, as_json)
     else:
         trace = recorded(Path(workload), jobs)
-        compared(comparison(Drawn(trace.name, len(trace.jobs)), **_shape_of(options)), options, trace, as_json)
+        drawn = Drawn(trace.name, len(trace.jobs), Arrivals("recorded"))
+        compared(comparison("compare", drawn, **_shape_of(options)), options, trace, as_json)
 
 
 @sim.command("replay")
 @click.argument("history", nargs=-1, required=True, type=click.Path(path_type=Path))
-@cluster_options
+@_cluster_options(_OUR_START_S)
 @json_option
 def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Run a real cluster's jobs again.
@@ -182,12 +196,13 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """
     from yaqd.cli.sim_screen import compared
     from yaqd.cli.sim_systems import comparison
-    from yaqd.sim.workloads import Drawn
+    from yaqd.sim.workloads import Arrivals, Drawn
     from yaqd.sim.workloads.history import read_history
 
     trace = read_history(history)
-    compared(comparison(Drawn(trace.name, len(trace.jobs)), **_shape_of(options)), options, trace, as_json)
+    drawn = Drawn(trace.name, len(trace.jobs), Arrivals("recorded"))
+    compared(comparison("replay", drawn, **_shape_of(options)), options, trace, as_json)
 
 
 def _shape_of(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "systems")}
+    return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "start", "systems")}

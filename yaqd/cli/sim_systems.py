@@ -26,8 +26,20 @@ PARAMETERS: Final = {
 _BASES: Final = {"yaq-c": YAQ_C, "yaq-d": YAQ_D}
 
 
+#: part of a container's start that begins when its slot is free; the rest is made while it queues
+_GAP_PART: Final = START_GAP_S / (START_GAP_S + PREPARE_S)
+
+
 def comparison(
-    drawn: Drawn, *, nodes: int, slots: int, heartbeat: float, polling: float, systems: tuple[str, ...]
+    name: str,
+    drawn: Drawn,
+    *,
+    nodes: int,
+    slots: int,
+    heartbeat: float,
+    polling: float,
+    start: float,
+    systems: tuple[str, ...],
 ) -> Experiment:
     """The systems as an experiment whose rows hold every one to the first. Raises CommandError."""
     shape = ClusterShape(
@@ -35,19 +47,19 @@ def comparison(
         slots=slots,
         heartbeat_s=heartbeat,
         am_poll_s=polling,
-        start_gap_s=START_GAP_S,
-        prepare_s=PREPARE_S,
+        start_gap_s=start * _GAP_PART,
+        prepare_s=start * (1 - _GAP_PART),
     )
     if len(set(systems)) != len(systems):
         raise CommandError("--system: the same one twice")
     cases = tuple(Case(text, drawn, shape, parse_system(text)) for text in systems)
     rows = tuple(
-        Row(f"{name} {text}", f"against {systems[0]}", Measure(metric, text, systems[0]), sense="shown")
+        Row(f"{what} {text}", f"against {systems[0]}", Measure(metric, text, systems[0]), sense="shown")
         for text in systems[1:]
-        for metric, name in (("sub_median", "median"), ("sub_p95", "p95"))
+        for metric, what in (("sub_median", "median"), ("sub_p95", "p95"))
     )
     plots = (Plot("cdf", "jct", f"{drawn.name}: job completion times"),)
-    return Experiment("compare", f"{drawn.name} on {len(systems)} systems", "the command line", cases, rows, plots)
+    return Experiment(name, f"{drawn.name} on {', '.join(systems)}", "the command line", cases, rows, plots)
 
 
 def parse_system(text: str) -> System:

@@ -82,11 +82,11 @@ def conditions(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
 
 def _ground(case: Case) -> str:
     shape, drawn = case.shape, case.workload
-    how = (
-        f"Poisson arrivals at {drawn.arrivals.load:g} of the slots"
-        if drawn.arrivals.kind == "poisson"
-        else "all jobs submitted at once"
-    )
+    how = {
+        "poisson": f"Poisson arrivals at {drawn.arrivals.load:g} of the slots",
+        "burst": "all jobs submitted at once",
+        "recorded": "arriving as recorded",
+    }[drawn.arrivals.kind]
     at_once = case.system.jobs_at_once
     if case.limits:
         how += f", the best of {', '.join(map(str, case.limits))} jobs at a time"

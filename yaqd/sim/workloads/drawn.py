@@ -29,9 +29,9 @@ class WorkloadError(Exception):
 @value()
 class Arrivals:
     """When jobs come. `burst`: all at 0; who runs is then the scheduler's admission. `poisson`: at a rate that asks
-    for `load` of the cluster's slots."""
+    for `load` of the cluster's slots. `recorded`: as a trace says, which is then not drawn."""
 
-    kind: Literal["burst", "poisson"] = "burst"
+    kind: Literal["burst", "poisson", "recorded"] = "burst"
     #: share of the slots that the work asks for in the long run; > 1 piles up
     load: float = 0.9
 
@@ -93,7 +93,7 @@ def _check(drawn: Drawn, slots: int) -> None:
 
 
 def _arrivals(rng: np.random.Generator, arrivals: Arrivals, work: list[float], slots: int) -> list[float]:
-    if arrivals.kind == "burst":
+    if arrivals.kind != "poisson":
         return [0.0] * len(work)
     mean_gap = sum(work) / len(work) / (slots * arrivals.load)
     gaps = rng.exponential(mean_gap, len(work))
