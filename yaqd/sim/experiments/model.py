@@ -85,7 +85,7 @@ class Experiment:
     cases: tuple[Case, ...]
     rows: tuple[Row, ...] = ()
     plots: tuple[Plot, ...] = ()
-    seeds: int = 5
+    seeds: int = 3
     #: metric that a searched limit makes smallest
     tuned_by: str = "sub_median"
     notes: tuple[str, ...] = ()

@@ -15,7 +15,8 @@ _LOADS: Final = {
     "10 s": ("10-sec", 10.0, 300.0),
     "50 s": ("50-sec", 50.0, 900.0),
     "Mixed-5-50": ("mixed-5-50-tasks", 27.5, 600.0),
-    "GridMix-MS": ("gridmix-iid", 49.0, 1800.0),
+    "Mixed-5-50 jobs": ("mixed-5-50-jobs", 14.0, 400.0),
+    "Workload 1": ("gridmix-iid", 49.0, 1500.0),
 }
 _TASKS_A_JOB: Final = 100
 _AHEAD: Final = 1.3
@@ -31,7 +32,16 @@ def _saturated(label: str, load: str, system: System) -> Case:
     return Case(label, Drawn(name, jobs), GRIDMIX_SHAPE, system, horizon_s=horizon, warm_up_s=warm_up)
 
 
-_REPORTED_YARN: Final = {"5 s": 60.59, "10 s": 78.35, "50 s": 92.38, "Mixed-5-50": 78.54, "GridMix-MS": 83.38}
+_REPORTED_YARN: Final = {
+    "5 s": 60.59,
+    "10 s": 78.35,
+    "50 s": 92.38,
+    "Mixed-5-50": 78.54,
+    "Mixed-5-50 jobs": 78.54,
+    "Workload 1": 83.38,
+}
+#: what stands for a workload that was not published, or was mixed in a way that was not: no claim
+_UNLIKE: Final = ("Workload 1", "Mixed-5-50")
 _TARGET: Final = 0.99
 
 UTILIZATION: Final = Experiment(
@@ -55,7 +65,7 @@ UTILIZATION: Final = Experiment(
                 Measure("utilization", f"YARN, {load}"),
                 reported,
                 "%",
-                "near",
+                "shown" if load in _UNLIKE else "near",
                 0.1,
                 1,
             )
@@ -96,10 +106,10 @@ UTILIZATION: Final = Experiment(
             ),
         ),
     ),
-    seeds=3,
     notes=(
-        "Mixed-5-50 is table 2.1's: 5 s and 50 s tasks in equal number. Workload 1 of that table was not published;",
-        "GridMix-MS, which was made from it (4.3), stands for it, with longer tasks, so more of its slots are used.",
+        "Mixed-5-50 is as table 2.1 describes it, 5 s and 50 s tasks in equal number; the number reported there is",
+        "that of Mixed-5-50 jobs, section 4.3's 80 % of jobs with 5 s tasks. Workload 1 was not published: GridMix-MS,",
+        "made from it (4.3), stands for it, but its tasks are longer, so stock YARN loses less of its slots.",
     ),
 )
 
@@ -155,5 +165,4 @@ BOUNDING: Final = Experiment(
             cases=("YARN", "QS=2", "QS=6", "QS=20", "MWT=3", "MWT=30"),
         ),
     ),
-    seeds=3,
 )

@@ -38,5 +38,4 @@ SHARES: Final = Experiment(
         Plot("shares", "time", "Part of the used slots by queue, 70 % and 30 % configured",
              cases=("Yaq-c", "Yaq-c by queue"), reported=(("A", 70.0), ("B", 30.0))),
     ),
-    seeds=3,
 )  # fmt: skip
