@@ -76,7 +76,7 @@ class JobOrdering:
     #: ST, s; inf turns the guard off
     starve_s: float = 60.0
     #: ST_r
-    starve_ratio: float = 2.0
+    starve_ratio: float = 10.0
     _rank: JobRank = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

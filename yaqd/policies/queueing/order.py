@@ -93,7 +93,7 @@ class Ordering:
     #: ST: a task that has waited longer is starved, s; inf turns the guard off
     starve_s: float = 10.0
     #: ST_r: and so is one that has waited longer than this many times its duration
-    starve_ratio: float = 2.0
+    starve_ratio: float = 10.0
     scope: str = Scope.ALL
     #: lets a task that fits pass a better one that does not, until that one is starved
     packing: bool = False
