@@ -34,6 +34,7 @@ from nm.queue import (
     Ended,
     Launch,
     NodeQueue,
+    NodeQueueSettings,
     OpportunisticLimit,
     Preempt,
     QueueSnapshot,
@@ -205,9 +206,9 @@ class ContainerRuntime:
         return self._driver.queue.snapshot(self._loop.time(), first)
 
     @property
-    def is_queue_filled(self) -> bool:
-        """Whether the ResourceManager sends containers beyond what is free."""
-        return self._driver.queue.settings.enabled
+    def queue_settings(self) -> NodeQueueSettings:
+        """`enabled`: the ResourceManager sends containers beyond what is free."""
+        return self._driver.queue.settings
 
     def order(self, events: Iterable[QueueEvent]) -> None:
         """The ResourceManager's word on how the queue goes."""

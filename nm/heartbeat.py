@@ -288,7 +288,7 @@ class Heartbeat:
             )
         )
         # a ResourceManager that fills no queues takes "for ever" as a reason to leave the node out
-        if message.wait_ms >= 0 or self._runtime.is_queue_filled:
+        if message.wait_ms >= 0 or self._runtime.queue_settings.enabled:
             status.opportunistic_containers_status.estimated_queue_wait_time = min(message.wait_ms, _INT32_MAX)
 
     def _container_pb(self, container: Container) -> common.Container:

@@ -7,6 +7,8 @@ from aiohttp import web
 
 from nm.container import Container
 from nm.heartbeat import NM_VERSION, NodeHealth
+from nm.queue import QueueSnapshot
+from nm.queue_pages import place_text, places, queue_text
 from yaqd.model import NodeId, Resource
 from yaqd.web.page import facts, link, page, section, table, text
 from yaqd.web.times import shown
@@ -18,6 +20,7 @@ def node_page(
     started_ms: int,
     health: NodeHealth,
     containers: Iterable[tuple[Container, str]],
+    queue: QueueSnapshot,
 ) -> web.Response:
     """`containers` with the names of their states."""
     pairs = [
@@ -25,9 +28,11 @@ def node_page(
         ("health", text("healthy" if health.is_healthy else "unhealthy")),
         ("report", text(health.report)),
         ("started", text(shown(started_ms))),
+        ("queue", text(queue_text(queue))),
         ("version", text(NM_VERSION)),
         ("more", link("/ws/v1/node/info", "REST")),
     ]
+    waiting = places(queue)
     rows = [
         (
             text(container.id),
@@ -35,9 +40,10 @@ def node_page(
             text(state),
             text(container.grant.execution_type.name),
             text(container.grant.resource),
+            text(place_text(waiting.get(container.id))),
             link(f"/node/containerlogs/{container.id}/{quote(container.grant.user, safe='')}", "logs"),
         )
         for container, state in containers
     ]
-    heads = ("container", "user", "state", "type", "resources", "logs")
+    heads = ("container", "user", "state", "type", "resources", "queue", "logs")
     return page(f"Node {node}", facts(pairs), section("Containers", table(heads, rows)))

@@ -43,15 +43,16 @@ class QueueOrders:
         return events
 
     def settings(self, message: server.NodeQueueSettings) -> NodeQueueSettings:
-        ratio = message.starve_ratio if message.HasField("starve_ratio") else _STARVE_RATIO
+        ratio = message.starve_ratio if message.HasField("starve_ratio") else math.inf
         if math.isnan(ratio) or ratio < 0:
             self._warn("starve_ratio", ratio, _STARVE_RATIO)
             ratio = _STARVE_RATIO
+        starve_s = self._seconds(message, "starve_ms", _STARVE_S, math.inf)
         return NodeQueueSettings(
             enabled=message.enabled,
             max_queued=min(max(0, message.max_queued), self._max_length),
-            ordering=self.ordering(message.order, self._seconds(message, "starve_ms", _STARVE_S), ratio, message.scope),
-            max_wait_s=max(_SHORTEST_WAIT_S, self._seconds(message, "max_wait_ms", _MAX_WAIT_S)),
+            ordering=self.ordering(message.order, starve_s, ratio, message.scope),
+            max_wait_s=max(_SHORTEST_WAIT_S, self._seconds(message, "max_wait_ms", _MAX_WAIT_S, _MAX_WAIT_S)),
         )
 
     def ordering(self, strategy: str, starve_s: float, starve_ratio: float, scope: str) -> Ordering:
@@ -62,13 +63,13 @@ class QueueOrders:
             self._warn("order", f"{strategy} (scope {scope}): {error}", "fifo")
             return Ordering("fifo", starve_s, starve_ratio, "all")
 
-    def _seconds(self, message: server.NodeQueueSettings, name: str, default_s: float) -> float:
+    def _seconds(self, message: server.NodeQueueSettings, name: str, sane_s: float, unset_s: float) -> float:
         if not message.HasField(name):
-            return default_s
+            return unset_s
         seconds: float = getattr(message, name) / 1000
         if seconds < 0:
-            self._warn(name, seconds, default_s)
-            return default_s
+            self._warn(name, seconds, sane_s)
+            return sane_s
         return min(seconds, _LONGEST_S)
 
     def _warn(self, what: str, value: object, instead: object) -> None:

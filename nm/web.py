@@ -17,6 +17,7 @@ from nm.heartbeat import NM_VERSION, NodeHealth
 from nm.log_access import LogAccess
 from nm.log_pages import LogPages
 from nm.pages import node_page
+from nm.queue_pages import SHOWN_MAX, places, queue_dict
 from nm.web_settings import NodeWebSettings
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId, Resource
 from yaqd.web.identity import SimpleIdentity, answer_options
@@ -29,6 +30,8 @@ _STAGE_NAMES = {
     Stage.LAUNCHING: "SCHEDULED",
     Stage.ABORTING: "KILLING",
     Stage.RUNNING: "RUNNING",
+    Stage.RELAUNCHING: "RELAUNCHING",
+    Stage.REPLACING: "REINITIALIZING",
     Stage.KILLING: "KILLING",
     Stage.COMPLETING: "EXITED_WITH_FAILURE",
     Stage.DONE: "DONE",
@@ -96,7 +99,8 @@ class NodeWeb:
     async def _node_page(self, request: web.Request) -> web.Response:
         facts = self._facts()
         containers = [(c, _STAGE_NAMES[c.stage]) for c in await self._visible_containers(request)]
-        return node_page(facts.node_id, facts.resource, facts.started_ms, self._health(), containers)
+        queue = self._runtime.queue_snapshot(SHOWN_MAX)
+        return node_page(facts.node_id, facts.resource, facts.started_ms, self._health(), containers, queue)
 
     async def _info(self, request: web.Request) -> web.Response:
         facts, health = self._facts(), self._health()
@@ -125,6 +129,7 @@ class NodeWeb:
                     "resourceTypes": "memory-mb (unit=Mi), vcores",
                     "totalMemoryMB": facts.resource.memory_mb,
                     "totalVCores": facts.resource.vcores,
+                    "queue": queue_dict(self._runtime.queue_snapshot(), self._runtime.queue_settings),
                 }
             }
         )
@@ -145,21 +150,24 @@ class NodeWeb:
         return web.json_response({"app": _application_dict(application)})
 
     async def _containers(self, request: web.Request) -> web.Response:
-        found = [await self._container_dict(c) for c in await self._visible_containers(request)]
+        waiting = places(self._runtime.queue_snapshot(SHOWN_MAX))
+        found = [await self._container_dict(c, waiting.get(c.id)) for c in await self._visible_containers(request)]
         return web.json_response({"containers": {"container": found}})
 
     async def _container(self, request: web.Request) -> web.Response:
         container = self._runtime.containers.get(_parse(ContainerId, request.match_info["container"]))
         if container is None:
             raise _not_found(f"container {request.match_info['container']} is not on this node")
-        return web.json_response({"container": await self._container_dict(container)})
+        waiting = places(self._runtime.queue_snapshot(SHOWN_MAX))
+        return web.json_response({"container": await self._container_dict(container, waiting.get(container.id))})
 
     async def _visible_containers(self, request: web.Request) -> list[Container]:
         containers = list(self._runtime.containers.values())
         visible = await self._access.visible(request, {c.id.application_id for c in containers})
         return [c for c in containers if c.id.application_id in visible]
 
-    async def _container_dict(self, container: Container) -> dict[str, Any]:
+    async def _container_dict(self, container: Container, place: dict[str, Any] | None) -> dict[str, Any]:
+        """`place` in the node queue; None: it does not wait there."""
         files = await self._logs.files(container.id)
         facts, grant = self._facts(), container.grant
         return {
@@ -178,6 +186,7 @@ class NodeWeb:
             "warmStart": container.is_warm,
             "physicalMemoryBytes": container.physical_bytes,
             "gpus": list(self._runtime.gpus.of(container.id)),
+            "queue": place,
         }
 
 

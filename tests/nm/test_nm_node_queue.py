@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
 
@@ -92,7 +93,7 @@ async def test_beyond_the_hard_bound_goes_back_without_blame(
     rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:
     await order(rm, settings(max_queued=0))
-    assert node.runtime.is_queue_filled
+    assert node.runtime.queue_settings.enabled
     await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
     waiting = [container_id(n) for n in range(2, 2 + 16)]
     for one in waiting:
@@ -181,7 +182,7 @@ async def test_a_resource_manager_that_knows_of_no_queues_ends_them(
     await rm.until(lambda: len(rm.registrations) > seen)
     beats = len(rm.heartbeats)
     await rm.until(lambda: len(rm.heartbeats) > beats)
-    assert not node.runtime.is_queue_filled
+    assert not node.runtime.queue_settings.enabled
     status = rm.heartbeats[-1].node_status
     assert not status.HasField("yaq_queue") and status.opportunistic_containers_status.wait_queue_length == 1
     await master.stop(ONE)
@@ -265,3 +266,33 @@ async def test_one_that_may_run_again_keeps_its_place(
     await run(master, TWO, f"cp {tmp_path}/tries {tmp_path}/seen")
     assert (await rm.end_of(TWO)).exit_status == (await rm.end_of(ONE)).exit_status == 0
     assert (tmp_path / "seen").read_text() == "x\n" * 3
+
+
+async def test_pages_show_places_and_expected_starts(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await order(rm, settings(order="ejf"))
+    await run(master, ONE, "sleep 1000", known(30_000), Resource(1000, 1))
+    await run(master, TWO, "sleep 1000", known(7_000), Resource(1000, 1))
+    await run(master, THREE, "sleep 1000", resource=Resource(1000, 1))
+    await rm.until(lambda: queue_of(rm).queued == 2 and queue_of(rm).running == 1)
+    base = f"http://{node.web_address[0]}:{node.web_address[1]}"
+    async with aiohttp.ClientSession() as web:
+
+        async def get(path: str) -> Any:
+            async with web.get(base + path) as response:
+                return await (response.json() if path.startswith("/ws") else response.text())
+
+        info = (await get("/ws/v1/node/info"))["nodeInfo"]["queue"]
+        assert (info["running"], info["queued"], info["waitMs"]) == (1, 2, None), "the last one never ends"
+        assert (info["order"], info["maxQueued"], info["maxWaitMs"]) == ("ejf", 4, 60_000)
+        listed = (await get("/ws/v1/node/containers"))["containers"]["container"]
+        places = {c["id"]: c["queue"] for c in listed}
+        assert places[str(ONE)] is None
+        two, three = places[str(TWO)], places[str(THREE)]
+        assert (two["place"], three["place"]) == (1, 2)
+        assert 20_000 < two["expectedMs"] <= 30_000 and three["expectedMs"] == two["expectedMs"] + 7_000
+        assert two["waitedMs"] >= 0
+        assert (await get(f"/ws/v1/node/containers/{TWO}"))["container"]["queue"]["place"] == 1
+        page = await get("/node")
+        assert "1 run, 2 wait; one more would start nobody knows when" in page and "1. to start, in " in page
