@@ -110,6 +110,14 @@ def test_a_task_that_has_overrun_its_estimate_three_times_never_ends_either() ->
     late = running(1, facts(estimate=10.0), since=0.0)
     assert wait_estimate(SLOT, Resource(), [late], [], SLOT, 29.0) == 0.0  # about to end
     assert wait_estimate(SLOT, Resource(), [late], [], SLOT, 31.0) == inf
+    short = running(1, facts(estimate=0.1), since=0.0)
+    assert wait_estimate(SLOT, Resource(), [short], [], SLOT, 10.0) == 0.0
+    assert wait_estimate(SLOT, Resource(), [short], [], SLOT, 10.2) == inf
+
+
+def test_an_estimate_that_says_nothing_is_none() -> None:
+    for estimate in (-5.0, nan, inf, 1e300):
+        assert wait_estimate(SLOT, Resource(), [running(1, facts(estimate=estimate))], [], SLOT, 1.0) == inf
 
 
 def test_room_is_no_use_to_those_behind_a_task_that_does_not_fit() -> None:

@@ -60,13 +60,14 @@ class RunningTask:
     #: since when it runs
     since: float
 
-    def remaining(self, now: float, *, overrun: float = 3.0) -> float | None:
-        """Seconds until it ends; None when it has no finite estimate or has run `overrun` times as long as that.
+    def remaining(self, now: float, *, overrun: float = 3.0, grace_s: float = 10.0) -> float | None:
+        """Seconds until it ends; None when it has no finite estimate or has run `overrun` times as long as that, and
+        `grace_s` longer: what a start takes, or a busy disk, says nothing about a task of a second.
 
         One that has overrun its estimate by less is taken for about to end.
         """
         estimate = self.facts.estimate
-        if estimate is None:
+        if estimate is None or not estimate >= 0.0:
             return None
         ran = max(0.0, now - self.since)
-        return max(0.0, estimate - ran) if ran <= overrun * estimate else None
+        return max(0.0, estimate - ran) if ran <= max(overrun * estimate, estimate + grace_s) else None
