@@ -117,6 +117,10 @@ class AskTable:
         for key in self._by_shape.get(shape, ()):
             yield self._asks[key]
 
+    def first(self, shape: Resource) -> Ask:
+        """The first pending ask of this capability, for which there must be one."""
+        return self._asks[self._by_shape[shape][0]]
+
     def check_room(self, rows: int) -> None:
         """Raise `TooManyAsks` when so many further rows might be too many."""
         if self._rows + rows > self._rows_max:

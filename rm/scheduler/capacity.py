@@ -106,9 +106,10 @@ class CapacityPolicy:
 
     def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
         """Who gets what this node has free, until nothing more fits or nobody wants it."""
+        passed: list[Ask] = []
         while view.root.waiting:
-            reservation = view.reservations.get(node.id)
-            if reservation is not None:
+            if node.reserved_for is not None:
+                reservation = view.reservations[node.id]
                 attempt, ask = reservation.attempt, reservation.ask
                 if not view.calculator.fits(ask.capability, node.free):
                     return
@@ -117,60 +118,83 @@ class CapacityPolicy:
                     return
                 yield Pick(attempt, ask, node, locality)
                 continue
-            chosen: Pick | Keep | None = None
-            for leaf in leaves_by_need(view, view.root):
-                found = self._in_leaf(view, leaf, node, now)
-                for result in found:
-                    if isinstance(result, Pass):
-                        yield result
-                    else:
-                        chosen = result
-                if chosen is not None:
-                    break
+            chosen = self._first(view, node, now, passed)
+            for ask in passed:
+                yield Pass(ask)
+            passed.clear()
             if chosen is None:
                 return
             yield chosen
             if isinstance(chosen, Keep):
                 return
 
-    def _in_leaf(self, view: ClusterView, leaf: QueueView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
-        """Passes, then at most one pick or reservation."""
+    def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | Keep | None:
+        """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
+        may_reserve = len(view.reservations) < max(1, int(len(view.nodes) * self._reserved_share))
+        if not may_reserve and (node.free_mb <= 0 or (view.calculator.counts_vcores and node.free_cores <= 0)):
+            return None
+        counts_vcores, reserve_after_s = view.calculator.counts_vcores, self._reserve_after_s
+
+        def is_worth_it(queue: QueueView) -> bool:
+            """May something that waits below the queue fit, or have waited long enough?"""
+            who = queue.who_waits()
+            if who.least_mb <= node.free_mb and (not counts_vcores or who.least_cores <= node.free_cores):
+                return True
+            return may_reserve and now - who.since >= reserve_after_s
+
+        for leaf in leaves_by_need(view, view.root, is_worth_it):
+            starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
+            chosen = self._in_leaf(view, leaf, node, now, passed, starves)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def _in_leaf(
+        self, view: ClusterView, leaf: QueueView, node: NodeView, now: float, passed: list[Ask], starves: bool
+    ) -> Pick | Keep | None:
+        """`starves`: somebody here may have waited long enough to get the node reserved."""
         best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
+        fits = view.calculator.fits_among
+        #: users and sizes that were looked at
+        turns: dict[str, bool] = {}
+        rooms: dict[int, bool] = {}
         for (shape, whose), line in leaf.lines.items():
-            if whose and not may_take(view, leaf.attempts[line[0][-1]].app):
+            has_room = fits(shape, node.free_mb, node.free_cores, node.free_extras)
+            if not has_room and not starves:
                 continue
-            if not view.calculator.fits(shape, node.free):
+            if whose:
+                may = turns.get(whose)
+                if may is None:
+                    may = turns[whose] = may_take(view, leaf.attempts[line[0][-1]].app)
+                if not may:
+                    continue
+            if not has_room:
                 kept = self._starving(view, leaf, shape, line, node, now)
                 if kept is not None:
-                    yield kept
-                    return
+                    return kept
                 continue
-            if not view.has_room(leaf, shape):
+            may = rooms.get(id(shape))
+            if may is None:
+                may = rooms[id(shape)] = view.has_room(leaf, shape)
+            if not may:
                 continue
             for key in islice(line, _REFUSALS_MAX):
-                attempt = leaf.attempts[key[-1]]
                 if best is not None and key > best[0][0]:
                     break
-                pick: Pick | None = None
-                for outcome in self._first_ask(view, attempt, shape, node):
-                    if isinstance(outcome, Pass):
-                        yield outcome
-                    else:
-                        pick = outcome
+                pick = self._first_ask(view, leaf.attempts[key[-1]], shape, node, passed)
                 if pick is not None:
                     rank = (key, pick.ask.key)
                     if best is None or rank < best[0]:
                         best = (rank, pick)
                     break
-        if best is not None:
-            yield best[1]
+        return best[1] if best is not None else None
 
     def _first_ask(
-        self, view: ClusterView, attempt: AttemptView, shape: Resource, node: NodeView
-    ) -> Iterator[Pick | Pass]:
+        self, view: ClusterView, attempt: AttemptView, shape: Resource, node: NodeView, passed: list[Ask]
+    ) -> Pick | None:
         """The attempt's first ask of this shape that takes the node, after those that pass."""
-        if not attempt.accepts(node):
-            return
+        if attempt.blacklist and not attempt.accepts(node):
+            return None
         refused: set[Placement] = set()
         refusals = 0
         for ask in islice(attempt.asks.of_shape(shape), _ASKS_LOOKED_AT):
@@ -178,26 +202,24 @@ class CapacityPolicy:
                 continue
             locality = self.locality(view, attempt, ask, node)
             if locality is not None:
-                yield Pick(attempt, ask, node, locality)
-                return
-            yield Pass(ask)
+                return Pick(attempt, ask, node, locality)
+            passed.append(ask)
             refusals += 1
             if refusals >= _REFUSALS_MAX:
-                return
+                return None
             if ask.placement is not None:
                 refused.add(ask.placement)
+        return None
 
     def _starving(
         self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
     ) -> Keep | None:
-        if not view.calculator.fits(shape, node.total):
-            return None
-        if len(view.reservations) >= max(1, int(len(view.nodes) * self._reserved_share)):
-            return None
         attempt = leaf.attempts[line[0][-1]]
-        if attempt.reservation is not None or not attempt.accepts(node) or not view.has_room(leaf, shape):
+        if attempt.reservation is not None or not view.calculator.fits(shape, node.total):
             return None
-        ask = next(attempt.asks.of_shape(shape))
+        if not attempt.accepts(node) or not view.has_room(leaf, shape):
+            return None
+        ask = attempt.asks.first(shape)
         if ask.placement is not None:
             return None  # what it may stand beside changes meanwhile
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
@@ -224,12 +246,20 @@ class CapacityPolicy:
         """Has the ask passed enough offers to take a place of this level?"""
         nodes = len(view.nodes)
         delay = min(view.spec.node_locality_delay, nodes)
-        if level is Locality.OFF_SWITCH and view.spec.rack_locality_additional_delay > 0:
+        is_anywhere = level is Locality.OFF_SWITCH
+        if is_anywhere and view.spec.rack_locality_additional_delay > 0:
             delay = min(delay + view.spec.rack_locality_additional_delay, nodes)
         if ask.missed >= delay:
             return True
-        preferred = (n for n in ask.counts if n != ANY_HOST and (level is Locality.OFF_SWITCH or n[0] != "/"))
-        return not any(view.nodes.has_place(n) for n in islice(preferred, _PLACES_LOOKED_AT))
+        has_place, looked_at = view.nodes.has_place, 0
+        for name in ask.counts:
+            if name != ANY_HOST and (is_anywhere or name[0] != "/"):
+                if has_place(name):
+                    return False
+                looked_at += 1
+                if looked_at == _PLACES_LOOKED_AT:
+                    break
+        return True
 
 
 def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
@@ -237,16 +267,29 @@ def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) 
     return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)
 
 
-def leaves_by_need(view: ClusterView, queue: QueueView) -> Iterator[QueueView]:
-    """Leaf queues below with somebody waiting, the furthest below its guarantee first."""
+def leaves_by_need(
+    view: ClusterView, queue: QueueView, is_worth_it: Callable[[QueueView], bool] | None = None
+) -> Iterator[QueueView]:
+    """Leaf queues below with somebody waiting, the furthest below its guarantee first.
+
+    Queues that are not worth it are left out with all below them.
+    """
     if queue.is_leaf:
         yield queue
         return
 
+    total, share_among = view.nodes.total, view.calculator.share_among
+
     def need(child: QueueView) -> tuple[float, str]:
-        share = view.calculator.share(child.used, view.nodes.total)
+        share = share_among(child.used_mb, child.used_cores, child.used_extras, total)
         guarantee = child.spec.absolute_capacity
         return (share / guarantee if guarantee > 0 else share * 1e9, child.path)
 
-    for child in sorted((c for c in queue.children if c.waiting), key=need):
-        yield from leaves_by_need(view, child)
+    waiting = [child for child in queue.children if child.waiting and (is_worth_it is None or is_worth_it(child))]
+    if len(waiting) > 1:
+        waiting.sort(key=need)
+    for child in waiting:
+        if child.children:
+            yield from leaves_by_need(view, child, is_worth_it)
+        else:
+            yield child

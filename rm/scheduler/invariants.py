@@ -95,6 +95,9 @@ def _validate_queue(view: ClusterView, queue: QueueView) -> None:
         assert attempt.filed_shapes == attempt.asks.shapes(), attempt.id
         expected += [attempt.filed_at] * len(attempt.filed_shapes)
     assert filed == sorted(expected), queue.path
+    remembered = queue.who_waits()
+    queue.turns_changed()
+    assert remembered == queue.who_waits(), queue.path
     assert all(line == sorted(line) and line for line in queue.lines.values())
     inactive = sorted((-a.app.priority, a.app.sequence) for a in queue.attempts.values() if a.master is None)
     assert queue.inactive == inactive, queue.path

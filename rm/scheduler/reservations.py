@@ -9,6 +9,7 @@ from rm.scheduler.view import AttemptView, ClusterView, Reservation
 def reserve(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> Reserve:
     reservation = Reservation(attempt, ask, node, now)
     attempt.reservation = reservation
+    attempt.app.leaf.turns_changed()
     view.reservations[node.id] = reservation
     view.nodes.set_reserved(node, reservation)
     waited = now - ask.waiting_since
@@ -17,6 +18,7 @@ def reserve(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, n
 
 def unreserve(view: ClusterView, reservation: Reservation, reason: str) -> Unreserve:
     reservation.attempt.reservation = None
+    reservation.attempt.app.leaf.turns_changed()
     del view.reservations[reservation.node.id]
     view.nodes.set_reserved(reservation.node, None)
     if reservation.node.queue is not None and view.node_queues is not None:

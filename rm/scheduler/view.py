@@ -7,6 +7,7 @@ each file in serving order: what a freed node can give is then found by looking 
 however many wait.
 """
 
+import math
 import sys
 from bisect import bisect_left, insort
 from collections.abc import Iterator
@@ -51,6 +52,18 @@ class Reservation:
     since: float
 
 
+@value()
+class WhoWaits:
+    """Those who wait in a queue: enough to tell that nothing can be done for any of them."""
+
+    #: since when nothing was given to the one who has waited longest of all who are first in their line and have no
+    #: reservation, scheduler's seconds; inf: there is nobody
+    since: float
+    #: the least memory, and the fewest cores, that anybody waits for
+    least_mb: int
+    least_cores: int
+
+
 class QueueView(Tally):
     """A queue's use. Leaf queues also hold applications and their waiting attempts."""
 
@@ -70,6 +83,8 @@ class QueueView(Tally):
         #: by sequence number
         self.attempts: dict[int, AttemptView] = {}
         self.lines: dict[Line, list[OrderKey]] = {}
+        #: answer of `who_waits`; None: something has changed since
+        self._who_waits: WhoWaits | None = None
         #: what admitted masters hold or are about to
         self.masters_used = Resource()
         self.masters = 0
@@ -100,6 +115,36 @@ class QueueView(Tally):
     @property
     def is_leaf(self) -> bool:
         return not self.spec.children
+
+    def turns_changed(self) -> None:
+        """Somebody's lines, asks or reservation in this leaf queue are other than they were."""
+        for queue in self.above:
+            queue._who_waits = None
+
+    def who_waits(self) -> "WhoWaits":
+        """What is to be known of those who wait here and below, worked out when something has changed."""
+        if self._who_waits is None:
+            self._who_waits = self._look_who_waits()
+        return self._who_waits
+
+    def _look_who_waits(self) -> "WhoWaits":
+        since, mb, cores = math.inf, sys.maxsize, sys.maxsize
+        for child in self.children:
+            if child.waiting:
+                below = child.who_waits()
+                since, mb, cores = min(since, below.since), min(mb, below.least_mb), min(cores, below.least_cores)
+        attempts = self.attempts
+        for (shape, _), line in self.lines.items():
+            if shape.memory_mb < mb:
+                mb = shape.memory_mb
+            if shape.vcores < cores:
+                cores = shape.vcores
+            attempt = attempts[line[0][-1]]
+            if attempt.reservation is None:
+                head = attempt.asks.first(shape).waiting_since
+                if head < since:
+                    since = head
+        return WhoWaits(since, mb, cores)
 
     def upwards(self) -> Iterator["QueueView"]:
         """This queue, its parent, … the root."""
@@ -347,6 +392,7 @@ class ClusterView:
     def file(self, attempt: AttemptView) -> None:
         """Put the attempt into its leaf queue's lines as its asks and its use now say."""
         leaf = attempt.app.leaf
+        leaf.turns_changed()
         key = self.order_key(attempt.app)
         shapes = attempt.asks.shapes()
         if key == attempt.filed_at and shapes == attempt.filed_shapes:
@@ -363,6 +409,7 @@ class ClusterView:
         leaf, key = attempt.app.leaf, attempt.filed_at
         if key is None:
             return
+        leaf.turns_changed()
         whose = attempt.app.user if leaf.limits_users else ""
         for shape in attempt.filed_shapes:
             line = leaf.lines[(shape, whose)]
@@ -398,6 +445,7 @@ class ClusterView:
                 extras = {n: most for n, v in total.extras.items() if (most := int(v * part))}
                 queue.limit = Resource(int(total.memory_mb * part), int(total.vcores * part), extras)
             queue.above = tuple(queue.upwards())
+            queue._who_waits = None
             queue.limited_above = tuple((q, q.limit) for q in queue.above if q.limit is not None)
             if queue.is_leaf:
                 set_fixed_limits(self, queue)
