@@ -10,10 +10,12 @@ from rm.cluster import Cluster
 from rm.decommission import Decommission
 from rm.hosts import HostLists
 from rm.live_settings import LiveSettings
+from rm.node_queueing import NodeQueueing
 from rm.node_sizes import NodeSizes
 from rm.node_tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.nodes import Nodes
 from rm.preemption import PreemptionMonitor, PreemptionSettings
+from rm.queue_settings import QueueSettings
 from rm.scheduler.events import QueuesRefreshed
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from yaqd.config import ConfigError
@@ -34,8 +36,9 @@ class AdminService:
         nodes: Nodes,
         decommission: Decommission,
         preemption: PreemptionMonitor,
+        queueing: NodeQueueing,
         *,
-        read_queues: Callable[[], tuple[SchedulerSpec, PreemptionSettings]],
+        read_queues: Callable[[], tuple[SchedulerSpec, PreemptionSettings, QueueSettings]],
         read_hosts: Callable[[], HostLists],
         read_sizes: Callable[[], NodeSizes],
         access: Access,
@@ -46,6 +49,7 @@ class AdminService:
         self._nodes = nodes
         self._decommission = decommission
         self._preemption = preemption
+        self._queueing = queueing
         self._read_queues = read_queues
         self._read_hosts = read_hosts
         self._read_sizes = read_sizes
@@ -72,11 +76,12 @@ class AdminService:
     async def refresh_queues(self, request: pb.RefreshQueuesRequest, caller: Caller) -> pb.RefreshQueuesResponse:
         self._check(caller, "refreshQueues")
         try:
-            spec, preemption = await asyncio.to_thread(self._read_queues)
+            spec, preemption, queues = await asyncio.to_thread(self._read_queues)
             self._cluster.schedule(QueuesRefreshed(spec))
         except (ConfigError, QueueConfigError) as error:
             raise RemoteIOError(f"the queues stay as they are: {error}") from None
         self._preemption.refresh(preemption)
+        self._queueing.refresh(queues)
         log.info("queues refreshed by %s", caller.user)
         return pb.RefreshQueuesResponse()
 

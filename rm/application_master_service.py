@@ -15,6 +15,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage, RmContainer
 from rm.messages import node_report_pb, put_completion, put_container, resource_types_pb
+from rm.node_queueing import NodeQueueing
 from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
@@ -65,6 +66,7 @@ class ApplicationMasterService:
         conclusion_stored: Callable[[Attempt], Awaitable[None]],
         updates: ContainerUpdates,
         placement: PlacementRequests,
+        queueing: NodeQueueing,
     ) -> None:
         self._cluster = cluster
         self._applications = applications
@@ -72,6 +74,7 @@ class ApplicationMasterService:
         self._conclusion_stored = conclusion_stored
         self._updates = updates
         self._placement = placement
+        self._queueing = queueing
         #: identifier bytes -> attempt, so that a heartbeat parses no token
         self._attempts: dict[bytes, Attempt] = {}
 
@@ -193,6 +196,7 @@ class ApplicationMasterService:
                 self._cluster.end_container(container, ContainerEvent.RELEASE, ExitStatus.ABORTED, why, kill=is_known)
         blacklist = request.blacklist_request
         additions, removals = tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals)
+        self._queueing.expect(attempt, rows)
         if rows or additions or removals or self._cluster.scheduler.opportunistic.waits(attempt.id):
             try:
                 self._cluster.schedule(Asked(attempt.id, rows, additions, removals))

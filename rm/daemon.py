@@ -33,11 +33,13 @@ from rm.effects import (
     StoreConclusion,
     StoreSubmission,
 )
+from rm.estimates import Estimates
 from rm.hosts import read_host_lists
 from rm.identities import Identities
 from rm.live_settings import LiveSettings
 from rm.log_retention import LogRetention
 from rm.log_status import LogStatuses
+from rm.node_queueing import NodeQueueing
 from rm.node_sizes import read_node_sizes
 from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
@@ -90,6 +92,7 @@ class ResourceManager:
             reserved_share=settings.reserved_share,
             opportunistic=settings.containers.opportunistic,
             preemption=settings.preemption.spec,
+            queueing=settings.queues.spec,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(
@@ -111,6 +114,9 @@ class ResourceManager:
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
         self.nodes.sizes = read_node_sizes(conf)
         self.tokens = self._mint()
+        self.queueing = NodeQueueing(self.cluster, settings.queues, Estimates(self.cluster, self.store))
+        self.nodes.queueing = self.queueing
+        self.tokens.task_facts = self.queueing.task_facts
         self.identities = Identities.read(conf, settings, self.store, self.scheduler.view, self._clock)
         self.access = self.identities.access
         self._recovered = state.applications
@@ -151,7 +157,13 @@ class ResourceManager:
         self.nodes.on_increased = self.updates.reported
         placement = PlacementRequests(self.cluster, settings.placement)
         self.masters = ApplicationMasterService(
-            self.cluster, self.applications, self.tokens, self._conclusion_stored, self.updates, placement
+            self.cluster,
+            self.applications,
+            self.tokens,
+            self._conclusion_stored,
+            self.updates,
+            placement,
+            self.queueing,
         )
         self.applications.on_attempt_over = self.masters.forget
         self.admin = AdminService(
@@ -159,6 +171,7 @@ class ResourceManager:
             self.nodes,
             self.decommission,
             self.preemption,
+            self.queueing,
             read_queues=partial(read_refreshed, conf),
             read_hosts=lambda: read_host_lists(conf),
             read_sizes=lambda: read_node_sizes(conf),
@@ -261,6 +274,8 @@ class ResourceManager:
             await self.launcher.stop()
         if self.retention is not None:
             await self.retention.stop()
+        if self.launcher is not None:
+            self.queueing.estimates.save()
         await asyncio.to_thread(self.store.close)
 
     def address(self, server: RpcServer, configured: tuple[str, int]) -> str:
@@ -298,6 +313,7 @@ class ResourceManager:
             self.applications.check_expiry,
             self.updates.check_expiry,
             self.tokens.roll,
+            self.queueing.estimates.save_due,
             self.identities.roll,
         )
         for check in checks:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rm.container import RmContainer
 from rm.transitions import Machine
@@ -10,6 +10,9 @@ from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeSt
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
+
+if TYPE_CHECKING:
+    from rm.node_queueing import Told
 
 
 class NodeEvent(Enum):
@@ -95,6 +98,10 @@ class RmNode:
         self.updates: dict[ContainerId, common.Container] = {}
         #: its size changed by an administrator
         self.resized = False
+        #: what it was told about its queue since it registered; None: nothing
+        self.queue_told: Told | None = None
+        #: reports of its queue that could not be
+        self.queue_lies = 0
 
     @property
     def state(self) -> NodeState:
@@ -134,6 +141,7 @@ class RmNode:
         self.signals.clear()
         self.updates.clear()
         self.resized = False
+        self.queue_told = None
 
     def utilization(self) -> common.ResourceUtilization | None:
         return self.status.node_utilization if self.status.HasField("node_utilization") else None

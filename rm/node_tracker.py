@@ -182,6 +182,8 @@ class NodeTracker:
             limit.max_queue_length, limit.max_queue_wait_time_in_ms = scheduler.opportunistic.queue_limit(), -1
         if node.has_orders:
             self._give_orders(node, response)
+        if self._nodes.queueing is not None:
+            self._nodes.queueing.put_orders(node, response)
         tokens = self._tokens
         if tokens.container_keys.next is not None or tokens.nm_keys.next is not None:
             self._show_next_keys(request, response)

@@ -13,6 +13,7 @@ from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage, RmContainer
 from rm.liveness import Liveness
 from rm.node import NodeEvent, RmNode
+from rm.node_queueing import NodeQueueing
 from rm.node_sizes import NodeSizes
 from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized
 from rm.topology import Topology
@@ -57,6 +58,8 @@ class Nodes:
         self.sizes: NodeSizes = {}
         #: hears of nodes that report grown containers; set by the daemon
         self.on_increased: Callable[[RmNode, server.NodeStatus], None] = lambda node, status: None
+        #: takes in what nodes say of their queues; set by the daemon
+        self.queueing: NodeQueueing | None = None
         #: nodes that are not there any more, in the order of their going
         self._gone: dict[NodeId, None] = {}
 
@@ -172,6 +175,8 @@ class Nodes:
         node.status = status
         if status.HasField("nodeHealthStatus"):
             self._note_health(node, status.nodeHealthStatus)
+        if self.queueing is not None:
+            self.queueing.reported(node, status)
         if status.containersStatuses or node.running:
             self._statuses(node, status.containersStatuses)
         if status.increased_containers:
@@ -217,6 +222,9 @@ class Nodes:
             wire = status.container_id.SerializeToString()
             if status.state == common.C_COMPLETE:
                 container_id = convert.container_id(status.container_id)
+                ending = node.containers.get(container_id)
+                if ending is not None and self.queueing is not None:
+                    self.queueing.ended(node, ending, status)
                 self._reported_ended(node, container_id, status.exit_status, status.diagnostics)
             else:
                 if wire not in known:

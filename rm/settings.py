@@ -9,6 +9,7 @@ from rm.container_settings import ContainerSettings
 from rm.hosts import HostLists, read_host_lists
 from rm.placement import PlacementSettings
 from rm.preemption import PreemptionSettings
+from rm.queue_settings import QueueSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
@@ -70,6 +71,7 @@ class RmSettings:
     #: application lists leave out what the caller may not see
     only_viewable: bool
     preemption: PreemptionSettings
+    queues: QueueSettings
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
@@ -137,6 +139,7 @@ class RmSettings:
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
             placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),
+            queues=QueueSettings.read(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),
@@ -176,10 +179,10 @@ def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationB
     return AllocationBounds(least, most)
 
 
-def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings]:
+def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings, QueueSettings]:
     """What a refresh of the queues takes from the files as they are now. Blocking. Raises ConfigError."""
     fresh = conf.reread()
-    return read_queues(fresh), PreemptionSettings.read(fresh)
+    return read_queues(fresh), PreemptionSettings.read(fresh), QueueSettings.read(fresh)
 
 
 def read_queues(conf: Configuration) -> SchedulerSpec:

@@ -51,6 +51,11 @@ CREATE TABLE IF NOT EXISTS application_change (  -- what users changed after the
     expires_ms INTEGER,
     PRIMARY KEY (cluster_timestamp, id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS task_estimate (  -- of recurring jobs' stages
+    key TEXT PRIMARY KEY,
+    count INTEGER NOT NULL,
+    mean_s REAL NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS delegation_key (id INTEGER PRIMARY KEY, key BLOB NOT NULL, expires_ms INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS delegation_token (
     sequence INTEGER PRIMARY KEY,

@@ -39,6 +39,8 @@ class TokenMint:
         self.nodes = NMTokenSecrets(self.nm_keys)
         self.masters = AMRMTokenSecrets(self.amrm_keys)
         self._rm_identifier = rm_identifier
+        #: what the container's node should know of its task; set by the daemon
+        self.task_facts: Callable[[RmContainer], server.TaskFacts | None] = lambda container: None
         self._container_lifetime_ms = int(container_lifetime_s * 1000)
 
     def roll(self, now: float) -> None:
@@ -75,6 +77,9 @@ class TokenMint:
         identifier.executionType = wire(allocation.execution_type)
         if log_aggregation is not None:
             identifier.logAggregationContext.CopyFrom(log_aggregation)
+        facts = self.task_facts(container)
+        if facts is not None:
+            identifier.yaq_task.CopyFrom(facts)
         return self.containers.mint(identifier)
 
     def nm_token(self, attempt_id: ApplicationAttemptId, node_id: NodeId, submitter: str) -> Token:

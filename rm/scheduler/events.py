@@ -171,6 +171,18 @@ class Estimated:
 
 
 @value()
+class TaskTimes:
+    """A container ended well: how long it had waited at its node, and how long it had run."""
+
+    application_id: ApplicationId
+    priority: int
+    queued_s: float
+    run_s: float
+    #: None: not known
+    node_id: NodeId | None = None
+
+
+@value()
 class QueueingChanged:
     """Other settings for what waits at nodes; None: nothing is sent to wait any more."""
 
@@ -235,6 +247,7 @@ SchedulerEvent = (
     | ProxyPlaced
     | NodeQueueReported
     | Estimated
+    | TaskTimes
     | QueueingChanged
     | ContainerEnded
     | PriorityChanged

@@ -41,6 +41,8 @@ class Giving:
         """Give these asks what there is room for, and file the attempt for the rest."""
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
+        if self._view.node_queues is not None:
+            self._view.node_queues.jobs.touch(attempt.app.id)
         for ask in asks if self._at_asks else ():
             if not ask.pending:
                 continue
@@ -115,8 +117,11 @@ class Giving:
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
-        if queued is not None and self._view.node_queues is not None:
-            self._view.node_queues.sent(node, container_id, attempt, ask)
+        if self._view.node_queues is not None:
+            if queued is not None:
+                self._view.node_queues.sent(node, container_id, attempt, ask)
+            if not ask.is_master:
+                self._view.node_queues.jobs.began(attempt.app.id, ask.key[0])
         if decision.tags:
             self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)
         return decision

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
-from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged
+from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged, TaskTimes
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
@@ -23,18 +23,22 @@ class QueueEvents:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
+            TaskTimes: self._ran,
             QueueingChanged: self._changed,
         }
 
     def _begin(self) -> None:
         """From now on containers may wait; what was sent to wait is looked after also when that ends."""
+        if self._view.node_queues is None:
+            known = self._view.applications
+            self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
         self._view.node_queues = self._queues
         self._giving.filling = QueueFilling(self._view, self._queues, self._giving.policy)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
         if node is not None:
-            self._queues.reported(node, event)
+            self._queues.reported(node, event, now)
         yield from ()
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Decision]:
@@ -43,7 +47,7 @@ class QueueEvents:
         if app is None:
             return
         was_known = self._queues.estimate(app.id, event.priority) is not None
-        self._queues.set_estimate(app.id, event.priority, event.estimate_s)
+        self._queues.jobs.set_estimate(app.id, event.priority, event.estimate_s)
         attempt = app.attempt
         if was_known or attempt is None or attempt.master is None:
             return
@@ -52,6 +56,12 @@ class QueueEvents:
             self._queues.release_all(attempt, ask)
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
+
+    def _ran(self, event: TaskTimes, now: float) -> Iterator[Decision]:
+        node = self._view.nodes.get(event.node_id) if event.node_id is not None else None
+        if node is not None:
+            self._queues.ran(node, event.run_s)
+        yield from ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
         self._queues.change(event.spec)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeView
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
@@ -29,26 +31,53 @@ if TYPE_CHECKING:
 
 #: nodes refused (blacklisted, too small) before a search gives up
 _REFUSALS_MAX: Final = 64
-#: estimates kept of one application: its priorities are its master's to choose
-_ESTIMATES_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a bound that finds itself starts from (yaqd.policies.queueing.tuning)."""
+
+    #: formula by name, and the part of time or of intervals that may idle
+    policy: str = "poisson"
+    idle: float = 0.05
+    #: until they have been observed: how long tasks run, and between a node's heartbeats, s
+    mean_s: float = 30.0
+    heartbeat_s: float = 3.0
+    #: from a placement until the master starts it, s
+    poll_s: float = 1.0
+    most: int = 1000
+
+    def begin(self) -> BoundTuner:
+        """Raises UnknownPolicy."""
+        return BoundTuner(
+            policy=self.policy,
+            idle=self.idle,
+            mean_s=self.mean_s,
+            heartbeat_s=self.heartbeat_s,
+            poll_s=self.poll_s,
+            most=self.most,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class QueueingSpec:
     """How nodes are filled beyond their size."""
 
-    #: containers that may wait at a node
-    bound: int = 8
+    #: containers that may wait at a node; None: as many as keep it busy, found by `tuning`
+    bound: int | None = 8
     #: the same of nodes on single hosts
     host_bounds: Mapping[str, int] = field(default_factory=dict)
+    tuning: Tuning = Tuning()
     #: nothing waits while more than this part of the cluster is free and the ask fits somewhere (the paper's Rf_min)
     free_share: float = 0.1
     #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
     wait_max_s: float | None = None
     #: how long a task is taken to run that nobody knows anything of, s; None: for ever
     default_estimate_s: float | None = None
+    #: leaf queues by path whose containers never wait
+    leaves_without: frozenset[str] = frozenset()
 
-    def bound_of(self, host: str) -> int:
+    def bound_of(self, host: str) -> int | None:
         return self.host_bounds.get(host, self.bound)
 
 
@@ -72,16 +101,25 @@ class NodeQueue:
         "held_for",
         "node",
         "queued",
+        "reported_at",
         "running",
+        "slots",
+        "tuner",
         "turn",
         "wait_s",
         "waiting",
     )
 
-    def __init__(self, node: NodeView, bound: int) -> None:
+    def __init__(self, node: NodeView) -> None:
         self.node = node
         #: containers that may wait here
-        self.bound = bound
+        self.bound = 0
+        #: finds the bound; None where it is fixed
+        self.tuner: BoundTuner | None = None
+        #: how many run here when all is full, as far as has been seen
+        self.slots = 0
+        #: scheduler's seconds
+        self.reported_at: float | None = None
         #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s
         self.running = 0
         self.queued = 0
@@ -126,7 +164,7 @@ class NodeQueues:
         #: wait, length, node, turn: entries with an old turn are skipped
         self._heap: list[tuple[float, int, str, int, NodeQueue]] = []
         self._turns = 0
-        self._estimates: dict[ApplicationId, dict[int, float]] = {}
+        self.jobs = Jobs()
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
 
@@ -139,50 +177,63 @@ class NodeQueues:
         self._heap.clear()
         for queue in self._queues.values():
             self.release(queue)
-            queue.bound = spec.bound_of(queue.node.id.host) if spec is not None else 0
+            self._set_bound(queue)
             self._enter(queue)
 
     # ---- estimates
 
     def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
         """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
-        found = self._estimates.get(app_id, {}).get(priority)
+        found = self.jobs.estimate(app_id, priority)
         if found is None and self.spec is not None:
             return self.spec.default_estimate_s
         return found
 
-    def set_estimate(self, app_id: ApplicationId, priority: int, estimate_s: float | None) -> None:
-        known = self._estimates.setdefault(app_id, {})
-        if estimate_s is None or not 0.0 <= estimate_s < math.inf:
-            known.pop(priority, None)
-        elif priority in known or len(known) < _ESTIMATES_MAX:
-            known[priority] = estimate_s
-
-    def forget(self, app_id: ApplicationId) -> None:
-        """The application is over."""
-        self._estimates.pop(app_id, None)
-
     def may_wait(self, attempt: "AttemptView", ask: "Ask") -> bool:
         """Masters never wait, and nothing whose end nobody knows: it would take a slot for good."""
-        return not ask.is_master and self.estimate(attempt.id.application_id, ask.key[0]) is not None
+        if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
+            return False
+        return self.estimate(attempt.id.application_id, ask.key[0]) is not None
 
     # ---- nodes
 
-    def reported(self, node: NodeView, event: NodeQueueReported) -> None:
+    def reported(self, node: NodeView, event: NodeQueueReported, now: float) -> None:
         """Take in what a node says, as far as it can be."""
         if self.spec is None:
             return
         queue = self._queues.get(str(node.id))
         if queue is None:
-            queue = self._queues[str(node.id)] = NodeQueue(node, self.spec.bound_of(node.id.host))
-            node.queue = queue
+            queue = self._queues[str(node.id)] = node.queue = NodeQueue(node)
+            self._set_bound(queue)
         self.resized(node)
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         queue.given = 0
+        queue.slots = queue.running if queue.queued else max(queue.slots, queue.running)
+        if queue.tuner is not None:
+            if queue.reported_at is not None:
+                queue.tuner.heartbeat(now - queue.reported_at)
+            queue.bound = queue.tuner.bound(queue.slots)
+        queue.reported_at = now
         on_their_way = list(queue.waiting.values())[queue.queued :]
         queue.added_s = sum(sent.estimate for sent in on_their_way)
         self._enter(queue)
+
+    def _set_bound(self, queue: NodeQueue) -> None:
+        spec = self.spec
+        fixed = spec.bound_of(queue.node.id.host) if spec is not None else 0
+        queue.tuner = spec.tuning.begin() if spec is not None and fixed is None else None
+        queue.bound = fixed if fixed is not None else 0
+
+    def bound_of(self, node_id: NodeId) -> int:
+        """How many may wait there now."""
+        queue = self._queues.get(str(node_id))
+        return queue.bound if queue is not None else 0
+
+    def ran(self, node: NodeView, seconds: float) -> None:
+        """A container of this node ended well after so long."""
+        if node.queue is not None and node.queue.tuner is not None:
+            node.queue.tuner.ran(seconds)
 
     def resized(self, node: NodeView) -> None:
         """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""

@@ -254,7 +254,7 @@ class Scheduler:
         if app.attempt is not None:
             yield from self._end_attempt(app.attempt, now)
         self.view.leave(app)
-        self.queues.forget(app.id)
+        self.queues.jobs.forget(app.id)
 
     def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.attempt_id.application_id)
@@ -412,6 +412,8 @@ class Scheduler:
                 self.updates.forget(event.container_id, placed.node_id)
             return
         self.updates.forget(event.container_id, held.node_id)
+        if self.view.node_queues is not None and not held.is_master:
+            self.queues.jobs.ended(held.application.id, held.priority)
         if held.application.attempt is not None and held.application.attempt.filed_at is not None:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)

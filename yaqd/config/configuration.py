@@ -20,7 +20,7 @@ from yaqd.config.errors import ConfigError
 from yaqd.config.variables import VariableLoop, substitute
 from yaqd.config.xmlfile import Property, read_properties, write_properties
 
-DEFAULT_RESOURCES = ("core", "yarn", "mapred", "hdfs")
+DEFAULT_RESOURCES = ("core", "yarn", "mapred", "hdfs", "yaq")
 COMMAND_LINE = "-D"
 PROGRAM = "set by the program"
 

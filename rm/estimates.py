@@ -1,0 +1,119 @@
+"""How long containers run, learnt from those that ended: for the scheduler, and through it for the nodes' queues.
+
+A container that ended well tells of its application's priority and of the same stage of a recurring job, whose estimate
+outlives the application and the ResourceManager. Where the node said how long it ran that counts, else the time from
+its placement. Nothing is learnt while no queue is filled.
+"""
+
+import logging
+import math
+from typing import Final
+
+from rm.application import Application
+from rm.cluster import Cluster
+from rm.container import RmContainer
+from rm.scheduler.events import Estimated, TaskTimes
+from rm.state_store import StateStore, StateStoreError
+from yaqd.model import ApplicationId, ExitStatus
+from yaqd.policies.queueing.estimates import Estimator, ask_key, stage_key
+from yaqd.proto import yarn_common_pb2 as common
+
+log = logging.getLogger(__name__)
+
+#: an estimate that moved by less is not told anew
+_TOLD_CHANGE: Final = 0.1
+#: priorities looked after in one application
+_PRIORITIES_MAX: Final = 1000
+_SAVE_INTERVAL_S: Final = 30.0
+#: stages and asks remembered
+_KEYS_MAX: Final = 20_000
+
+
+class Estimates:
+    def __init__(self, cluster: Cluster, store: StateStore) -> None:
+        self._cluster = cluster
+        self._store = store
+        #: by stages of recurring jobs, which are stored, and by asks of applications that run
+        self._known = Estimator(most_keys=_KEYS_MAX)
+        self._known.load(store.read("SELECT key, count, mean_s FROM task_estimate"))
+        #: what the scheduler was told, by application and priority
+        self._told: dict[ApplicationId, dict[int, float]] = {}
+        #: keys in the store, and those that have changed since
+        self._stored: dict[str, None] = dict.fromkeys(key for key, _, _ in self._known.dump())
+        self._unsaved: dict[str, None] = {}
+        self._saved_at = cluster.clock.now()
+
+    def expect(self, app: Application, priorities: set[int]) -> None:
+        """The application is about to ask with these: what is known from earlier runs should be known first."""
+        told = self._told.setdefault(app.id, {})
+        for priority in sorted(priorities - told.keys()):
+            self._tell(app, priority)
+
+    def ended(self, container: RmContainer, exit_status: int, times: common.TaskTimes | None) -> None:
+        """A container of a running application is over."""
+        allocation = container.allocation
+        if exit_status != ExitStatus.SUCCESS or allocation.is_master:
+            return
+        if times is not None:
+            queued_s, run_s = times.queued_ms / 1000, times.run_ms / 1000
+        else:
+            queued_s, run_s = 0.0, (self._cluster.clock.wall_ms() - container.created_ms) / 1000
+        if run_s < 0 or queued_s < 0:
+            return
+        app, priority = container.attempt.app, allocation.priority
+        self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id))
+        stage = stage_key(app.name, app.user, priority)
+        self._known.observe(ask_key(app.id, priority), run_s)
+        self._known.observe(stage, run_s)
+        self._unsaved[stage] = None
+        self._tell(app, priority)
+
+    def _tell(self, app: Application, priority: int) -> None:
+        told = self._told.setdefault(app.id, {})
+        before = told.get(priority)
+        estimate = self._known.estimate(ask_key(app.id, priority), stage_key(app.name, app.user, priority))
+        if estimate is None:
+            return
+        if before is not None and math.isclose(before, estimate, rel_tol=_TOLD_CHANGE):
+            return
+        if before is None and len(told) >= _PRIORITIES_MAX:
+            return
+        told[priority] = estimate
+        self._cluster.schedule(Estimated(app.id, priority, estimate))
+
+    def forget(self, app_id: ApplicationId) -> None:
+        """The application is over."""
+        for priority in self._told.pop(app_id, {}):
+            self._known.forget(ask_key(app_id, priority))
+
+    # ---- the state store
+
+    def save_due(self, now: float) -> None:
+        if now - self._saved_at < _SAVE_INTERVAL_S:
+            return
+        self._saved_at = now
+        running = self._cluster.scheduler.view.applications
+        for app_id in [app_id for app_id in self._told if app_id not in running]:
+            self.forget(app_id)
+        if self._unsaved:
+            self.save()
+
+    def save(self) -> None:
+        """Write down what has changed; a failed write is logged."""
+        rows = {key: (key, count, mean) for key, count, mean in self._known.dump()}
+        written = []
+        for key in self._unsaved:
+            if key in rows:
+                self._stored[key] = None
+                written.append(self._store.write("INSERT OR REPLACE INTO task_estimate VALUES (?, ?, ?)", rows[key]))
+        self._unsaved.clear()
+        for key in [key for key in self._stored if key not in rows]:
+            del self._stored[key]
+            written.append(self._store.write("DELETE FROM task_estimate WHERE key = ?", (key,)))
+        for done in written:
+            done.add_done_callback(lambda done: _log_failure(done.exception()))
+
+
+def _log_failure(error: BaseException | None) -> None:
+    if isinstance(error, StateStoreError):
+        log.error("estimates of tasks will not outlive this ResourceManager: %s", error)

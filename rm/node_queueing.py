@@ -1,0 +1,159 @@
+"""The ResourceManager's words with nodes about their queues: what they report is taken in, what they need is told.
+
+Only nodes that said `yaq-queue` hear of it. What a node needs beside a container's token (how to order, what is left of
+each job that it has containers of, revised estimates) goes with its heartbeat's answer, when it has changed since the
+node was told, each job once however often it changed.
+"""
+
+import logging
+import math
+from typing import Final
+
+from rm.attempt import Attempt
+from rm.cluster import Cluster
+from rm.container import RmContainer
+from rm.estimates import Estimates
+from rm.node import RmNode
+from rm.queue_settings import QueueSettings
+from rm.scheduler.events import AskRow, NodeQueueReported, QueueingChanged
+from yaqd.model import ApplicationId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+
+log = logging.getLogger(__name__)
+
+#: what a node says that lets containers wait and understands the orders
+YAQ_QUEUE: Final = "yaq-queue"
+#: of one answer; further jobs are in the next one
+_JOBS_MAX: Final = 500
+#: a node that says more than this lies; longer waits count as for ever
+_QUEUED_MAX: Final = 100_000
+_WAIT_MS_MAX: Final = 10**12
+
+
+class Told:
+    """What a node was told since it registered."""
+
+    __slots__ = ("jobs", "settings")
+
+    def __init__(self) -> None:
+        self.settings: server.NodeQueueSettings | None = None
+        #: version of the job's facts
+        self.jobs: dict[ApplicationId, int] = {}
+
+
+class NodeQueueing:
+    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates) -> None:
+        self._cluster = cluster
+        self.settings = settings
+        self.estimates = estimates
+
+    @property
+    def is_on(self) -> bool:
+        return self.settings.spec is not None
+
+    def refresh(self, settings: QueueSettings) -> None:
+        """Go by these from now on; nodes hear of them at their next heartbeat."""
+        if settings == self.settings:
+            return
+        self.settings = settings
+        log.info("queues at nodes are %s: %s", "on" if self.is_on else "off", settings)
+        self._cluster.schedule(QueueingChanged(settings.spec))
+
+    # ---- what nodes say
+
+    def reported(self, node: RmNode, status: server.NodeStatus) -> None:
+        """Before its containers' ends are booked: the report already counts them."""
+        if not self.is_on or YAQ_QUEUE not in node.capabilities or not status.HasField("yaq_queue"):
+            return
+        said = status.yaq_queue
+        queued, wait_ms = said.queued, said.wait_ms
+        if said.running < 0 or not 0 <= queued <= _QUEUED_MAX or not -1 <= wait_ms <= _WAIT_MS_MAX:
+            if not node.queue_lies:
+                log.warning(
+                    "node %s: reports a queue that cannot be: %d running, %d waiting, %d ms; it is bounded",
+                    *(node.id, said.running, queued, wait_ms),
+                )
+            node.queue_lies += 1
+        wait_s = wait_ms / 1000 if 0 <= wait_ms <= _WAIT_MS_MAX else math.inf
+        running = min(max(0, said.running), _QUEUED_MAX)
+        queued = min(max(0, queued), _QUEUED_MAX)
+        self._cluster.schedule(NodeQueueReported(node.id, running, queued, wait_s))
+
+    def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
+        """A node reports a container's end."""
+        if self.is_on:
+            is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
+            self.estimates.ended(container, status.exit_status, status.yaq_times if is_told else None)
+
+    # ---- what masters ask
+
+    def expect(self, attempt: Attempt, rows: tuple[AskRow, ...]) -> None:
+        """These rows are about to be asked for."""
+        if self.is_on and rows:
+            self.estimates.expect(attempt.app, {row.priority for row in rows})
+
+    # ---- what nodes are told
+
+    def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
+        """For the container's token; None for a node that must not see any."""
+        node = self._cluster.nodes.get(container.node_id)
+        if not self.is_on or node is None or YAQ_QUEUE not in node.capabilities:
+            return None
+        app = container.attempt.app
+        facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
+        if not container.allocation.is_master:
+            estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
+            if estimate_s is not None:
+                facts.estimate_ms = round(estimate_s * 1000)
+        return facts
+
+    def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
+        """What the node has not been told yet."""
+        if YAQ_QUEUE not in node.capabilities or (not self.is_on and node.queue_told is None):
+            return
+        told = node.queue_told = node.queue_told or Told()
+        settings = self._settings_of(node)
+        if settings != told.settings:
+            told.settings = settings
+            response.yaq_orders.settings.CopyFrom(settings)
+        if self.is_on:
+            self._put_jobs(node, told, response)
+
+    def _settings_of(self, node: RmNode) -> server.NodeQueueSettings:
+        ordering = self.settings.ordering
+        settings = server.NodeQueueSettings(
+            enabled=self.is_on,
+            max_queued=self._cluster.scheduler.queues.bound_of(node.id),
+            order=ordering.strategy,
+            scope=ordering.scope,
+            max_wait_ms=self.settings.max_wait_ms,
+        )
+        if math.isfinite(ordering.starve_s):
+            settings.starve_ms = round(ordering.starve_s * 1000)
+        if math.isfinite(ordering.starve_ratio):
+            settings.starve_ratio = ordering.starve_ratio
+        return settings
+
+    def _put_jobs(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
+        jobs, view = self._cluster.scheduler.queues.jobs, self._cluster.scheduler.view
+        here = {container.attempt.app.id: container.attempt.app for container in node.containers.values()}
+        for gone in told.jobs.keys() - here.keys():
+            del told.jobs[gone]
+        left = _JOBS_MAX
+        for app_id, app in here.items():
+            version, scheduled = jobs.version(app_id), view.applications.get(app_id)
+            if told.jobs.get(app_id) == version or scheduled is None or not left:
+                continue
+            told.jobs[app_id] = version
+            left -= 1
+            facts = jobs.facts(scheduled)
+            message = response.yaq_orders.jobs.add(arrival_ms=app.submitted_ms)
+            message.application_id.CopyFrom(convert.application_id_pb(app_id))
+            if facts.remaining_work is not None:
+                message.remaining_work_ms = round(facts.remaining_work * 1000)
+            if facts.remaining_tasks is not None:
+                message.remaining_tasks = min(facts.remaining_tasks, 0x7FFFFFFF)
+            for priority, estimate_s in jobs.of(app_id).estimates.items():
+                message.estimates.add(priority=priority, estimate_ms=round(estimate_s * 1000))

@@ -1,0 +1,83 @@
+"""What the ResourceManager reads about queues at the nodes: the keys `yaq.queue.*`, from `yaq-site.xml` as a rule."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rm.scheduler.queueing import QueueingSpec, Tuning
+from yaqd.config import Configuration
+from yaqd.policies.queueing.order import Ordering
+from yaqd.policies.queueing.registry import UnknownPolicy
+
+_NODE: Final = "yaq.queue.node."
+_LEAF: Final = "yaq.queue.leaf."
+#: no queue is longer
+_BOUND_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    #: None: nothing is sent to wait
+    spec: QueueingSpec | None
+    #: how nodes order what waits
+    ordering: Ordering
+    #: how long a guaranteed container waits before it goes back
+    max_wait_ms: int
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "QueueSettings":
+        """Raises ConfigError."""
+        scope = conf.get_choice("yaq.queue.scope", ("all", "queue", "user"))
+        starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0) / 1000
+        ratio = conf.get_float("yaq.queue.starve-ratio", minimum=0.0)
+        ordering = _named(conf, "yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
+        spec = _spec(conf)
+        return cls(
+            spec if conf.get_bool("yaq.queue.enabled") else None,
+            ordering,
+            conf.get_duration_ms("yaq.queue.max-wait", minimum=100),
+        )
+
+
+def _named(conf: Configuration, key: str, make: "Callable[[str], Ordering]") -> Ordering:
+    try:
+        return make(conf.require(key).lower())
+    except UnknownPolicy as error:
+        raise conf.error(key, str(error), "give another name") from None
+
+
+def _spec(conf: Configuration) -> QueueingSpec:
+    target = conf.get_float("yaq.queue.target-utilization", minimum=0.0, maximum=1.0)
+    tuning = Tuning(
+        policy=conf.require("yaq.queue.bound-policy").lower(),
+        idle=1.0 - target,
+        heartbeat_s=conf.get_duration_ms("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1) / 1000,
+        poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0) / 1000,
+    )
+    try:
+        tuning.begin()
+    except UnknownPolicy as error:
+        raise conf.error("yaq.queue.bound-policy", str(error), "give another name") from None
+    return QueueingSpec(
+        bound=_bound(conf, "yaq.queue.bound") if conf.get("yaq.queue.bound") else None,
+        host_bounds={host: _bound(conf, key) for host, key in _family(conf, _NODE, ".bound")},
+        tuning=tuning,
+        free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
+        wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
+        default_estimate_s=_seconds(conf, "yaq.queue.default-estimate"),
+        leaves_without=frozenset(path for path, key in _family(conf, _LEAF, ".enabled") if not conf.get_bool(key)),
+    )
+
+
+def _bound(conf: Configuration, key: str) -> int:
+    return conf.get_int(key, minimum=0, maximum=_BOUND_MAX)
+
+
+def _seconds(conf: Configuration, key: str) -> float | None:
+    return conf.get_duration_ms(key, minimum=0) / 1000 if (conf.get(key) or "").strip() else None
+
+
+def _family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str]]:
+    """What stands between, and the key."""
+    keys = [key for key, _ in conf.items() if key.startswith(prefix) and key.endswith(suffix)]
+    return [(key[len(prefix) : -len(suffix)], key) for key in keys]

@@ -1,0 +1,116 @@
+"""What is left of each job, counted as its asks and containers come and go: what node queues and job orders go by.
+
+Only where queues are filled: it is begun when they are, from what there is then.
+"""
+
+import math
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from yaqd.model import ApplicationId
+from yaqd.policies.queueing.facts import JobFacts
+
+if TYPE_CHECKING:
+    from rm.scheduler.view import AppView, Held
+
+#: priorities that are told apart in one application: they are its master's to choose
+_PRIORITIES_MAX: Final = 1000
+#: asks of one attempt that are looked at for its remaining work; further ones are taken to be like them
+_ASKS_LOOKED_AT: Final = 64
+
+
+class Job:
+    """One application's containers and estimates by priority."""
+
+    __slots__ = ("done", "estimates", "held", "version")
+
+    def __init__(self) -> None:
+        self.estimates: dict[int, float] = {}
+        #: containers that are not over, without masters
+        self.held: dict[int, int] = {}
+        #: containers that are over
+        self.done = 0
+        #: counts the changes
+        self.version = 0
+
+    def mean_estimate(self) -> float | None:
+        """For what nothing is known of; None when nothing is known of anything."""
+        return sum(self.estimates.values()) / len(self.estimates) if self.estimates else None
+
+
+class Jobs:
+    def __init__(self) -> None:
+        self._jobs: dict[ApplicationId, Job] = {}
+
+    def begin(self, containers: "Iterable[Held]") -> None:
+        """Count from here on; these are there."""
+        for job in self._jobs.values():
+            job.held.clear()
+        for held in containers:
+            if not held.is_master:
+                self.began(held.application.id, held.priority)
+
+    def of(self, app_id: ApplicationId) -> Job:
+        job = self._jobs.get(app_id)
+        if job is None:
+            job = self._jobs[app_id] = Job()
+        return job
+
+    def version(self, app_id: ApplicationId) -> int:
+        """Moves whenever something about the job does; 0 when nothing is known of it."""
+        job = self._jobs.get(app_id)
+        return job.version if job is not None else 0
+
+    def forget(self, app_id: ApplicationId) -> None:
+        self._jobs.pop(app_id, None)
+
+    def touch(self, app_id: ApplicationId) -> None:
+        """Its asks have changed."""
+        self.of(app_id).version += 1
+
+    def began(self, app_id: ApplicationId, priority: int) -> None:
+        job = self.of(app_id)
+        job.version += 1
+        if priority in job.held or len(job.held) < _PRIORITIES_MAX:
+            job.held[priority] = job.held.get(priority, 0) + 1
+
+    def ended(self, app_id: ApplicationId, priority: int) -> None:
+        job = self._jobs.get(app_id)
+        if job is None:
+            return
+        job.version += 1
+        job.done += 1
+        left = job.held.get(priority, 0) - 1
+        if left > 0:
+            job.held[priority] = left
+        else:
+            job.held.pop(priority, None)
+
+    def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
+        job = self._jobs.get(app_id)
+        return job.estimates.get(priority) if job is not None else None
+
+    def set_estimate(self, app_id: ApplicationId, priority: int, estimate_s: float | None) -> None:
+        job = self.of(app_id)
+        job.version += 1
+        if estimate_s is None or not 0.0 <= estimate_s < math.inf:
+            job.estimates.pop(priority, None)
+        elif priority in job.estimates or len(job.estimates) < _PRIORITIES_MAX:
+            job.estimates[priority] = estimate_s
+
+    def facts(self, app: "AppView") -> JobFacts:
+        """What is left of it as far as it has asked; a task that runs counts as if it had just begun."""
+        job = self.of(app.id)
+        mean = job.mean_estimate()
+        pending = app.attempt.asks.pending if app.attempt is not None else 0
+        tasks = pending + sum(job.held.values())
+        if mean is None:
+            return JobFacts(None, tasks)
+        work = sum(count * job.estimates.get(priority, mean) for priority, count in job.held.items())
+        if pending and app.attempt is not None:
+            looked_at = list(islice((a for a in app.attempt.asks if a.pending), _ASKS_LOOKED_AT))
+            seen = sum(ask.pending for ask in looked_at)
+            asked = sum(ask.pending * job.estimates.get(ask.key[0], mean) for ask in looked_at)
+            work += asked * pending / max(1, seen)
+        return JobFacts(work, tasks)

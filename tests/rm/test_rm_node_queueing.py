@@ -1,0 +1,267 @@
+"""Queues at nodes between a real ResourceManager, nodes and masters: what is said, to whom, and what comes of it."""
+
+from pathlib import Path
+
+import pytest
+from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+
+from rm.queue_settings import QueueSettings
+from yaqd.config import ConfigError, Configuration
+from yaqd.ipc import RpcClient
+from yaqd.ipc.errors import RemoteException
+from yaqd.model import ContainerId
+from yaqd.proto import convert
+from yaqd.proto import yarn_admin_pb2 as admin
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ResourceManagerAdministrationProtocol, ResourceTracker
+
+OURS = ("yaq-1", "yaq-queue")
+ON = {"yaq.queue.enabled": "true", "yaq.queue.bound": "3", "yaq.queue.default-estimate": "10s"}
+
+
+async def beat(
+    node: FakeNode, *, running: int = 0, queued: int = 0, wait_ms: int = 500, times: tuple[int, int] | None = None
+) -> server.NodeHeartbeatResponse:
+    """A heartbeat that says how the node's queue is, and how long what ended had waited and run."""
+    request = node.heartbeat()
+    said = request.node_status.yaq_queue
+    said.running, said.queued, said.wait_ms = running, queued, wait_ms
+    for status in request.node_status.containersStatuses:
+        if times is not None and status.state == common.C_COMPLETE:
+            status.yaq_times.queued_ms, status.yaq_times.run_ms = times
+    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+    node.response_id = response.response_id
+    for forgotten in response.containers_to_be_removed_from_nm:
+        node.ended.pop(convert.container_id(forgotten), None)
+    return response
+
+
+def given(response: pb.AllocateResponse) -> list[ContainerId]:
+    return [convert.container_id(c.id) for c in response.allocated_containers]
+
+
+def token_of(container: common.Container) -> server.ContainerTokenIdentifier:
+    return server.ContainerTokenIdentifier.FromString(container.container_token.identifier)
+
+
+async def queueing_node(rm: Harness) -> FakeNode:
+    node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+    await beat(node)
+    return node
+
+
+async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
+    async with cluster(ON) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        told = (await beat(node)).yaq_orders
+        assert (told.settings.enabled, told.settings.order, told.settings.max_queued) == (True, "srjf", 3)
+        app_id, master = await rm.running(node, application_name="sleep")
+        response = await master.allocate(ask(9))
+        # 4 GB less the master's leave room for three; three more wait.
+        assert len(given(response)) == 6
+        assert response.limit.memory == 0
+        token = token_of(response.allocated_containers[5])
+        assert token.yaq_task.estimate_ms == 10_000 and token.yaq_task.leaf_queue == "root.default"
+        app = rm.manager.cluster.applications[app_id]
+        assert token.yaq_task.job_arrival_ms == app.submitted_ms
+        # An unknown field survives a stock reader only at the end (number 10001, wire type 2).
+        tail = token.yaq_task.SerializeToString()
+        wire = response.allocated_containers[5].container_token.identifier
+        assert wire.endswith(bytes([0x8A, 0xF1, 0x04, len(tail)]) + tail)
+        orders = (await beat(node, running=4, queued=3)).yaq_orders
+        [job] = orders.jobs
+        assert convert.application_id(job.application_id) == app_id and job.arrival_ms == app.submitted_ms
+        assert job.remaining_tasks == 9
+        # Nothing has changed since: nothing is said.
+        assert not (await beat(node, running=4, queued=3)).HasField("yaq_orders")
+
+
+async def test_what_ended_teaches_how_long_the_others_run() -> None:
+    async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node, application_name="job 17")
+        response = await master.allocate(ask(9))
+        first = given(response)
+        assert len(first) == 3, "nothing waits whose end nobody knows"
+        assert not token_of(response.allocated_containers[0]).yaq_task.HasField("estimate_ms")
+        for container_id in first:
+            node.run(container_id)
+        await beat(node, running=4)
+        node.end(first[0])
+        orders = (await beat(node, running=3, times=(20, 7000))).yaq_orders
+        assert [(e.priority, e.estimate_ms) for e in orders.jobs[0].estimates] == [(1, 7000)]
+        assert orders.jobs[0].remaining_work_ms == 8 * 7000
+        assert len(given(await master.allocate())) == 4, "one takes the free place, three wait"
+        # The next run of the job is known from the start, in another number.
+        await master.finish()
+        for container_id in list(node.running):
+            node.end(container_id, 143)
+        await beat(node)
+        _, second = await rm.running(node, application_name="job 18")
+        response = await second.allocate(ask(1))
+        scheduler = rm.manager.scheduler
+        app_id = next(iter(scheduler.view.applications))
+        assert scheduler.queues.estimate(app_id, 1) == 7.0
+
+
+async def test_estimates_outlive_the_resource_manager(tmp_path: Path) -> None:
+    settings = {**ON, "yaq.queue.default-estimate": ""}
+    async with cluster(settings, store=tmp_path / "store") as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node, application_name="nightly 2026-01-01")
+        [container_id] = given(await master.allocate(ask(1)))
+        node.run(container_id)
+        await beat(node)
+        node.end(container_id)
+        await beat(node, times=(0, 4000))
+        await master.finish()
+    async with cluster(settings, store=tmp_path / "store") as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node, application_name="nightly 2026-01-02")
+        assert len(given(await master.allocate(ask(9)))) == 6
+
+
+@pytest.mark.parametrize(("capabilities", "is_on"), [((), True), (("yaq-1",), True), (OURS, False)])
+async def test_nobody_else_hears_of_it(capabilities: tuple[str, ...], is_on: bool) -> None:
+    """Stock nodes, our nodes that do not queue, and all nodes while it is off."""
+    async with cluster(ON if is_on else {}) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=capabilities)
+        await beat(node)
+        _, master = await rm.running(node)
+        response = await master.allocate(ask(9))
+        assert len(given(response)) == 3
+        assert not token_of(response.allocated_containers[0]).HasField("yaq_task")
+        assert not (await beat(node, running=4)).HasField("yaq_orders")
+
+
+async def test_a_container_that_waited_too_long_is_placed_again_when_its_master_asks() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        containers = given(await master.allocate(ask(6)))
+        for container_id in containers:
+            node.run(container_id)
+        await beat(node, running=4, queued=3)
+        node.end(containers[5], -102, "waited too long")
+        await beat(node, running=4, queued=2)
+        response = await master.allocate()
+        [completed] = response.completed_container_statuses
+        assert completed.exit_status == -102
+        assert given(response) == [], "the master asks again, nothing is given twice"
+        assert len(given(await master.allocate(ask(1)))) == 1
+        assert rm.manager.scheduler.view.root.used.memory_mb == 7 * 1024
+
+
+async def test_a_lost_node_ends_what_waited_there_once() -> None:
+    clock = ManualClock()
+    async with cluster({**ON, "yarn.nm.liveness-monitor.expiry-interval-ms": "5000"}, clock=clock) as rm:
+        kept = await rm.node(memory_mb=1024, vcores=1)
+        _, master = await rm.running(kept)
+        node = await queueing_node(rm)
+        containers = given(await master.allocate(ask(7)))
+        assert len(containers) == 7
+        for container_id in containers[:5]:
+            node.run(container_id)  # two of them its master has not started yet
+        await beat(node, running=4, queued=1)
+        clock.seconds += 4
+        await kept.beat()
+        clock.seconds += 4
+        await rm.until(lambda: len(rm.manager.scheduler.view.nodes) == 1)
+        response = await master.allocate()
+        ended = [convert.container_id(s.container_id) for s in response.completed_container_statuses]
+        assert sorted(ended) == sorted(containers)
+        assert {s.exit_status for s in response.completed_container_statuses} == {-100}
+        assert not (await master.allocate()).completed_container_statuses
+
+
+async def test_lies_are_bounded_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        await beat(node, running=-7, queued=-3, wait_ms=-5)
+        assert len(given(await master.allocate(ask(9)))) == 3, "a wait that cannot be is one without end"
+        await beat(node, running=2**31 - 1, queued=2**31 - 1, wait_ms=2**62)
+        assert given(await master.allocate()) == []
+        await beat(node, running=4, queued=0)
+        assert len(given(await master.allocate())) == 3
+        assert sum("reports a queue that cannot be" in r.message for r in caplog.records) == 1
+
+
+def site(folder: Path, **settings: str) -> Configuration:
+    rows = "".join(f"<property><name>{k}</name><value>{v}</value></property>\n" for k, v in settings.items())
+    (folder / "yaq-site.xml").write_text(f"<configuration>\n{rows}</configuration>\n")
+    overrides = {
+        f"yarn.resourcemanager.{name}": "127.0.0.1:0"
+        for name in ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+    }
+    return Configuration.load(
+        folder,
+        overrides={
+            **overrides,
+            "yarn.resourcemanager.hostname": "127.0.0.1",
+            "yaq.rm.state-store.path": "memory",
+            "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
+        },
+        environ={},
+    )
+
+
+async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> None:
+    async with cluster(conf=site(tmp_path)) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        assert len(given(await master.allocate(ask(9)))) == 3
+        operator = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+
+        async def refresh() -> None:
+            call = ResourceManagerAdministrationProtocol.refreshQueues
+            await operator.call(call, admin.RefreshQueuesRequest())
+
+        try:
+            site(tmp_path, **{**ON, "yaq.queue.node.127.0.0.1.bound": "1"})
+            await refresh()
+            assert (await beat(node, running=4)).yaq_orders.settings.enabled
+            assert len(given(await master.allocate())) == 1, "this host's own bound"
+            site(tmp_path, **{**ON, "yaq.queue.order": "whatever"})
+            with pytest.raises(RemoteException, match=r"yaq-site\.xml:.*yaq\.queue\.order|yaq\.queue\.order.*yaq-site"):
+                await refresh()
+            site(tmp_path)
+            await refresh()
+            orders = (await beat(node, running=4, queued=1)).yaq_orders
+            assert orders.HasField("settings") and not orders.settings.enabled
+            assert not (await beat(node, running=4, queued=1)).HasField("yaq_orders")
+        finally:
+            await operator.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("yaq.queue.bound", "-1"),
+        ("yaq.queue.bound", "999999999"),
+        ("yaq.queue.target-utilization", "1.5"),
+        ("yaq.queue.bound-policy", "magic"),
+        ("yaq.queue.order", "magic"),
+        ("yaq.queue.scope", "galaxy"),
+        ("yaq.queue.starve-ratio", "nan"),
+        ("yaq.queue.node.h1.bound", "many"),
+        ("yaq.queue.leaf.root.a.enabled", "perhaps"),
+        ("yaq.queue.default-estimate", "soon"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_with_file_and_line(tmp_path: Path, key: str, value: str) -> None:
+    conf = site(tmp_path, **{key: value})
+    with pytest.raises(ConfigError) as refused:
+        QueueSettings.read(conf)
+    assert key in str(refused.value) and "yaq-site.xml" in str(refused.value)
+
+
+async def test_a_storm_of_asks_is_answered_within_the_bounds() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        assert len(given(await master.allocate(ask(100_000)))) == 6
+        assert given(await master.allocate()) == given(await master.allocate()) == []
+        assert (await beat(node, running=4, queued=3)).yaq_orders.jobs[0].remaining_tasks == 100_000
