@@ -371,12 +371,20 @@ class ApplicationMaster:
         host = self._environ.get("NM_HOST", "127.0.0.1")
         return RpcServer(name="job manager", host=host, token_secrets=tokens)
 
+    def _scheduler_address(self) -> tuple[str, int]:
+        """Of the proxy at this node, where there is one: the token is good there alone."""
+        proxy = self._environ.get("YAQ_SCHEDULER_ADDRESS")
+        if proxy is None:
+            return self.conf.get_address("yarn.resourcemanager.scheduler.address")
+        host, _, port = proxy.rpartition(":")
+        return host, int(port)
+
     def _make_rm_link(self) -> ResourceManagerLink:
         token = self._credentials.token_of_kind("YARN_AM_RM_TOKEN")
         if token is None:
             raise CannotStart("the credentials hold no AMRMToken")
         return ResourceManagerLink(
-            self.conf.get_address("yarn.resourcemanager.scheduler.address"),
+            self._scheduler_address(),
             str(self._container.attempt_id),
             token,
             asks=self.machine.asks,
