@@ -126,6 +126,7 @@ def test_a_suffix_lets_smaller_tasks_pass() -> None:
     ordering = Ordering("srjf+pack")
     assert (ordering.strategy, ordering.packing) == ("srjf", True)
     assert ordering == Ordering("srjf", packing=True)
+    assert (ordering.name, Ordering("stf").name) == ("srjf+pack", "stf")
     with pytest.raises(UnknownPolicy, match="fastest"):
         Ordering("fastest+pack")
 
