@@ -162,15 +162,18 @@ class StockYarn(_Cluster):
         shape: NodeShape = NodeShape(),
         history: bool = True,
         site: Mapping[str, object] = {},
+        queues: Mapping[str, object] = {},
         survives: bool = False,
         jvm: tuple[str, ...] = DAEMON_JVM,
     ) -> None:
+        """`site` goes into yarn-site.xml; `queues` into capacity-scheduler.xml, over what is there."""
         super().__init__(jars, directory.absolute(), survives=survives, jvm=jvm)
         self.hdfs = hdfs
         self.nodes = nodes
         self._shape = shape
         self._with_history = history
         self._site = dict(site)
+        self._queues = dict(queues)
         ports = free_ports(8 + 4 * nodes)
         self._rm = (ports[0], ports[1], ports[2], ports[3], ports[4])
         self._history = (ports[5], ports[6], ports[7])
@@ -228,7 +231,7 @@ class StockYarn(_Cluster):
             "hdfs": {"dfs.replication": 1},
             "mapred": conf.mapred_site(self.jars, self.conf_dir, self._history)
             | {"yarn.app.mapreduce.am.staging-dir": self._staging()},
-            "capacity": conf.capacity_site(),
+            "capacity": conf.capacity_site() | self._queues,
         }
         conf.write_conf(self.conf_dir, sites | {"yarn": yarn | self._site})
         for index, (rpc, localizer, web, shuffle) in enumerate(self._nm):

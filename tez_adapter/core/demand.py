@@ -22,8 +22,6 @@ class Ask:
     resource: Resource
     #: may a container be taken because of this row though a smaller place was named?
     relax: bool = True
-    #: containers that use what others leave idle
-    opportunistic: bool = False
 
 
 class Demand:
@@ -45,19 +43,13 @@ class Demand:
             if not wanted:
                 continue
             spec = vertex.spec
-            spare = int(wanted * spec.opportunistic)
-            if 0 < spare < wanted:  # those anywhere, as MapReduce asks for them
-                rows.append(Ask(spec.priority, ANY_HOST, spare, spec.resource, opportunistic=True))
-                wanted -= spare
-                spare = 0
-            all_spare = spare > 0
             local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
             for host, count in local:
-                rows.append(Ask(spec.priority, host, count, spec.resource, opportunistic=all_spare))
+                rows.append(Ask(spec.priority, host, count, spec.resource))
             relax = not spec.only_on_hosts
             if local:
-                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource, relax, all_spare))
-            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource, relax, all_spare))
+                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource, relax))
+            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource, relax))
         return rows
 
     def wanted(self) -> tuple[int, ...]:

@@ -1,0 +1,119 @@
+"""The sides of the live benchmark: a ResourceManager and four NodeManagers, stock or ours, with the same settings.
+
+Both serve the local file system, count memory alone, and place any number of containers in one node heartbeat. What
+differs between variants of a side is a handful of settings, and those are printed.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from yaqd.config import Configuration
+
+from .live_master import SLOT_MB, Addresses
+from .ours import OurCluster
+from .stock.artifacts import HadoopJars
+from .stock.conf import NodeShape, capacity_site
+from .stock.daemons import StockYarn, current_user
+
+NODES = 4
+_HEARTBEAT = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"
+_OUT_OF_TURN = "yaq.nm.out-of-turn-heartbeats"
+_SAME = {"yarn.log-aggregation-enable": "false"}
+#: by default a stock scheduler places one container per heartbeat where locality does not matter
+_STOCK = {"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": 100}
+_OPPORTUNISTIC = "yarn.resourcemanager.opportunistic-container-allocation.enabled"
+_QUEUE_LENGTH = "yarn.nodemanager.opportunistic-containers-max-queue-length"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to run one side."""
+
+    name: str
+    is_ours: bool
+    #: tasks are asked for as opportunistic containers
+    opportunistic: bool = False
+    #: of the nodes, ms
+    heartbeat_ms: int = 3000
+    #: sent when a container starts or ends; a stock node knows no such thing
+    out_of_turn: bool = False
+    site: Mapping[str, object] = field(default_factory=dict)
+
+    def facts(self) -> str:
+        """For people: what one has to know of it."""
+        parts = [f"heartbeat {self.heartbeat_ms} ms", f"out-of-turn heartbeats {'on' if self.out_of_turn else 'off'}"]
+        parts += [f"{key} {value}" for key, value in self.site.items()]
+        return ", ".join(parts)
+
+
+def stock(heartbeat_ms: int = 3000) -> Variant:
+    """Stock YARN as it comes, but for the heartbeat."""
+    return Variant(
+        "stock" if heartbeat_ms == 3000 else f"stock at {heartbeat_ms} ms", is_ours=False, heartbeat_ms=heartbeat_ms
+    )
+
+
+def stock_opportunistic(queue_length: int) -> Variant:
+    """Stock YARN with its own queues at the nodes, of so many places each."""
+    site = {_OPPORTUNISTIC: "true", _QUEUE_LENGTH: queue_length}
+    return Variant("stock, opportunistic", is_ours=False, opportunistic=True, site=site)
+
+
+def ours(*, queues: bool, events: bool, name: str = "", heartbeat_ms: int = 3000, **site: object) -> Variant:
+    """Our daemons with or without queues at the nodes, with or without out-of-turn heartbeats."""
+    given = {key.replace("__", "."): value for key, value in site.items()}
+    what = " and ".join(word for word, is_on in (("queues", queues), ("events", events)) if is_on) or "neither"
+    return Variant(
+        name or f"ours, {what}",
+        is_ours=True,
+        heartbeat_ms=heartbeat_ms,
+        out_of_turn=events,
+        site={"yaq.queue.enabled": str(queues).lower(), **given},
+    )
+
+
+@contextmanager
+def running(
+    variant: Variant, jars: HadoopJars | None, folder: Path, slots: int, queues: Mapping[str, int] = {}
+) -> Iterator[Addresses]:
+    """A cluster of that kind with so many slots on each node; `queues`: names and shares in percent."""
+    folder.mkdir(parents=True)
+    shape = NodeShape(slots * SLOT_MB, slots)
+    shares = _queues(queues)
+    site = {**_SAME, _HEARTBEAT: variant.heartbeat_ms, **variant.site}
+    if variant.is_ours:
+        site[_OUT_OF_TURN] = str(variant.out_of_turn).lower()
+        calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+        site = {**capacity_site(), **shares, "yarn.scheduler.capacity.resource-calculator": calculator, **site}
+        with OurCluster(folder / "ours", nodes=NODES, shape=shape, site=site) as cluster:
+            yield _addresses(cluster.conf_dir)
+    else:
+        if jars is None:
+            raise ValueError("the stock side needs the stock jars")
+        yarn = StockYarn(
+            jars, folder / "stock", nodes=NODES, shape=shape, history=False, site=_STOCK | site, queues=shares
+        )
+        with yarn:
+            yield _addresses(yarn.conf_dir)
+
+
+def _addresses(conf_dir: Path) -> Addresses:
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(conf_dir)})
+    scheduler = conf.get_address("yarn.resourcemanager.scheduler.address")
+    return Addresses(conf.get_address("yarn.resourcemanager.address"), scheduler, current_user())
+
+
+def _queues(queues: Mapping[str, int]) -> dict[str, object]:
+    if not queues:
+        return {}
+    prefix = "yarn.scheduler.capacity.root"
+    site: dict[str, object] = {f"{prefix}.queues": ",".join(queues)}
+    for name, share in queues.items():
+        site |= {
+            f"{prefix}.{name}.capacity": share,
+            f"{prefix}.{name}.maximum-capacity": 100,
+            f"{prefix}.{name}.user-limit-factor": 100,
+        }
+    return site

@@ -1,0 +1,69 @@
+"""The live benchmark's jobs: the same trace for every side, drawn from published statistics or made by rule."""
+
+import random
+import statistics
+from dataclasses import replace
+from string import ascii_lowercase
+from typing import Final
+
+from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
+from yaqd.sim.workloads import Arrivals, Drawn, draw
+
+_HIVE_JOBS: Final = 92
+#: Hive-MS's task times are divided by this, so that a run takes a quarter of an hour
+_SPEEDUP: Final = 3.0
+_SEED: Final = 1
+_PRIORITY: Final = 20
+#: of the mix: short jobs, their tasks and their tasks' seconds; the same of long ones
+_SHORT: Final = (40, 8, 2.0)
+_LONG: Final = (8, 64, 10.0)
+_MIX_LOAD: Final = 0.9
+
+
+def hive(scale: float, slots: int, *, load: float) -> Workload:
+    """Hive-MS, Poisson arrivals at that part of the capacity of so many slots in all."""
+    jobs = max(3, round(_HIVE_JOBS * scale))
+    drawn = Drawn(name="hive-ms", jobs=jobs, arrivals=Arrivals("poisson", load), speedup=_SPEEDUP)
+    workload = draw(drawn, slots, _SEED)
+    # A name whose digits alone differ is that of one recurring job; these are different queries.
+    named = (replace(job, name=f"query-{_letters(number)}") for number, job in enumerate(workload))
+    return Workload(tuple(named), workload.name)
+
+
+def earlier_runs(workload: Workload) -> Workload:
+    """Every job of the workload once before, with one task a stage, as long as the stage's mean: its history.
+
+    The jobs of the paper recur, and their estimates are the means of earlier runs. A side that keeps no history gets
+    these runs as well.
+    """
+    jobs = []
+    for job in workload:
+        stages = tuple(
+            replace(
+                stage, tasks=(replace(stage.tasks[0], duration_s=statistics.mean(t.duration_s for t in stage.tasks)),)
+            )
+            for stage in job.stages
+        )
+        jobs.append(replace(job, stages=stages, arrival_s=0.0))
+    distinct = {job.name: job for job in jobs}
+    return Workload(tuple(distinct.values()), f"{workload.name}, earlier")
+
+
+def _letters(number: int) -> str:
+    return "".join(ascii_lowercase[number // 26**place % 26] for place in (1, 0))
+
+
+def mixed(scale: float, slots: int) -> Workload:
+    """Short and long jobs in random order; a long one alone fills the cluster more than once."""
+    chooser = random.Random(_SEED)
+    kinds = []
+    for name, (jobs, tasks, seconds) in (("short", _SHORT), ("long", _LONG)):
+        kinds += [(name, tasks, seconds)] * max(2, round(jobs * scale))
+    chooser.shuffle(kinds)
+    gap_s = sum(tasks * seconds for _, tasks, seconds in kinds) / len(kinds) / (slots * _MIX_LOAD)
+    jobs_made, arrival_s = [], 0.0
+    for name, tasks, seconds in kinds:
+        stage = SimStage(name="work", tasks=tuple(SimTask(seconds, priority=_PRIORITY) for _ in range(tasks)))
+        jobs_made.append(SimJob(name=name, stages=(stage,), arrival_s=arrival_s))
+        arrival_s += chooser.expovariate(1 / gap_s)
+    return Workload(tuple(jobs_made), "mixed")

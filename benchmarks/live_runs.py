@@ -1,0 +1,191 @@
+"""What the live benchmark runs on a cluster: a backlog, a trace of jobs, two queues, one container at a time."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from yaqd.sim.workload import SimJob, Workload
+
+from .live_master import Addresses, Failures, LiveJob
+from .live_tasks import StartLog, Task, start_gaps, utilization
+from .options import progress
+
+_PRIORITY = 20
+#: a trace that takes so many times as long as its arrivals is given up
+_PATIENCE = 6.0
+#: the load is up after this many heartbeats
+_WARM_HEARTBEATS = 4
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A window of time in which more was asked for than fits."""
+
+    utilization: float
+    gaps_s: list[float]
+    failures: Failures
+    doubled: int
+    started: int
+
+
+@dataclass(slots=True)
+class Traced:
+    """What became of a trace: one entry per job, in the trace's order, seconds."""
+
+    from_submission_s: list[float]
+    from_start_s: list[float]
+    failures: Failures
+    doubled: int
+    took_s: float
+    names: list[str] = field(default_factory=list)
+
+
+async def backlog(
+    where: Addresses,
+    folder: Path,
+    *,
+    slots: int,
+    duration_s: float,
+    poll_s: float,
+    heartbeat_s: float,
+    window_s: float,
+    opportunistic: bool,
+) -> Loaded:
+    """One job with more tasks than can run; looks at `window_s` seconds of it and kills the rest.
+
+    `slots`: of the whole cluster.
+    """
+    warm_s = _WARM_HEARTBEATS * heartbeat_s + poll_s
+    count = int(slots * ((warm_s + window_s) / duration_s + 4))
+    with StartLog(folder) as log:
+        stages = [(_PRIORITY, [duration_s] * count)]
+        job = LiveJob(where, log, name="backlog", stages=stages, poll_s=poll_s, opportunistic=opportunistic)
+        await job.open()
+        start = time.monotonic() + warm_s
+        await job.run_stage(job.stages[0], until=start + window_s)
+        end = time.monotonic()
+        failures = Failures()
+        failures.add(job.failures)  # as of now: killing the rest is no failure
+        await job.kill()
+        tasks = job.tasks
+        started = sum(1 for task in tasks if task.started_at is not None)
+        gaps = start_gaps(tasks, start, end)
+        return Loaded(utilization(tasks, slots, start, end), gaps, failures, log.doubled, started)
+
+
+async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: float, opportunistic: bool) -> Traced:
+    """Submits every job at its time and waits for all."""
+    last = max(job.arrival_s for job in workload)
+    with StartLog(folder) as log:
+        jobs = [_live(where, log, job, poll_s, opportunistic) for job in workload]
+        began = time.monotonic()
+        async with asyncio.timeout(_PATIENCE * last + 600), asyncio.TaskGroup() as group:
+            for live, job in zip(jobs, workload, strict=True):
+                group.create_task(_at(began + job.arrival_s, live))
+            group.create_task(_tell(jobs, log, began))
+        failures = Failures()
+        for live in jobs:
+            failures.add(live.failures)
+        return Traced(
+            [job.completion_s for job in jobs],
+            [job.from_start_s for job in jobs],
+            failures,
+            log.doubled,
+            time.monotonic() - began,
+            [job.name for job in jobs],
+        )
+
+
+def _live(where: Addresses, log: StartLog, job: SimJob, poll_s: float, opportunistic: bool) -> LiveJob:
+    stages = [(stage.tasks[0].priority, [max(task.duration_s, 0.001) for task in stage.tasks]) for stage in job.stages]
+    return LiveJob(
+        where, log, name=job.name, stages=stages, poll_s=poll_s, queue=job.queue, opportunistic=opportunistic
+    )
+
+
+async def _at(moment: float, job: LiveJob) -> None:
+    await asyncio.sleep(max(moment - time.monotonic(), 0.0))
+    await job.run()
+
+
+async def _tell(jobs: Sequence[LiveJob], log: StartLog, began: float) -> None:
+    """A line every minute, until all jobs are over."""
+    told = 0.0
+    while left := sum(1 for job in jobs for stage in job.stages if stage.left or not stage.is_asked):
+        await asyncio.sleep(1.0)
+        if time.monotonic() - began - told >= 60.0:
+            told = time.monotonic() - began
+            now = time.monotonic()
+            busy = sum(1 for t in log.tasks if t.started_at is not None and t.ended_at > now)
+            progress(f"  {told:.0f} s: {left} stages left, {busy} tasks running")
+
+
+async def shares(
+    where: Addresses,
+    folder: Path,
+    queues: dict[str, int],
+    *,
+    slots: int,
+    duration_s: float,
+    poll_s: float,
+    heartbeat_s: float,
+    window_s: float,
+    span_s: float,
+) -> tuple[float, Failures]:
+    """Backlogs in every queue; returns the largest deviation of a queue's part of the use from its share, in points.
+
+    Looked at over every span of `span_s` seconds of the window.
+    """
+    warm_s = _WARM_HEARTBEATS * heartbeat_s + poll_s
+    count = int(slots * ((warm_s + window_s) / duration_s + 4))
+    with StartLog(folder) as log:
+        jobs = {
+            name: LiveJob(
+                where,
+                log,
+                name=f"backlog-{name}",
+                stages=[(_PRIORITY, [duration_s] * count)],
+                poll_s=poll_s,
+                queue=name,
+            )
+            for name in queues
+        }
+        await asyncio.gather(*(job.open() for job in jobs.values()))
+        start = time.monotonic() + warm_s
+        await asyncio.gather(*(job.run_stage(job.stages[0], until=start + window_s) for job in jobs.values()))
+        failures = Failures()
+        for job in jobs.values():
+            failures.add(job.failures)
+        await asyncio.gather(*(job.kill() for job in jobs.values()))
+    worst = 0.0
+    for second in range(int(window_s - span_s) + 1):
+        span = (start + second, start + second + span_s)
+        used = {name: utilization(job.tasks, slots, *span) for name, job in jobs.items()}
+        for name, share in queues.items():
+            worst = max(worst, abs(100 * used[name] / sum(used.values()) - share))
+    return worst, failures
+
+
+async def latencies(where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float) -> list[float]:
+    """Asks for one container after another on an idle cluster; seconds from each ask to the running process."""
+    chooser = random.Random(1)
+    found = []
+    with StartLog(folder) as log:
+        job = LiveJob(
+            where, log, name="latency", stages=[(_PRIORITY + at, [0.05]) for at in range(count)], poll_s=poll_s
+        )
+        await job.open()
+        for stage in job.stages:
+            await asyncio.sleep(heartbeat_s * (1 + chooser.random()))  # no ask keeps step with the heartbeats
+            await job.run_stage(stage)
+            (task,) = stage.tasks
+            found.append(_started(task) - task.asked_at)
+        await job.finish()
+    return found
+
+
+def _started(task: Task) -> float:
+    return task.ended_at - task.duration_s

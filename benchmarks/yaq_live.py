@@ -1,0 +1,299 @@
+"""Queues at the nodes against stock YARN, live: `python -m benchmarks.yaq_live [--only ROW]`.
+
+One ResourceManager and four NodeManagers a side, stock or ours, 3 s heartbeats, tasks are real `sleep` processes. The
+masters run in this process (`benchmarks.live_master`), the same for every side: only ResourceManager and NodeManagers
+differ. Completion times count to the end of the last task's process. Each row prints heartbeat, the masters' polling
+interval, the bound of the queues, the median gap between one process and the next on a slot, and whether heartbeats
+out of turn were on.
+
+Rows that share a run (`hive-median` and `hive-p95`) are measured in one. Times at `--scale 1`: `utilization-*` 2
+minutes a variant; `hive-*`, `queue-or-event` and `low-load` 15 minutes a variant and run; `short-jobs` and
+`longest-job` 8; `shares` 4; `start-latency` 3. `--scale` shortens windows and traces.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from yaqd.ipc.loop import run
+from yaqd.sim.workload import Workload
+
+from . import live_runs as runs
+from .live_cluster import NODES, Variant, ours, running, stock, stock_opportunistic
+from .live_mixes import earlier_runs, hive, mixed
+from .live_runs import Loaded, Traced
+from .options import Options, parse_options, progress, show, stock_jars
+from .report import Row, make_row
+from .stock.artifacts import HadoopJars
+
+#: what the masters of MapReduce and distributed shell do by default
+POLL_S = 1.0
+_QUICK_POLL_S = 0.02
+_HEARTBEAT_S = 3.0
+_SLOTS = 8
+_HIVE_SLOTS = 16
+#: places in stock's own queues: three quarters of the slots, as the paper's 5 s tasks need
+_STOCK_QUEUE, _STOCK_HIVE_QUEUE = 6, 12
+_WINDOW_S = 60.0
+_SHARES = {"a": 70, "b": 30}
+_SHARES_WINDOW_S, _SHARES_SPAN_S = 180.0, 60.0
+_ASKS = 20
+
+AT_LEAST = {
+    "utilization-5s": "97 %",
+    "utilization-1s": "90 %",
+    "hive-median": "2.3x",
+    "hive-p95": "1.2x",
+    "hive-median-opp": "1.6x",
+    "hive-p95-opp": "0.95x",
+    "queue-or-event": "printed",
+    "low-load": "1x",
+    "short-jobs": "3x",
+    "longest-job": "0.87x",
+    "shares": "5 points",
+    "start-latency": "20x",
+}
+_QUEUES = ours(queues=True, events=False)
+_EVENTS = ours(queues=False, events=True)
+_BOTH = ours(queues=True, events=True)
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs what is asked for, each variant of a workload once per run."""
+
+    options: Options
+    jars: HadoopJars | None
+    folder: Path
+    rows: list[Row] = field(default_factory=list)
+    beside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _traced: dict[tuple[str, str], list[Traced]] = field(default_factory=dict)
+    _clusters: int = 0
+
+    def wanted(self, variants: Sequence[Variant]) -> list[Variant]:
+        """Those of the sides that are asked for."""
+        return [v for v in variants if (self.options.ours if v.is_ours else self.options.theirs)]
+
+    def place(self) -> Path:
+        """A folder for the next cluster."""
+        self._clusters += 1
+        made = self.folder / f"run{self._clusters}"
+        made.mkdir()
+        made.chmod(0o755)
+        return made
+
+    def note(self, row: str, variant: Variant, text: str) -> None:
+        facts = self.beside.setdefault(row, {"at least": AT_LEAST[row], "masters poll every": f"{POLL_S:g} s"})
+        facts[variant.name] = f"{variant.facts()}; {text}"
+        progress(f"{row}: {variant.name}: {text}")
+
+    def add(
+        self, row: str, own: Sequence[float], theirs: Sequence[float], unit: str, *, higher_is_better: bool = False
+    ) -> None:
+        if own:
+            self.rows.append(make_row(row, own, theirs, unit, higher_is_better=higher_is_better))
+
+    # Utilization ------------------------------------------------------------------------------------------------------
+
+    def utilization(self, row: str, duration_s: float) -> None:
+        """Slots used while more is asked for than fits, no heartbeats out of turn."""
+        variants = [stock(), stock_opportunistic(_STOCK_QUEUE), _QUEUES]
+        found: dict[str, list[float]] = {}
+        for variant in self.wanted(variants):
+            for _ in range(self.options.runs):
+                loaded = self._backlog(variant, duration_s)
+                found.setdefault(variant.name, []).append(100 * loaded.utilization)
+                gap = statistics.median(loaded.gaps_s) if loaded.gaps_s else float("nan")
+                self.note(
+                    row,
+                    variant,
+                    f"{100 * loaded.utilization:.1f} %, start gap {1000 * gap:.0f} ms, {loaded.started} starts, "
+                    + _losses(loaded),
+                )
+        own, theirs = found.get(_QUEUES.name, []), found.get(variants[0].name, [])
+        self.add(row, own, theirs, "% of slots", higher_is_better=True)
+
+    def _backlog(self, variant: Variant, duration_s: float) -> Loaded:
+        place = self.place()
+        with running(variant, self.jars, place / "cluster", _SLOTS) as where:
+            return run(
+                runs.backlog(
+                    where,
+                    place,
+                    slots=NODES * _SLOTS,
+                    duration_s=duration_s,
+                    poll_s=POLL_S,
+                    heartbeat_s=_HEARTBEAT_S,
+                    window_s=_WINDOW_S * self.options.scale,
+                    opportunistic=variant.opportunistic,
+                )
+            )
+
+    # Traces -----------------------------------------------------------------------------------------------------------
+
+    def traced(self, row: str, what: str, workload: Workload, variant: Variant, slots: int) -> list[Traced]:
+        """The trace's runs on that variant, made once however many rows look at them."""
+        key = (what, variant.name)
+        if key not in self._traced:
+            self._traced[key] = [self._trace(workload, variant, slots) for _ in range(self.options.runs)]
+        for traced in self._traced[key]:
+            submitted, started = traced.from_submission_s, traced.from_start_s
+            text = (
+                f"from submission p50 {_p(submitted, 0.5):.1f} p95 {_p(submitted, 0.95):.1f} s, "
+                f"from start p50 {_p(started, 0.5):.1f} p95 {_p(started, 0.95):.1f} s, "
+                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_losses(traced)}"
+            )
+            self.note(row, variant, text)
+        return self._traced[key]
+
+    def _trace(self, workload: Workload, variant: Variant, slots: int) -> Traced:
+        place = self.place()
+        with running(variant, self.jars, place / "cluster", slots) as where:
+            earlier = earlier_runs(workload)
+            run(runs.trace(where, place, earlier, poll_s=POLL_S, opportunistic=variant.opportunistic))
+            return run(runs.trace(where, place, workload, poll_s=POLL_S, opportunistic=variant.opportunistic))
+
+    def hive(self, row: str, share: float, theirs: Variant) -> None:
+        """One percentile of Hive-MS at 0.9 of capacity."""
+        workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
+        self._compare(row, "hive", workload, [_BOTH], theirs, share)
+
+    def low_load(self, row: str) -> None:
+        """A tenth of the load, so a tenth of the jobs in the same time."""
+        workload = hive(0.1 * self.options.scale, NODES * _HIVE_SLOTS, load=0.09)
+        self._compare(row, "low", workload, [_BOTH], stock(), 0.5)
+
+    def queue_or_event(self, row: str) -> None:
+        """What queues and events are each worth; the row itself is both against the better one alone."""
+        workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
+        found = {
+            v.name: [_p(t.from_submission_s, 0.5) for t in self.traced(row, "hive", workload, v, _HIVE_SLOTS)]
+            for v in self.wanted([_QUEUES, _EVENTS, _BOTH])
+        }
+        if found:
+            alone = min((found[_QUEUES.name], found[_EVENTS.name]), key=statistics.median)
+            self.add(row, found[_BOTH.name], alone, "s")
+
+    def _compare(
+        self, row: str, what: str, workload: Workload, own: Sequence[Variant], theirs: Variant, share: float
+    ) -> None:
+        found: dict[bool, list[float]] = {True: [], False: []}
+        for variant in self.wanted([theirs, *own]):
+            for traced in self.traced(row, what, workload, variant, _HIVE_SLOTS):
+                found[variant.is_ours].append(_p(traced.from_submission_s, share))
+        self.add(row, found[True], found[False], "s")
+
+    def mix(self, row: str, value: Callable[[Traced], float]) -> None:
+        """Short and long jobs in our queues: by least remaining work against first come, first served."""
+        workload = mixed(self.options.scale, NODES * _SLOTS)
+        found = []
+        for order in ("srjf", "fifo"):
+            variant = ours(queues=True, events=False, name=f"ours, {order}", yaq__queue__order=order)
+            if self.options.ours:
+                found.append([value(traced) for traced in self.traced(row, "mix", workload, variant, _SLOTS)])
+        if found:
+            self.add(row, found[0], found[1], "s")
+
+    # The rest ---------------------------------------------------------------------------------------------------------
+
+    def shares(self, row: str) -> None:
+        """Largest deviation from 70 % and 30 % over any minute."""
+        found: dict[bool, list[float]] = {True: [], False: []}
+        for variant in self.wanted([stock(), _QUEUES]):
+            for _ in range(self.options.runs):
+                place = self.place()
+                with running(variant, self.jars, place / "cluster", _SLOTS, _SHARES) as where:
+                    worst, failures = run(
+                        runs.shares(
+                            where,
+                            place,
+                            _SHARES,
+                            slots=NODES * _SLOTS,
+                            duration_s=5.0,
+                            poll_s=POLL_S,
+                            heartbeat_s=_HEARTBEAT_S,
+                            window_s=max(_SHARES_WINDOW_S * self.options.scale, _SHARES_SPAN_S),
+                            span_s=_SHARES_SPAN_S,
+                        )
+                    )
+                found[variant.is_ours].append(worst)
+                self.note(row, variant, f"at most {worst:.1f} points off, {failures.count} containers lost")
+        self.add(row, found[True], found[False], "points")
+
+    def start_latency(self, row: str) -> None:
+        """Ask to running process on an idle cluster."""
+        variants = [stock(), stock(1000), _BOTH, ours(queues=True, events=False)]
+        found = {}
+        for variant in self.wanted(variants):
+            place = self.place()
+            heartbeat_s = variant.heartbeat_ms / 1000
+            count = max(3, int(_ASKS * self.options.scale))
+            with running(variant, self.jars, place / "cluster", _SLOTS) as where:
+                taken = run(runs.latencies(where, place, count=count, poll_s=_QUICK_POLL_S, heartbeat_s=heartbeat_s))
+            found[variant.name] = taken
+            text = f"median {1000 * _p(taken, 0.5):.0f} ms, 95 % within {1000 * _p(taken, 0.95):.0f} ms"
+            self.note(row, variant, f"at {variant.heartbeat_ms} ms, polled every {1000 * _QUICK_POLL_S:.0f} ms: {text}")
+        self.add(row, found.get(variants[2].name, []), found.get(variants[0].name, []), "s")
+
+    def run(self) -> None:
+        """Every wanted row, in the table's order."""
+        work: Mapping[str, Callable[[str], None]] = {
+            "utilization-5s": lambda row: self.utilization(row, 5.0),
+            "utilization-1s": lambda row: self.utilization(row, 1.0),
+            "hive-median": lambda row: self.hive(row, 0.5, stock()),
+            "hive-p95": lambda row: self.hive(row, 0.95, stock()),
+            "hive-median-opp": lambda row: self.hive(row, 0.5, stock_opportunistic(_STOCK_HIVE_QUEUE)),
+            "hive-p95-opp": lambda row: self.hive(row, 0.95, stock_opportunistic(_STOCK_HIVE_QUEUE)),
+            "queue-or-event": self.queue_or_event,
+            "low-load": self.low_load,
+            "short-jobs": lambda row: self.mix(row, lambda t: _p(_of(t, "short"), 0.5)),
+            "longest-job": lambda row: self.mix(row, lambda t: max(_of(t, "long"))),
+            "shares": self.shares,
+            "start-latency": self.start_latency,
+        }
+        for row in AT_LEAST:
+            if self.options.wants(row):
+                work[row](row)
+
+
+def _of(traced: Traced, kind: str) -> list[float]:
+    pairs = zip(traced.names, traced.from_submission_s, strict=True)
+    return [seconds for name, seconds in pairs if name.startswith(kind)]
+
+
+def _losses(result: Loaded | Traced) -> str:
+    failures = result.failures
+    statuses = "".join(f", {count} with exit status {status}" for status, count in sorted(failures.by_status.items()))
+    first = f" ({' '.join(failures.first.split())[:160]})" if failures.first else ""
+    return f"{failures.refused_starts} starts refused{statuses}, {result.doubled} run twice{first}"
+
+
+def _p(values: Sequence[float], share: float) -> float:
+    """The value that this share of all stays within."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+def main() -> int:
+    """Runs the benchmark."""
+    options = parse_options("yaq_live", "queues at the nodes against stock YARN", list(AT_LEAST), runs=1)
+    jars = stock_jars() if options.theirs else None
+    if options.theirs and jars is None:
+        return 2
+    with tempfile.TemporaryDirectory(prefix="yaqd-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # stock nodes read public files below it
+        bench = Bench(options, jars, folder)
+        bench.run()
+    for facts in bench.beside.values():
+        facts["cpus"] = os.cpu_count()
+    return show(bench.rows, bench.beside, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""What the live benchmark makes of starts, and the jobs that it runs."""
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.live_mixes import earlier_runs, hive, mixed
+from benchmarks.live_tasks import StartLog, Task, start_gaps, utilization
+
+
+def ran(number: int, node: str, start: float, seconds: float) -> Task:
+    return Task(number, seconds, node=node, started_at=start)
+
+
+def test_utilization_counts_only_what_lies_in_the_window() -> None:
+    tasks = [ran(0, "a", 0.0, 10.0), ran(1, "a", 8.0, 100.0), ran(2, "b", 30.0, 1.0), Task(3, 5.0)]
+    assert utilization(tasks, slots=2, start=5.0, end=15.0) == pytest.approx((5 + 7) / 20)
+
+
+def test_start_gaps_are_per_node_and_take_each_end_once() -> None:
+    tasks = [
+        ran(0, "a", 0.0, 5.0),
+        ran(1, "a", 0.0, 6.0),
+        ran(2, "a", 7.0, 5.0),  # in the slot that is free since 5
+        ran(3, "a", 7.5, 5.0),  # since 6
+        ran(4, "b", 9.0, 1.0),  # nothing ended there before
+    ]
+    assert start_gaps(tasks, 0.0, 20.0) == pytest.approx([2.0, 1.5])
+    assert start_gaps(tasks, 7.2, 20.0) == pytest.approx([1.5])
+
+
+def test_hive_is_the_same_trace_each_time_and_has_a_history_of_the_same_names() -> None:
+    workload = hive(0.1, 64, load=0.9)
+    assert workload == hive(0.1, 64, load=0.9) and len(workload.jobs) == 9
+    earlier = earlier_runs(workload)
+    assert [job.name for job in earlier] == [job.name for job in workload]
+    assert not any(character.isdigit() for job in workload for character in job.name)
+    for before, job in zip(earlier, workload, strict=True):
+        assert [len(stage.tasks) for stage in before.stages] == [1] * len(job.stages)
+        mean = sum(task.duration_s for task in job.stages[0].tasks) / len(job.stages[0].tasks)
+        assert before.stages[0].tasks[0].duration_s == pytest.approx(mean)
+
+
+def test_mix_has_short_and_long_jobs_at_its_load() -> None:
+    workload = mixed(1.0, 32)
+    assert {job.name for job in workload} == {"short", "long"}
+    assert [job.arrival_s for job in workload] == sorted(job.arrival_s for job in workload)
+    assert 0.4 < workload.work_s / (32 * workload.jobs[-1].arrival_s) < 1.8
+
+
+def test_tasks_tell_of_their_start(tmp_path: Path) -> None:
+    async def run() -> StartLog:
+        with StartLog(tmp_path) as log:
+            tasks = [log.task(0.001) for _ in range(3)]
+            commands = [log.command(task) for task in (tasks[1], tasks[0], tasks[1])]
+            await asyncio.to_thread(start, log, commands)
+            return log
+
+    def start(log: StartLog, commands: list[str]) -> None:
+        for command in commands:
+            subprocess.run(["sh", "-c", command], check=True)
+        while log.doubled == 0:
+            time.sleep(0.001)
+
+    log = asyncio.run(run())
+    assert [task.started_at is not None for task in log.tasks] == [True, True, False] and log.doubled == 1
+    assert not list(tmp_path.iterdir())
