@@ -67,6 +67,8 @@ def test_pi_with_maps_that_the_proxy_places(small: InteropCluster) -> None:
     run = small.clients.example(
         "pi",
         *("-D", "mapreduce.job.num-opportunistic-maps-percent=100"),
+        # a reduce that starts earlier may end a map that is in its way
+        *("-D", "mapreduce.job.reduce.slowstart.completedmaps=1.0"),
         *("-D", f"yarn.resourcemanager.scheduler.address={_PROXY}"),
         *("6", "1000"),
     ).checked()

@@ -1,0 +1,171 @@
+"""Distributed scheduling with one end of Hadoop's own: our proxy under its ResourceManager, its proxy under ours."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from interop_master import await_value
+
+from benchmarks.stock import conf
+from benchmarks.stock.artifacts import HadoopJars
+from benchmarks.stock.clients import StockClients
+from benchmarks.stock.daemons import _NODEMANAGER, StockYarn
+from benchmarks.stock.processes import free_ports
+from yaqd.config import Configuration
+from yaqd.ipc import BlockingRpcClient
+from yaqd.model import ApplicationAttemptId, ApplicationId
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+CLIENT = "distributed scheduling"
+
+#: the first node's address, at both
+_HOST = conf.node_hosts(1)[0]
+_PATIENCE_S = 60.0
+
+
+def _site(proxy: str, quick_tasks: dict[str, object]) -> dict[str, object]:
+    return {
+        **quick_tasks,
+        "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+        "yarn.nodemanager.distributed-scheduling.enabled": "true",
+        "yarn.nodemanager.amrmproxy.enabled": "true",
+        "yarn.nodemanager.amrmproxy.address": proxy,
+        "yarn.nodemanager.opportunistic-containers-max-queue-length": 20,
+        "yarn.nodemanager.resource.memory-mb": 2048,
+    }
+
+
+class StockNode(StockYarn):
+    """Hadoop's NodeManager alone, under whichever ResourceManager listens on this cluster's ports."""
+
+    def start(self) -> None:
+        self._write_confs()
+        self._start("nodemanager0", _NODEMANAGER, self.directory / "conf-nm0")
+
+    def write(self) -> None:
+        self._write_confs()
+
+
+@contextmanager
+def _ours(module: str, conf_dir: Path, java_home: Path) -> Iterator[None]:
+    """One of our daemons as a process of its own."""
+    log = (conf_dir / f"{module}.log").open("wb")
+    environment = {**os.environ, "HADOOP_CONF_DIR": str(conf_dir), "JAVA_HOME": str(java_home)}
+    with log, subprocess.Popen([sys.executable, "-m", module], env=environment, stdout=log, stderr=log) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def _await_node(conf_dir: Path) -> None:
+    def count() -> int | None:
+        with closing(_client(conf_dir)) as client:
+            metrics = client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest()).cluster_metrics
+            return metrics.num_active_nms or None
+
+    await_value("the node", count, _PATIENCE_S)
+
+
+def _client(conf_dir: Path) -> BlockingRpcClient:
+    address = Configuration.load(conf_dir, environ={}).get_address("yarn.resourcemanager.address")
+    return BlockingRpcClient(*address, user="test")
+
+
+def _pi(jars: HadoopJars, conf_dir: Path, proxy: str) -> list[int]:
+    """Runs it through the proxy; the numbers of the maps' ids, in the order of their making."""
+    run = StockClients(jars, conf_dir).example(
+        "pi",
+        *("-D", "mapreduce.job.num-opportunistic-maps-percent=100"),
+        # a reduce that starts earlier may end a map that is in its way
+        *("-D", "mapreduce.job.reduce.slowstart.completedmaps=1.0"),
+        *("-D", f"yarn.resourcemanager.scheduler.address={proxy}"),
+        *("4", "1000"),
+    )
+    printed = run.checked().stdout
+    assert "Estimated value of Pi is 3.1" in printed
+    found = re.search(r"job_(\d+)_(\d+)", run.stderr)
+    assert found is not None
+    attempt = ApplicationAttemptId(ApplicationId(int(found[1]), int(found[2])), 1)
+    with closing(_client(conf_dir)) as client:
+        request = pb.GetContainersRequest(application_attempt_id=convert.attempt_id_pb(attempt))
+        containers = client.call(Client.getContainers, request).containers
+    return sorted((c.container_id.id for c in containers if c.executionType == common.OPPORTUNISTIC), reverse=True)
+
+
+def test_our_proxy_under_a_stock_resource_manager(
+    hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
+) -> None:
+    proxy, *ports = free_ports(4)
+    address = f"{_HOST}:{proxy}"
+    site = _site(address, quick_tasks)
+    with StockYarn(hadoop, tmp_path, nodes=0, history=False, site=site) as stock:
+        folder = tmp_path / "conf-ours"
+        rm = Configuration.load(stock.conf_dir, environ={})
+        yarn = {key: rm.get(key) for key in _addresses()}
+        node = conf.nodemanager_site(0, conf.NodeShape(), tmp_path, (ports[0], ports[1], ports[2]))
+        conf.write_conf(
+            folder,
+            {
+                "core": conf.core_site("file:///", tmp_path),
+                "yarn": {**yarn, **node, **site, "yaq.nm.warm-start.enabled": "false"},
+                "mapred": {"mapreduce.shuffle.port": 0},
+            },
+        )
+        with _ours("nm", folder, hadoop.java_home):
+            _await_node(stock.conf_dir)
+            _pi(hadoop, stock.conf_dir, address)
+            log = (folder / "nm.log").read_text()
+    placed = set(re.findall(r"container_\d+_\d+_01_(10995116277\d\d) is done with exit status 0", log))
+    assert placed == {str((1 << 40) - n) for n in range(1, 5)}
+
+
+def test_a_stock_proxy_under_our_resource_manager(
+    hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
+) -> None:
+    address = f"{_HOST}:{free_ports(1)[0]}"
+    stock = StockNode(hadoop, tmp_path, nodes=1, history=False, site=_site(address, quick_tasks))
+    stock.write()
+    folder = tmp_path / "conf-rm"
+    rm = Configuration.load(stock.conf_dir, environ={})
+    yarn = {key: rm.get(key) for key in _addresses()}
+    yarn["yaq.rm.state-store.path"] = "memory"
+    queues = {**conf.capacity_site()}
+    calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+    queues["yarn.scheduler.capacity.resource-calculator"] = calculator
+    conf.write_conf(folder, {"yarn": {**yarn, **_site(address, quick_tasks)}, "capacity": queues})
+    with _ours("rm", folder, hadoop.java_home):
+        await_value("our ResourceManager", lambda: _answers(stock.conf_dir) or None, _PATIENCE_S)
+        with stock:
+            _await_node(stock.conf_dir)
+            assert _pi(hadoop, stock.conf_dir, address) == [-1, -2, -3, -4]
+
+
+def _answers(conf_dir: Path) -> bool:
+    try:
+        with closing(_client(conf_dir)) as client:
+            client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
+    except Exception:
+        return False
+    return True
+
+
+def _addresses() -> list[str]:
+    names = ("", ".scheduler", ".resource-tracker", ".admin", ".webapp")
+    return [f"yarn.resourcemanager{name}.address" for name in names] + [
+        "yarn.scheduler.minimum-allocation-mb",
+        "yarn.application.classpath",
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage",
+        "yarn.nodemanager.vmem-check-enabled",
+        "yarn.nodemanager.pmem-check-enabled",
+        "yarn.nodemanager.env-whitelist",
+    ]
