@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask
-from rm.scheduler.capacity import CapacityPolicy, Pass, leaves_by_need
+from rm.scheduler.capacity import CapacityPolicy, Pass
 from rm.scheduler.decisions import Locality, QueuePlace
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.queueing import NodeQueue, NodeQueues
-from rm.scheduler.users import may_take
-from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
+from rm.scheduler.users import user_limit
+from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
@@ -65,9 +65,7 @@ class QueueFilling:
         if not self._queues.may_wait(attempt, ask):
             return
         accepts = partial(_accepts, view, attempt, ask)
-        while ask.pending and view.has_room(leaf, ask.capability) and self._is_scarce(ask.capability):
-            if leaf.limits_users and not may_take(view, attempt.app):
-                return
+        while ask.pending and self._may_send(leaf, ask.capability, attempt.app) and self._is_scarce(ask.capability):
             best: tuple[float, int, NodeQueue, Locality] | None = None
             for queue in self._candidates(ask, accepts):
                 locality = _locality(ask, queue.node)
@@ -107,7 +105,7 @@ class QueueFilling:
         self._queues.release(queue)
         while self._view.root.waiting and self._queues.has_room(queue):
             chosen: QueuePick | _Hold | None = None
-            for leaf in leaves_by_need(self._view, self._view.root):
+            for leaf in self._leaves_by_need(self._view.root):
                 for result in self._in_leaf(leaf, node, queue):
                     if isinstance(result, Pass):
                         yield result
@@ -128,10 +126,10 @@ class QueueFilling:
         view = self._view
         best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | _Hold] | None = None
         for (shape, whose), line in leaf.lines.items():
-            if whose and not may_take(view, leaf.attempts[line[0][-1]].app):
-                continue
             fits = view.calculator.fits
-            if fits(shape, node.free) or not fits(shape, node.total) or not view.has_room(leaf, shape):
+            if fits(shape, node.free) or not fits(shape, node.total):
+                continue
+            if not self._may_send(leaf, shape, leaf.attempts[line[0][-1]].app if whose else None):
                 continue
             is_scarce = self._is_scarce(shape)
             for key in islice(line, _REFUSALS_MAX):
@@ -172,13 +170,51 @@ class QueueFilling:
                 yield _Hold(attempt, ask)
                 return
 
+    def _leaves_by_need(self, queue: QueueView) -> Iterator[QueueView]:
+        """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
+        if queue.is_leaf:
+            yield queue
+            return
+        view = self._view
+
+        def need(child: QueueView) -> tuple[float, str]:
+            share = view.calculator.share(child.used + child.sent.used, view.nodes.total)
+            guarantee = child.spec.absolute_capacity
+            return (share / guarantee if guarantee > 0 else share * 1e9, child.path)
+
+        for child in sorted((c for c in queue.children if c.waiting), key=need):
+            yield from self._leaves_by_need(child)
+
+    def reach(self) -> float:
+        """How many times what runs now may run or wait."""
+        return 1.0 + self._queues.bounds / max(1, self._view.root.containers)
+
+    def _may_send(self, leaf: QueueView, need: Resource, app: AppView | None) -> bool:
+        """Does it fit in the queue's part of all that runs and waits, and in its user's? None: nobody is limited."""
+        view = self._view
+        reach = self.reach()
+        share, total = view.calculator.share, view.nodes.total
+        for queue, limit in leaf.limited_above:
+            held = queue.used + queue.sent.used + need
+            if not view.calculator.fits(held, _times(limit, reach)):
+                return False
+        if app is None or not leaf.limits_users:
+            return True
+        owner = app.owner
+        return share(owner.used + owner.sent.used, total) <= share(user_limit(view, leaf), total) * reach
+
     def _is_scarce(self, shape: Resource) -> bool:
         """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
         spec, view = self._queues.spec, self._view
         if spec is None:
             return False
-        used = view.calculator.share(view.root.used, view.nodes.total)
+        used = view.calculator.share(view.root.used + view.root.sent.used, view.nodes.total)
         return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, _any_node, ANY_HOST) is None
+
+
+def _times(amount: Resource, factor: float) -> Resource:
+    extras = {name: int(count * factor) for name, count in amount.extras.items()}
+    return Resource(int(amount.memory_mb * factor), int(amount.vcores * factor), extras)
 
 
 def _any_node(node: NodeView) -> bool:

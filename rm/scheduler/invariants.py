@@ -2,7 +2,7 @@
 
 from rm.scheduler.users import needs_shares, user_limit, user_shares
 from rm.scheduler.view import ClusterView, QueueView
-from yaqd.model import Resource
+from yaqd.model import ContainerId, Resource
 
 
 def validate(view: ClusterView) -> None:
@@ -24,6 +24,22 @@ def validate(view: ClusterView) -> None:
         assert reservation.ask.pending > 0
 
 
+def _sent(view: ClusterView) -> set[ContainerId]:
+    """What waits at nodes; their sums are checked."""
+    sent: set[ContainerId] = set()
+    by_leaf: dict[str, Resource] = {}
+    for node_queue in view.node_queues.all() if view.node_queues is not None else ():
+        sent |= node_queue.waiting.keys()
+        for container_id in node_queue.waiting:
+            held = view.containers[container_id]
+            path = held.application.leaf.path
+            by_leaf[path] = by_leaf.get(path, Resource()) + held.resource
+    for queue in view.queues.values():
+        below = _sum([by_leaf.get(leaf.path, Resource()) for leaf in queue.walk() if leaf.is_leaf])
+        assert queue.sent.used == below, (queue.path, queue.sent.used, below)
+    return sent
+
+
 def _shrunk(view: ClusterView) -> bool:
     """A node that was made smaller under its containers may be overcommitted."""
     return any(n.free.memory_mb < 0 for n in view.nodes.all())
@@ -33,12 +49,15 @@ def _validate_charges(view: ClusterView) -> None:
     by_app: dict[int, Resource] = {}
     by_leaf: dict[str, Resource] = {}
     by_user: dict[tuple[str, str], list[Resource]] = {}
-    for held in view.containers.values():
+    sent = _sent(view)
+    for container_id, held in view.containers.items():
         app = held.application
         by_app[app.sequence] = by_app.get(app.sequence, Resource()) + held.resource
+        assert app.leaf.users[app.user] is app.owner
+        if container_id in sent:
+            continue
         by_leaf[app.leaf.path] = by_leaf.get(app.leaf.path, Resource()) + held.resource
         by_user.setdefault((app.leaf.path, app.user), []).append(held.resource)
-        assert app.leaf.users[app.user] is app.owner
     for leaf in (q for q in view.queues.values() if q.is_leaf):
         _validate_users(view, leaf, by_user)
     for app in view.applications.values():
@@ -55,7 +74,7 @@ def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str,
         amounts = charged.get((leaf.path, name), [])
         assert (user.used, user.containers) == (_sum(amounts), len(amounts)), (leaf.path, name)
         assert user.applications == sum(1 for app in leaf.applications.values() if app.owner is user)
-        assert user.applications or user.containers, f"{name} has nothing in {leaf.path}"
+        assert user.applications or user.containers or user.sent.containers, f"{name} has nothing in {leaf.path}"
         own = [a for a in leaf.attempts.values() if a.app.owner is user]
         assert user.waiting == sum(1 for a in own if a.filed_shapes)
         assert user.masters_used == _sum([a.master for a in own if a.master is not None])

@@ -1,11 +1,13 @@
 """Queues at the nodes as the ResourceManager sees them: how long each is, how long one waits there, where is room.
 
 A node with a queue may be given more than fits, up to its bound, so that a task that ends there is followed by another
-without a heartbeat in between (Yaq, Rasley et al., EuroSys 2016, section 3.1). What a container takes beyond the node's
-room is charged as any other, so a node's free resources go below zero. Two counts say how many wait: the node's own as
-of its last report with what it was given since, and what is charged here beyond its size. The larger one counts, so a
-container that its master has not started yet is not forgotten when the node reports, and a node that says too little
-is given no more than its bound.
+without a heartbeat in between (Yaq, Rasley et al., EuroSys 2016, section 3.1). What waits is charged to its node and to
+its application, so a node's free resources go below zero, but not to user and queues: their shares and limits hold for
+what is in use, and their parts of the nodes' queues are counted beside (`sent`).
+
+Two counts say how many wait: the node's own as of its last report with what it was given since, and what is charged
+here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
+the node reports, and a node that says too little is given no more than its bound.
 
 Nodes are kept in a heap by how long a newcomer would wait there, so that the best one is found at the same cost
 however many there are.
@@ -13,7 +15,7 @@ however many there are.
 
 import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +29,7 @@ from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
-    from rm.scheduler.view import AttemptView
+    from rm.scheduler.view import AppView, AttemptView, Held
 
 #: nodes refused (blacklisted, too small) before a search gives up
 _REFUSALS_MAX: Final = 64
@@ -85,6 +87,7 @@ class QueueingSpec:
 class Waiting:
     """A container that was sent to wait."""
 
+    app: "AppView"
     resource: Resource
     #: s
     estimate: float
@@ -96,6 +99,7 @@ class NodeQueue:
     __slots__ = (
         "added_s",
         "bound",
+        "counted",
         "excess",
         "given",
         "held_for",
@@ -114,6 +118,8 @@ class NodeQueue:
         self.node = node
         #: containers that may wait here
         self.bound = 0
+        #: the bound as it is in the sum over all queues
+        self.counted = 0
         #: finds the bound; None where it is fixed
         self.tuner: BoundTuner | None = None
         #: how many run here when all is full, as far as has been seen
@@ -157,9 +163,20 @@ class NodeQueue:
 class NodeQueues:
     """All queues; empty, and refusing everything, without a spec."""
 
-    def __init__(self, spec: QueueingSpec | None, calculator: Calculator) -> None:
+    def __init__(
+        self,
+        spec: QueueingSpec | None,
+        calculator: Calculator,
+        charged: "Mapping[ContainerId, Held]",
+        book: "Callable[[AppView, Resource, int], None]",
+    ) -> None:
+        """`charged`: all containers; `book` counts so much more, or less, as used by an application and above."""
         self.spec = spec
         self._calculator = calculator
+        self._charged = charged
+        self._book = book
+        #: how many may wait at all nodes together
+        self.bounds = 0
         self._queues: dict[str, NodeQueue] = {}
         #: wait, length, node, turn: entries with an old turn are skipped
         self._heap: list[tuple[float, int, str, int, NodeQueue]] = []
@@ -215,15 +232,21 @@ class NodeQueues:
                 queue.tuner.heartbeat(now - queue.reported_at)
             queue.bound = queue.tuner.bound(queue.slots)
         queue.reported_at = now
+        self._count_bound(queue, queue.bound)
         on_their_way = list(queue.waiting.values())[queue.queued :]
         queue.added_s = sum(sent.estimate for sent in on_their_way)
         self._enter(queue)
+
+    def _count_bound(self, queue: NodeQueue, bound: int) -> None:
+        self.bounds += bound - queue.counted
+        queue.counted = bound
 
     def _set_bound(self, queue: NodeQueue) -> None:
         spec = self.spec
         fixed = spec.bound_of(queue.node.id.host) if spec is not None else 0
         queue.tuner = spec.tuning.begin() if spec is not None and fixed is None else None
         queue.bound = fixed if fixed is not None else 0
+        self._count_bound(queue, queue.bound)
 
     def bound_of(self, node_id: NodeId) -> int:
         """How many may wait there now."""
@@ -244,19 +267,22 @@ class NodeQueues:
         if self._calculator.fits(over, queue.excess):
             self._trim(queue)
             return
-        last: list[tuple[ContainerId, Waiting]] = []
-        queue.excess = Resource()
+        waiting, queue.waiting = queue.waiting, {}
         for container_id, resource in reversed(node.containers.items()):
-            if self._calculator.fits(over, queue.excess):
-                break
-            last.append((container_id, queue.waiting.get(container_id) or Waiting(resource, 0.0)))
-            queue.excess = queue.excess + last[-1][1].resource
-        queue.waiting = dict(reversed(last))
+            if container_id not in waiting and not self._calculator.fits(over, queue.excess):
+                held = self._charged[container_id]
+                if not held.is_master:
+                    self._wait(queue, container_id, Waiting(held.application, resource, 0.0))
+        queue.waiting = {**waiting, **dict(reversed(queue.waiting.items()))}
+        self._trim(queue)
 
     def left(self, node: NodeView) -> None:
         queue = self._queues.pop(str(node.id), None)
         if queue is not None:
+            for container_id in list(queue.waiting):
+                self._start(queue, container_id)
             self.release(queue)
+            self._count_bound(queue, 0)
             queue.turn, node.queue = 0, None
 
     def _enter(self, queue: NodeQueue) -> None:
@@ -330,32 +356,59 @@ class NodeQueues:
         queue = node.queue
         assert queue is not None, f"{node.id} has no queue"
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
-        queue.waiting[container_id] = Waiting(ask.capability, estimate)
-        queue.excess = queue.excess + ask.capability
+        self._wait(queue, container_id, Waiting(attempt.app, ask.capability, estimate))
         queue.given += 1
         queue.added_s += estimate
         self._enter(queue)
 
-    def ended(self, node: NodeView, container_id: ContainerId) -> None:
-        """A container, already discharged, is over: another one should have started."""
-        queue = node.queue
-        if queue is None:
-            return
-        gone = queue.waiting.pop(container_id, None)
-        if gone is not None:
-            queue.excess = queue.excess - gone.resource
-        self._trim(queue)
-        self._enter(queue)
+    def start(self, node_id: NodeId, container_id: ContainerId) -> None:
+        """The container, about to be discharged, counts as any other if it waited until now."""
+        queue = self._queues.get(str(node_id))
+        if queue is not None and container_id in queue.waiting:
+            self._start(queue, container_id)
+
+    def ended(self, node: NodeView) -> None:
+        """A container of this node, already discharged, is over: another one should have started."""
+        if node.queue is not None:
+            self._trim(node.queue)
+            self._enter(node.queue)
+
+    def recall(self, app: "AppView") -> tuple[tuple[NodeQueue, ContainerId], ...]:
+        """Count what the application has waiting as started, while its queue is changed; which containers they were."""
+        found = tuple((q, c) for q in self._queues.values() for c, sent in q.waiting.items() if sent.app is app)
+        for queue, container_id in found:
+            sent = queue.waiting[container_id]
+            self._count(sent, -1)
+        return found
+
+    def send_again(self, sent: Iterable[tuple[NodeQueue, ContainerId]]) -> None:
+        for queue, container_id in sent:
+            self._count(queue.waiting[container_id], 1)
+
+    def _count(self, sent: Waiting, sign: int) -> None:
+        """It waits and is not used (1), or the other way round (-1)."""
+        change = sent.resource if sign > 0 else sent.resource * -1
+        for tally in (sent.app.owner.sent, *(queue.sent for queue in sent.app.leaf.upwards())):
+            tally.book(change, sign)
+        self._book(sent.app, change * -1, -sign)
+
+    def _wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
+        queue.waiting[container_id] = sent
+        queue.excess = queue.excess + sent.resource
+        self._count(sent, 1)
+
+    def _start(self, queue: NodeQueue, container_id: ContainerId) -> None:
+        sent = queue.waiting.pop(container_id)
+        queue.excess = queue.excess - sent.resource
+        self._count(sent, -1)
 
     def _trim(self, queue: NodeQueue) -> None:
         """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
         over = (queue.node.free * -1).floored()
         for container_id in list(queue.waiting):
-            left = queue.excess - queue.waiting[container_id].resource
-            if not self._calculator.fits(over, left):
+            if not self._calculator.fits(over, queue.excess - queue.waiting[container_id].resource):
                 return
-            del queue.waiting[container_id]
-            queue.excess = left
+            self._start(queue, container_id)
             if queue.given:
                 queue.given -= 1
             elif queue.queued:
@@ -363,10 +416,11 @@ class NodeQueues:
 
     def validate(self) -> None:
         """Assert every invariant."""
-        held = 0
+        held = bounds = 0
         for name, queue in self._queues.items():
             assert queue.node.queue is queue, name
             assert set(queue.waiting) <= set(queue.node.containers), name
+            bounds += queue.counted
             assert queue.excess == sum((sent.resource for sent in queue.waiting.values()), Resource()), name
             assert min(queue.given, queue.queued, queue.running) >= 0, name
             if queue.held_for is not None:
@@ -374,4 +428,5 @@ class NodeQueues:
                 assert queue in self._holds[queue.held_for], name
             entered = sum(1 for entry in self._heap if entry[4] is queue and entry[3] == queue.turn)
             assert entered <= 1 and (entered == 1 or not self.has_room(queue)), name
+        assert bounds == self.bounds
         assert held == sum(len(queues) for queues in self._holds.values())

@@ -100,7 +100,7 @@ class Scheduler:
             self.view, policy, self.updates, reservation_s=limits.reservation_s, at_asks=limits.at_asks
         )
         self._preemption = Preemption(limits.preemption)
-        self.queues: Final = NodeQueues(limits.queueing, spec.calculator)
+        self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
         queue_events = QueueEvents(self.view, self.queues, self._giving)
         self._submissions = 0
         #: asked without further types -> given
@@ -418,7 +418,7 @@ class Scheduler:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is not None:
-            self.queues.ended(node, event.container_id)
+            self.queues.ended(node)
             yield from self._giving.give_away(node, now)
 
     # ---- what comes with time and from the administrator

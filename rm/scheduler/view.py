@@ -72,6 +72,8 @@ class QueueView(Tally):
         self.spec = spec
         self.parent = parent
         self.children: list[QueueView] = []
+        #: containers that wait at nodes, here and below: they are not in `used`
+        self.sent = Tally()
         #: attempts that wait for something, here and below
         self.waiting = 0
         #: the most this queue may hold; None: the whole cluster
@@ -320,9 +322,12 @@ class ClusterView:
 
     def discharge(self, container_id: ContainerId) -> Held | None:
         """Take the charge back; None when there is none."""
-        held = self.containers.pop(container_id, None)
+        held = self.containers.get(container_id)
         if held is None:
             return None
+        if self.node_queues is not None:
+            self.node_queues.start(held.node_id, container_id)
+        del self.containers[container_id]
         amount, app = held.resource, held.application
         node = self.nodes.get(held.node_id)
         if node is not None and node.containers.pop(container_id, None) is not None:
@@ -386,7 +391,7 @@ class ClusterView:
             held.masters_used = held.masters_used + need * sign
 
     def _drop_idle_user(self, app: AppView) -> None:
-        if not app.owner.applications and not app.owner.containers:
+        if not app.owner.applications and not app.owner.containers and not app.owner.sent.containers:
             app.leaf.users.pop(app.user, None)
 
     def file(self, attempt: AttemptView) -> None:

@@ -151,7 +151,7 @@ async def test_a_container_that_waited_too_long_is_placed_again_when_its_master_
         assert completed.exit_status == -102
         assert given(response) == [], "the master asks again, nothing is given twice"
         assert len(given(await master.allocate(ask(1)))) == 1
-        assert rm.manager.scheduler.view.root.used.memory_mb == 7 * 1024
+        assert len(rm.manager.scheduler.view.containers) == 7
 
 
 async def test_a_lost_node_ends_what_waited_there_once() -> None:

@@ -7,6 +7,7 @@ import pytest
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
+    ApplicationMoved,
     ApplicationSubmitted,
     Asked,
     AskRow,
@@ -119,7 +120,7 @@ def test_headroom_is_never_negative_and_use_counts_what_waits() -> None:
     view = life.scheduler.view
     attempt = view.attempt(app)
     assert attempt is not None and view.headroom(attempt) == Resource()
-    assert view.root.used == Resource(6 * GB, 6)
+    assert view.root.used == Resource(4 * GB, 4) and view.root.sent.used == Resource(2 * GB, 2)
     assert view.nodes.all()[0].free.memory_mb == -2 * GB
 
 
@@ -258,3 +259,46 @@ def test_switched_off_while_it_runs_nothing_more_is_sent() -> None:
     assert [life.end("a") for _ in range(3)] == [[], [], ["a"]]
     life.tell(QueueingChanged(QueueingSpec(bound=1)))
     assert life.report(node) == ["a*"]
+
+
+SHARES = {
+    "root.queues": "a,b",
+    "root.a.capacity": "70",
+    "root.b.capacity": "30",
+    "root.a.maximum-capacity": "70",
+    "root.b.maximum-capacity": "30",
+}
+
+
+def test_shares_hold_for_what_runs_and_for_what_waits() -> None:
+    life = Life(QueueingSpec(bound=10), **SHARES)
+    node = life.node("a", gb=10)
+    first, second = life.app("a"), life.app("b")
+    life.ask(first, 1000)
+    life.ask(second, 1000)
+    life.tell(NodeQueueReported(node, 10, 0, 1.0))  # ten run, so ten may wait
+    life.tell(NodeBeat(node))
+    queues = life.scheduler.view.queues
+    used = {name: (queues[name].used.memory_mb // GB, queues[name].sent.used.memory_mb // GB) for name in SHARED}
+    # Users are limited to their queue's capacity; limits count what is in use, and queues are shared alike.
+    assert used == {"root.a": (7, 7), "root.b": (3, 3)}
+    for _ in range(200):
+        life.end("a")
+        life.report(node, queued=10)
+    assert abs(queues["root.a"].sent.used.memory_mb + queues["root.a"].used.memory_mb - 14 * GB) <= GB
+
+
+SHARED = ("root.a", "root.b")
+
+
+def test_what_waits_moves_with_its_application() -> None:
+    life = Life(
+        QueueingSpec(bound=3), **{**SHARES, "root.b.maximum-capacity": "100"}, **{"root.b.user-limit-factor": "9"}
+    )
+    life.node("a")
+    app = life.app("b")
+    life.ask(app, 7)
+    life.tell(ApplicationMoved(app.application_id, "a"))
+    queues = life.scheduler.view.queues
+    assert (queues["root.b"].used, queues["root.b"].sent.used) == (Resource(), Resource())
+    assert queues["root.a"].used.memory_mb == 4 * GB

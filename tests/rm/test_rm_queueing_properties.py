@@ -68,9 +68,14 @@ class QueueingLife(SchedulerLife):
         """Replaced by the rule above."""
 
     def check_allocation(self, given: Allocate) -> None:
-        super().check_allocation(given)
         if given.queued is None:
+            super().check_allocation(given)
             return
+        assert given.container_id not in self.live and given.node_id not in self.drained
+        self.live[given.container_id] = given
+        key = (given.container_id.attempt_id, given.priority)
+        self.wanted[key] -= 1
+        assert self.wanted[key] >= 0, "never more than was asked for"
         node = self.scheduler.view.nodes.get(given.node_id)
         assert node is not None and node.queue is not None and given.node_id != STOCK, "only to nodes that queue"
         assert len(node.queue.waiting) <= self.bound and node.queue.length <= self.bound, "never beyond the bound"
@@ -78,6 +83,15 @@ class QueueingLife(SchedulerLife):
         known = (given.container_id.application_id, given.priority) in self.estimated
         assert known or self.queueing.default_estimate_s is not None, "nothing waits whose end nobody knows"
         assert math.isfinite(given.queued.expected_wait_s), "nothing waits where nothing ends"
+
+    def check_user_limit(self, given: Allocate) -> None:
+        """For what is in use: what waits is bounded with the queues."""
+        live, self.live = self.live, {c: g for c, g in self.live.items() if not self.waits(c)}
+        super().check_user_limit(given)
+        self.live = live
+
+    def waits(self, container_id: ContainerId) -> bool:
+        return any(container_id in queue.waiting for queue in self.scheduler.queues.all())
 
     @precondition(lambda self: self.nodes)
     @rule(
