@@ -195,8 +195,13 @@ class ContainerRuntime:
         return self._gone.has(container_id, self._loop.time())
 
     def is_running(self, container_id: ContainerId) -> bool:
-        container = self.containers.get(container_id)
+        """Also of an id that was read from a text."""
+        container = self.spelled(container_id)
         return container is not None and container.process is not None
+
+    def spelled(self, container_id: ContainerId) -> Container | None:
+        """The container here whose id prints like this one."""
+        return self.containers.get(container_id) or self.containers.get(container_id.counted_down)
 
     def queue_statistics(self) -> QueueStatistics:
         return self._driver.queue.statistics()

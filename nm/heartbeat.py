@@ -185,8 +185,8 @@ class Heartbeat:
         understood = response.yaq_capabilities.understands
         self._registration.counts_vcores = _COUNTS_VCORES in understood
         self._registration.fills_queues = self._waits_for_resources and YAQ_QUEUE in understood
-        if not self._registration.fills_queues:
-            self._runtime.order([SettingsChanged(self._own_queue_settings)])
+        # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
+        self._runtime.order([SettingsChanged(self._own_queue_settings)])
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)

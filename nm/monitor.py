@@ -137,9 +137,9 @@ class Monitor:
             parsed = ContainerId.parse(container_id)
         except BadIdentifier:
             return True
-        container = self._runtime.containers.get(parsed)
+        container = self._runtime.spelled(parsed)
         if container is None:
-            return not self._runtime.was_here(parsed)
+            return not (self._runtime.was_here(parsed) or self._runtime.was_here(parsed.counted_down))
         return not container.is_done
 
 

@@ -82,11 +82,13 @@ class QueueOrders:
 def _job_report(message: server.JobFacts) -> JobReport:
     work = message.remaining_work_ms / 1000 if message.HasField("remaining_work_ms") else None
     tasks = message.remaining_tasks if message.HasField("remaining_tasks") else None
+    path = message.critical_path_ms / 1000 if message.HasField("critical_path_ms") else None
     return JobReport(
         convert.application_id(message.application_id),
         JobFacts(
             remaining_work=work if work is None or work >= 0 else None,
             remaining_tasks=tasks if tasks is None or tasks >= 0 else None,
+            critical_path=path if path is None or path >= 0 else None,
         ),
         arrival=message.arrival_ms / 1000 if message.HasField("arrival_ms") else None,
         estimates={

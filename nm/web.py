@@ -155,7 +155,7 @@ class NodeWeb:
         return web.json_response({"containers": {"container": found}})
 
     async def _container(self, request: web.Request) -> web.Response:
-        container = self._runtime.containers.get(_parse(ContainerId, request.match_info["container"]))
+        container = self._runtime.spelled(_parse(ContainerId, request.match_info["container"]))
         if container is None:
             raise _not_found(f"container {request.match_info['container']} is not on this node")
         waiting = places(self._runtime.queue_snapshot(SHOWN_MAX))

@@ -45,6 +45,7 @@ from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.placement import PlacementRequests
 from rm.preemption import PreemptionMonitor
+from rm.rebalancing import Rebalancer, RebalanceSettings
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
@@ -208,6 +209,7 @@ class ResourceManager:
         if self.settings.containers.distributed:
             expiry_ms = int(self.settings.allocation_expiry_s * 1000)
             monitor = UsageMonitor(self.cluster)
+            self.tracker.rebalancer = Rebalancer(self.cluster, RebalanceSettings.read(self._conf))
             DistributedSchedulingService(
                 self.cluster, self.masters, monitor, epoch=self.applications.limits.epoch, expiry_ms=expiry_ms
             ).register_on(self.scheduler_server)

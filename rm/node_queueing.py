@@ -126,7 +126,7 @@ class NodeQueueing:
         settings = server.NodeQueueSettings(
             enabled=self.is_on,
             max_queued=self._cluster.scheduler.queues.bound_of(node.id),
-            order=ordering.strategy,
+            order=ordering.name,
             scope=ordering.scope,
             max_wait_ms=self.settings.max_wait_ms,
         )
@@ -155,5 +155,7 @@ class NodeQueueing:
                 message.remaining_work_ms = round(facts.remaining_work * 1000)
             if facts.remaining_tasks is not None:
                 message.remaining_tasks = min(facts.remaining_tasks, 0x7FFFFFFF)
+            if facts.critical_path is not None:
+                message.critical_path_ms = round(facts.critical_path * 1000)
             for priority, estimate_s in jobs.of(app_id).estimates.items():
                 message.estimates.add(priority=priority, estimate_ms=round(estimate_s * 1000))

@@ -16,6 +16,7 @@ from rm.decommission import Decommission
 from rm.log_status import LogStatuses
 from rm.node import RmNode
 from rm.nodes import Nodes, Registration
+from rm.rebalancing import Rebalancer
 from rm.tokens import TokenMint
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import YarnError
@@ -67,6 +68,8 @@ class NodeTracker:
         self._tokens = tokens
         self._logs = logs
         self.settings = settings
+        #: shortens queues; set by the daemon where proxies fill them
+        self.rebalancer: Rebalancer | None = None
 
     def register_on(self, server: RpcServer) -> None:
         server.register(ResourceTracker.registerNodeManager, self.register_node_manager)
@@ -180,6 +183,9 @@ class NodeTracker:
         if scheduler.limits.opportunistic is not None:
             limit = response.container_queuing_limit
             limit.max_queue_length, limit.max_queue_wait_time_in_ms = scheduler.opportunistic.queue_limit(), -1
+            fewer = self.rebalancer.limit(node) if self.rebalancer is not None else None
+            if fewer is not None:
+                limit.max_queue_length = min(limit.max_queue_length, fewer)
         if node.has_orders:
             self._give_orders(node, response)
         if self._nodes.queueing is not None:

@@ -13,6 +13,7 @@ from rm.cluster import Cluster
 from rm.scheduler.opportunistic import NodeLoad
 from yaqd.model import NodeId
 from yaqd.proto import convert
+from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 
 #: what a node says at its registration that reads the extension fields of node queues
@@ -47,16 +48,20 @@ class UsageMonitor:
             message.yaq_reads_tasks = True
             said = self._cluster.nodes[load.node.id].status
             if said.HasField("yaq_queue"):
-                message.yaq_wait_ms = _wait_ms(said.yaq_queue.wait_ms, said.yaq_queue.queued, load.given)
+                has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(free)
+                message.yaq_wait_ms = _wait_ms(said.yaq_queue, load.given, has_room=has_room)
 
     def _understands(self, node_id: NodeId | None) -> bool:
         node = self._cluster.nodes.get(node_id) if node_id is not None else None
         return node is not None and NODE_QUEUES in node.capabilities
 
 
-def _wait_ms(said: int, queued: int, given: int) -> int:
-    """A node's own estimate, longer by what has been sent there since, each as long as those that wait."""
-    if said < 0:
+def _wait_ms(said: server.NodeQueue, given: int, *, has_room: bool) -> int:
+    """A node's own estimate, longer by what has been sent there since, each as long as those that wait.
+
+    What it said when it had room is of no use once that has been given away: for ever, until it says more.
+    """
+    if said.wait_ms < 0 or (said.wait_ms == 0 and not has_room):
         return -1
-    waiting = max(0, queued) + 1
-    return min(said, _WAIT_MS_MAX) * (waiting + given) // waiting
+    waiting = max(0, said.queued) + 1
+    return min(said.wait_ms, _WAIT_MS_MAX) * (waiting + given) // waiting

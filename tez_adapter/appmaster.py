@@ -88,6 +88,8 @@ class ApplicationMaster:
         self._output = JobOutput(spec, self.conf)
         #: containers allocated and not yet started
         self._allocated: dict[str, common.Container] = {}
+        #: of all that are not over: a text does not tell whether it was counted up or down
+        self._ids: dict[str, ContainerId] = {}
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
         self._diagnostics = ""
@@ -272,10 +274,10 @@ class ApplicationMaster:
                 self._umbilical.give_exit(decision.container)
             case ev.Release():
                 self._allocated.pop(decision.container, None)
-                self._rm.release(ContainerId.parse(decision.container))
+                self._rm.release(self._ids[decision.container])
             case ev.Stop():
                 log.info("stopping %s: %s", decision.container, decision.reason)
-                self._nodes.stop(NodeId.parse(decision.node), ContainerId.parse(decision.container))
+                self._nodes.stop(NodeId.parse(decision.node), self._ids[decision.container])
             case ev.Blacklist():
                 log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
                 self._rm.blacklist(decision.additions, decision.removals)
@@ -309,12 +311,14 @@ class ApplicationMaster:
             container = str(convert.container_id(status.container_id))
             log.info("%s completed with %d", container, status.exit_status)
             self.dispatch(ev.ContainerCompleted(container, status.exit_status, status.diagnostics))
+            self._ids.pop(container, None)
         for node in response.updated_nodes:
             if NodeState(node.node_state) in _UNUSABLE:
                 self.dispatch(ev.NodeLost(str(convert.node_id(node.nodeId))))
         for allocated in response.allocated_containers:
             name = str(convert.container_id(allocated.id))
             self._allocated[name] = allocated
+            self._ids[name] = convert.container_id(allocated.id)
             node_id = convert.node_id(allocated.nodeId)
             resource = convert.resource(allocated.resource)
             self.dispatch(
@@ -371,12 +375,20 @@ class ApplicationMaster:
         host = self._environ.get("NM_HOST", "127.0.0.1")
         return RpcServer(name="job manager", host=host, token_secrets=tokens)
 
+    def _scheduler_address(self) -> tuple[str, int]:
+        """Of the proxy at this node, where there is one: the token is good there alone."""
+        proxy = self._environ.get("YAQ_SCHEDULER_ADDRESS")
+        if proxy is None:
+            return self.conf.get_address("yarn.resourcemanager.scheduler.address")
+        host, _, port = proxy.rpartition(":")
+        return host, int(port)
+
     def _make_rm_link(self) -> ResourceManagerLink:
         token = self._credentials.token_of_kind("YARN_AM_RM_TOKEN")
         if token is None:
             raise CannotStart("the credentials hold no AMRMToken")
         return ResourceManagerLink(
-            self.conf.get_address("yarn.resourcemanager.scheduler.address"),
+            self._scheduler_address(),
             str(self._container.attempt_id),
             token,
             asks=self.machine.asks,

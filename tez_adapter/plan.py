@@ -24,6 +24,7 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
         max_attempts=conf.get_int("mapreduce.map.maxattempts", 4, minimum=1),
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
         hosts=hosts if any(hosts) else (),
+        opportunistic=_opportunistic(conf),
     )
     if not spec.reduces:
         return DagSpec((maps,), limits=_limits(conf))
@@ -52,7 +53,12 @@ def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:
         reusable=False,
         hosts=tuple((spec.nodes[task % len(spec.nodes)],) for task in range(spec.tasks)) if spec.nodes else (),
         only_on_hosts=bool(spec.nodes),
+        opportunistic=_opportunistic(conf),
     )
+
+
+def _opportunistic(conf: Configuration) -> float:
+    return conf.get_int("mapreduce.job.num-opportunistic-maps-percent", 0, minimum=0, maximum=100) / 100
 
 
 def _limits(conf: Configuration) -> Limits:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from tez_adapter.core.demand import Ask
 from yaqd.config import Configuration
-from yaqd.ipc import NO_RETRY, ClientOptions, RemoteException, RpcClient, RpcError
-from yaqd.ipc.errors import ApplicationMasterNotRegistered
+from yaqd.ipc import NO_RETRY, ClientOptions, RemoteException, RpcClient, RpcConnectionError, RpcError
+from yaqd.ipc.errors import ApplicationMasterNotRegistered, Retriable
 from yaqd.model import ApplicationId, ContainerId, FinalApplicationStatus, Resource, YarnApplicationState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -36,7 +36,10 @@ _PAUSE_ASKING_MAX_S = 0.25
 _OVER_TRIES = 6
 _OVER_PAUSE_S = 0.02
 
-Row = tuple[int, str]
+#: priority, place, opportunistic or not
+Row = tuple[int, str, bool]
+#: the scheduler keeps one kind of container for a priority and a request id
+_SPARE_REQUEST_ID = 1
 
 
 @dataclass(slots=True)
@@ -57,14 +60,22 @@ class AskTable:
 
     def changes(self, wanted: list[Ask]) -> list[Ask]:
         """The rows to send, and from now on taken as sent."""
-        rows = {(a.priority, a.name): a for a in wanted}
+        rows = {_row(a): a for a in wanted}
         changed = [a for row, a in rows.items() if self.sent.get(row) != (a.count, a.resource)]
-        gone = [Ask(p, n, 0, r) for (p, n), (c, r) in self.sent.items() if (p, n) not in rows and c != 0]
+        gone = [
+            Ask(priority, name, 0, resource, opportunistic=spare)
+            for (priority, name, spare), (count, resource) in self.sent.items()
+            if (priority, name, spare) not in rows and count != 0
+        ]
         for ask in gone:
-            del self.sent[(ask.priority, ask.name)]
+            del self.sent[_row(ask)]
         for ask in changed:
-            self.sent[(ask.priority, ask.name)] = (ask.count, ask.resource)
+            self.sent[_row(ask)] = (ask.count, ask.resource)
         return gone + changed
+
+
+def _row(ask: Ask) -> Row:
+    return ask.priority, ask.name, ask.opportunistic
 
 
 class ResourceManagerLink:
@@ -168,10 +179,12 @@ class ResourceManagerLink:
         try:
             # the same response id again is answered with the same response: safe to send twice
             response = await self._client.call(Protocol.allocate, request, idempotent=True)
-        except RpcError:
+        except (RpcError, Retriable) as error:
             # what this request carried is told again
             self._table.forget()
             self._releases = released + self._releases
+            if isinstance(error, Retriable):  # a proxy at this node, which does not reach it at present
+                raise RpcConnectionError(str(error)) from error
             raise
         except ApplicationMasterNotRegistered:
             log.warning("the ResourceManager does not know this attempt any more: registering again")
@@ -236,4 +249,7 @@ def _add_ask(request: pb.AllocateRequest, ask: Ask) -> None:
     row.num_containers = ask.count
     row.relax_locality = ask.relax
     # a stock ResourceManager with opportunistic allocation on fails when this is absent
-    row.execution_type_request.execution_type = common.GUARANTEED
+    row.execution_type_request.execution_type = common.OPPORTUNISTIC if ask.opportunistic else common.GUARANTEED
+    if ask.opportunistic:
+        row.execution_type_request.enforce_execution_type = True
+        row.allocation_request_id = _SPARE_REQUEST_ID

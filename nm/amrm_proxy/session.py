@@ -184,8 +184,9 @@ class MasterSession:
         """Again after a new start of the ResourceManager: then it hands out another range, or the same one anew."""
         state, before = self._state, self._scheduler
         lowest = answer.container_id_start
-        if before is not None and state.registration.container_id_start == lowest:
-            lowest = min(lowest, before.lowest_id)
+        if before is not None:
+            # As far below the new start as it was below the old one: ids of two epochs can print the same.
+            lowest -= state.registration.container_id_start - before.lowest_id
         state.registration.CopyFrom(answer)
         state.ClearField("response_id")
         del state.placed[:]

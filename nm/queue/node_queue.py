@@ -319,7 +319,10 @@ class NodeQueue:
             waiting += in_order(line.values(), self._ordering(kind), self._jobs.facts, now)
         if self._settings.enabled and self._waiting_masters:
             waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
-        running = [held.task for held in self._running.values()]
+        running = [
+            held.task if container_id not in self._leaving else _leaving(held.task, now)
+            for container_id, held in self._running.items()
+        ]
         free = self._capacity - self._used
         return snapshot(self._capacity, free, running, waiting, usual=self._usual, first=first, now=now)
 
@@ -355,3 +358,8 @@ class NodeQueue:
         assert kinds.count(ExecutionType.OPPORTUNISTIC) == self._opportunistic_running
         assert self._leaving <= self._running.keys()
         assert self._waiting_masters.keys() <= guaranteed.keys() | opportunistic.keys()
+
+
+def _leaving(task: RunningTask, now: float) -> RunningTask:
+    """One that was told to end will do so at once, whatever was expected of it."""
+    return replace(task, facts=replace(task.facts, estimate=0.0), since=now)

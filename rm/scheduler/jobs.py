@@ -100,17 +100,22 @@ class Jobs:
             job.estimates[priority] = estimate_s
 
     def facts(self, app: "AppView") -> JobFacts:
-        """What is left of it as far as it has asked; a task that runs counts as if it had just begun."""
+        """What is left of it as far as it has asked; a task that runs counts as if it had just begun.
+
+        Its critical path is one task of each priority after the other: nobody says which stages wait for which.
+        """
         job = self.of(app.id)
         mean = job.mean_estimate()
         pending = app.attempt.asks.pending if app.attempt is not None else 0
         tasks = pending + sum(job.held.values())
         if mean is None:
             return JobFacts(None, tasks)
+        stages = set(job.held)
         work = sum(count * job.estimates.get(priority, mean) for priority, count in job.held.items())
         if pending and app.attempt is not None:
             looked_at = list(islice((a for a in app.attempt.asks if a.pending), _ASKS_LOOKED_AT))
             seen = sum(ask.pending for ask in looked_at)
             asked = sum(ask.pending * job.estimates.get(ask.key[0], mean) for ask in looked_at)
             work += asked * pending / max(1, seen)
-        return JobFacts(work, tasks)
+            stages.update(ask.key[0] for ask in looked_at)
+        return JobFacts(work, tasks, sum(job.estimates.get(priority, mean) for priority in sorted(stages)))

@@ -120,7 +120,7 @@ class Rest:
         known = {c.id: c for c in attempt.ended} | attempt.containers
         if attempt.master is not None:
             known[attempt.master.id] = attempt.master
-        container = known.get(container_id)
+        container = known.get(container_id) or known.get(container_id.counted_down)
         if container is None:
             raise _absent("Container", container_id)
         return web.json_response(self._described(container))

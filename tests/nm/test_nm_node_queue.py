@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
+from nm_faults import gone
 
 from nm.container_states import Stage
 from nm.daemon import NodeManager
@@ -296,3 +297,66 @@ async def test_pages_show_places_and_expected_starts(
         assert (await get(f"/ws/v1/node/containers/{TWO}"))["container"]["queue"]["place"] == 1
         page = await get("/node")
         assert "1 run, 2 wait; one more would start nobody knows when" in page and "1. to start, in " in page
+
+
+async def test_the_queue_goes_on_while_the_resource_manager_is_away(
+    rm: FakeResourceManager, node: NodeManager, master: Master, tmp_path: Path
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, f"until test -e {tmp_path}/end; do sleep 0.01; done", resource=Resource(1000, 1))
+    for one in (TWO, THREE):
+        await run(master, one, f"echo x >> {tmp_path}/{one.sequence}")
+    await rm.until(lambda: queue_of(rm).queued == 2)
+    port = rm.rpc.port
+    await rm.rpc.stop()
+    (tmp_path / "end").touch()
+    assert await gone(lambda: not all(node.runtime.containers[c].is_done for c in (ONE, TWO, THREE)), 20)
+    await rm.start(port)
+    for one in (ONE, TWO, THREE):
+        assert (await rm.end_of(one)).exit_status == 0
+    assert read_all(tmp_path, "2", "3") == "x\nx\n"
+
+
+def read_all(folder: Path, *names: str) -> str:
+    return "".join((folder / name).read_text() for name in names)
+
+
+@pytest.mark.parametrize("is_on_again", [False, True])
+async def test_after_a_new_registration_the_queue_is_as_the_new_orders_say(
+    rm: FakeResourceManager, node: NodeManager, master: Master, tmp_path: Path, is_on_again: bool
+) -> None:
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, f"echo x >> {tmp_path}/two")
+    await rm.until(lambda: queue_of(rm).queued == 1)
+    rm.orders.append(lambda response: setattr(response, "nodeAction", server.RESYNC))
+    await rm.until(lambda: len(rm.registrations) == 2)
+    told = {convert.container_id(s.container_id): s for s in rm.registrations[1].container_statuses}
+    assert told.keys() == {ONE, TWO} and told[TWO].container_state == common.C_RUNNING, "never new: that is an end"
+    await order(rm, settings() if is_on_again else server.NodeQueueOrders())
+    assert node.runtime.queue_settings.enabled is is_on_again
+    await master.stop(ONE)
+    assert (await rm.end_of(TWO)).exit_status == 0 and read_all(tmp_path, "two") == "x\n"
+
+
+async def test_a_restart_runs_nothing_of_the_queue_it_had(
+    rm: FakeResourceManager, start_node: Callable[..., Any], tmp_path: Path
+) -> None:
+    rm.capabilities = ["counts-vcores", "yaq-queue"]
+    first: NodeManager = await start_node(TWO_SLOTS)
+    await order(rm, settings())
+    master = Master(rm, first)
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, f"touch {tmp_path}/ran")
+    await rm.until(lambda: queue_of(rm).queued == 1)
+    await master.client.close()
+    await first.stop()
+    assert rm.unregistered, "the ResourceManager knows at once that what was there is lost"
+    beats = len(rm.heartbeats)
+    second: NodeManager = await start_node(TWO_SLOTS)
+    await rm.until(lambda: len(rm.registrations) == 2 and len(rm.heartbeats) > beats)
+    assert not rm.registrations[-1].container_statuses and not second.runtime.containers
+    other = Master(rm, second)
+    await run(other, THREE, "true")
+    assert (await rm.end_of(THREE)).exit_status == 0 and not (tmp_path / "ran").exists()
+    await other.client.close()

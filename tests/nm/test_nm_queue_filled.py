@@ -300,3 +300,11 @@ def test_the_order_is_respected(tasks: list[tuple[float | None, int]]) -> None:
         (launch,) = decisions
         turns.append(running := launch.container_id)
     assert turns == expected
+
+
+def test_what_makes_room_is_expected_to_be_gone_at_once() -> None:
+    node = queue()
+    node.handle(came(1, None, kind=OPPORTUNISTIC), 0)
+    node.handle(came(2, 30), 1)
+    seen = node.snapshot(50)
+    assert (seen.waiting[0].expected_s, seen.wait_s) == (0, 30)

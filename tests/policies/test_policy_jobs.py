@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import facts, hostile_s, job_id, queued, sane_s
+from policy_facts import facts, few, hostile_s, job_id, queued, sane_s
 
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.facts import JobFacts
@@ -29,6 +29,7 @@ def jobs_of(seconds: st.SearchStrategy[float]) -> st.SearchStrategy[list[Waiting
     return st.lists(waiting(st.integers(1, 99), seconds), unique_by=lambda job: job.job, max_size=10)
 
 
+@few
 @given(jobs_of(sane_s), names, sane_s, st.sampled_from([0.0, 30.0, inf]), st.sampled_from([0.5, 3.0, inf]))
 def test_the_starved_first_then_by_the_strategy(jobs, name, now, starve_s, ratio) -> None:
     ordering = JobOrdering(name, starve_s, ratio)
@@ -40,6 +41,7 @@ def test_the_starved_first_then_by_the_strategy(jobs, name, now, starve_s, ratio
     assert all(rank(one) <= rank(two) for one, two in pairwise(ordered[len(starved) :]))
 
 
+@few
 @given(jobs_of(hostile_s), names, hostile_s, hostile_s, hostile_s)
 def test_hostile_numbers_leave_nobody_out(jobs, name, now, starve_s, ratio) -> None:
     ordered = JobOrdering(name, starve_s, ratio).sorted(jobs, now)

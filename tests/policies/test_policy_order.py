@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, hostile_s, job_facts, job_id, queued, queues, sane_s
+from policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
 
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
@@ -44,6 +44,7 @@ def compare(one: QueuedTask, two: QueuedTask, ordering: Ordering, jobs: dict, no
     return two.since - one.since
 
 
+@few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
 def test_the_whole_order_is_algorithm_3(queue, jobs, now, ordering) -> None:
     ordered = Ordering(ordering.strategy, ordering.starve_s, ordering.starve_ratio).sorted(queue, jobs, now)
@@ -51,6 +52,7 @@ def test_the_whole_order_is_algorithm_3(queue, jobs, now, ordering) -> None:
     assert ordered == expected
 
 
+@few
 @given(queues(hostile_s), job_facts(hostile_s), hostile_s, orderings)
 def test_whatever_the_numbers_are_everybody_gets_a_place(queue, jobs, now, ordering) -> None:
     ordered = ordering.sorted(queue, jobs, now)
@@ -59,12 +61,14 @@ def test_whatever_the_numbers_are_everybody_gets_a_place(queue, jobs, now, order
         assert ordering.pick(queue, jobs, now) in queue
 
 
+@few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
 def test_the_pick_is_the_first_of_the_order(queue, jobs, now, ordering) -> None:
     if queue:
         assert ordering.pick(iter(queue), jobs, now) is ordering.sorted(queue, jobs, now)[0]
 
 
+@few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
 def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, ordering) -> None:
     ordered = ordering.sorted(queue, jobs, now)
@@ -75,6 +79,7 @@ def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, 
         assert [task.facts.user for task in ordered] == [task.facts.user for task in came]
 
 
+@few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings, st.integers(0, 2048))
 def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, ordering, memory_mb) -> None:
     if not queue:
@@ -88,6 +93,7 @@ def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, 
         assert not ordering.is_starved(head, now)
 
 
+@few
 @given(
     st.lists(st.tuples(st.sampled_from(["ann", "bob", "eve"]), st.integers(1, 4), sane_s), max_size=30),
     st.lists(st.booleans(), max_size=60),
@@ -120,6 +126,7 @@ def test_a_suffix_lets_smaller_tasks_pass() -> None:
     ordering = Ordering("srjf+pack")
     assert (ordering.strategy, ordering.packing) == ("srjf", True)
     assert ordering == Ordering("srjf", packing=True)
+    assert (ordering.name, Ordering("stf").name) == ("srjf+pack", "stf")
     with pytest.raises(UnknownPolicy, match="fastest"):
         Ordering("fastest+pack")
 
@@ -188,7 +195,7 @@ def test_settings_that_are_none() -> None:
 
 def test_a_long_queue_costs_a_pass_and_not_its_square() -> None:
     """It would not end before the tests' time limit."""
-    many = 100_000
+    many = 30_000
     about = [facts(n, estimate=float(n % 97)) for n in range(1, 11)]
     queue = [queued(n, about[n % 10], since=float(n % 1000)) for n in range(many)]
     jobs = {job_id(n): JobFacts(remaining_work=float(n)) for n in range(1, 11)}

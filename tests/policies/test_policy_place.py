@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, hostile_s, sizes
+from policy_facts import SLOT, few, hostile_s, sizes
 
 from yaqd.model import NodeId, Resource
 from yaqd.policies.queueing.place import Placer
@@ -51,6 +51,7 @@ def never(count: int) -> int:
     raise AssertionError("nothing to draw for")
 
 
+@few
 @given(st.lists(reports, max_size=6), wanteds, st.sampled_from([0.0, 0.3, 1.0]))
 def test_it_is_algorithm_1_over_all_nodes(told, wanted, rf_min) -> None:
     placer = Placer("wait", rf_min, most_wait_s=9.0)
@@ -79,6 +80,7 @@ def test_it_is_algorithm_1_over_all_nodes(told, wanted, rf_min) -> None:
         assert queueing_score(affinity.of(chosen, wanted), wait_s) == best
 
 
+@few
 @given(names, st.lists(reports, max_size=8), st.lists(wanteds, max_size=40), st.randoms(use_true_random=False))
 def test_no_queue_grows_beyond_its_bound_and_nothing_free_is_given_twice(name, told, wanted, draw) -> None:
     placer = Placer(name, 0.1, most_wait_s=50.0)
@@ -93,6 +95,7 @@ def test_no_queue_grows_beyond_its_bound_and_nothing_free_is_given_twice(name, t
     assert placer.free_share >= 0.0
 
 
+@few
 @given(
     names,
     st.lists(

@@ -5,7 +5,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, hostile_s, queued, queues, running, sane_s
+from policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, sane_s
 
 from yaqd.model import NodeId
 from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance, to_shed
@@ -25,6 +25,7 @@ def test_hadoops_limit_is_the_mean_and_some_deviations() -> None:
     assert queue_limit([nan, 8, 8], 1.0, 5, 15) == 8
 
 
+@few
 @given(queues(sane_s, most=8), sane_s, st.integers(0, 3))
 def test_what_stays_starts_in_time(line, limit_s, keep) -> None:
     held = [running(100, facts(estimate=9.0)), running(101, facts(estimate=None))]
@@ -40,6 +41,7 @@ def test_what_stays_starts_in_time(line, limit_s, keep) -> None:
     assert places == sorted(places, reverse=True)
 
 
+@few
 @given(queues(sane_s, most=8))
 def test_expected_starts_are_what_a_newcomer_would_wait_in_each_place(line) -> None:
     held = [running(100, facts(estimate=9.0)), running(101, facts(estimate=3.0))]
@@ -64,6 +66,7 @@ loads = st.lists(
 )
 
 
+@few
 @given(loads, st.floats(0, 20), st.integers(0, 50))
 def test_moves_shorten_what_was_longest_and_fill_no_queue_over_its_room(told, least_gain_s, most) -> None:
     moves = rebalance(told, least_gain_s, most)
@@ -103,6 +106,7 @@ def test_a_queue_where_nothing_starts_any_more_gives_all_it_has() -> None:
     assert rebalance([stuck], least_gain_s=0.0) == []
 
 
+@few
 @given(
     st.lists(
         st.builds(

@@ -5,7 +5,7 @@ from math import inf, nan
 
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, hostile_s, queued, queues, running, sane_s, sizes
+from policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, sane_s, sizes
 
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
@@ -45,6 +45,7 @@ def runs_for(task: QueuedTask) -> float:
     return inf if task.facts.estimate is None else task.facts.estimate
 
 
+@few
 @given(queues(sane_s, most=8), queues(sane_s, most=8), sizes)
 def test_it_is_what_happens(held, line, needed) -> None:
     now_running, free = [], TOTAL
@@ -61,6 +62,7 @@ def test_it_is_what_happens(held, line, needed) -> None:
     assert wait_estimate(TOTAL + plenty, free + plenty, now_running, watched, needed, 0.0) == expected
 
 
+@few
 @given(queues(hostile_s, most=8), queues(hostile_s, most=8), sizes, hostile_s)
 def test_hostile_numbers_never_make_it_negative_or_no_number(held, line, needed, now) -> None:
     now_running = [RunningTask(task.container_id, task.resource, task.facts, task.since) for task in held]
@@ -68,6 +70,7 @@ def test_hostile_numbers_never_make_it_negative_or_no_number(held, line, needed,
     assert slot_wait_estimate(now_running, line, 0, now) >= 0.0
 
 
+@few
 @given(queues(sane_s, most=8), st.integers(1, 6))
 def test_with_equal_slots_both_versions_agree(tasks, slots) -> None:
     same = [QueuedTask(task.container_id, SLOT, task.facts, task.since) for task in tasks]
@@ -78,6 +81,7 @@ def test_with_equal_slots_both_versions_agree(tasks, slots) -> None:
     assert by_size == slot_wait_estimate(held, same[slots:], free, 0.0)
 
 
+@few
 @given(queues(sane_s, most=8), sane_s)
 def test_one_more_in_the_queue_never_shortens_the_wait(line, estimate) -> None:
     held = [running(100, facts(estimate=7.0), size=Resource(2048, 3)), running(101, facts(estimate=3.0))]

@@ -1,7 +1,7 @@
 """Proxies at the nodes: what they are told of the nodes, and how what they place is booked."""
 
 import pytest
-from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ask, cluster, configuration
+from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from nm.heartbeat import YAQ_QUEUE
 from rm.daemon import ResourceManager
@@ -241,3 +241,60 @@ async def test_a_lying_node_cannot_spoil_the_list() -> None:
 def test_the_capability_is_the_one_that_nodes_name() -> None:
     assert NODE_QUEUES == YAQ_QUEUE
     assert server.NodeStatus.DESCRIPTOR.fields_by_name["yaq_queue"].number == 10001
+
+
+# ---- rebalancing
+
+
+async def waiting(node: FakeNode, *expected_ms: int, waited_ms: int = 0, wait_ms: int = 0) -> int:
+    """A heartbeat of a node where so many opportunistic containers wait; how many it is told to let wait."""
+    request = node.heartbeat()
+    said, queue = request.node_status.opportunistic_containers_status, request.node_status.yaq_queue
+    said.queued_opport_containers = said.wait_queue_length = queue.queued = len(expected_ms)
+    said.opport_queue_capacity, queue.running, queue.wait_ms = 20, 1, wait_ms
+    for expected in expected_ms:
+        queue.waiting.add(expected_ms=expected, waited_ms=waited_ms)
+    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+    node.response_id = response.response_id
+    return response.container_queuing_limit.max_queue_length
+
+
+async def test_queues_give_up_what_would_start_sooner_elsewhere() -> None:
+    clock = ManualClock()
+    async with cluster(ENABLED, clock=clock) as rm:
+        long, idle = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
+        await waiting(idle)
+        ten_each = [10_000 * n for n in range(1, 5)]
+        await waiting(long, *ten_each, wait_ms=50_000)
+        clock.seconds += 1
+        limit = await waiting(long, *ten_each, wait_ms=50_000)
+        assert limit == 2, "two of four leave: then a newcomer waits as long here as there"
+        assert await waiting(long, *ten_each[:2], wait_ms=30_000) >= 5, "once; the next look is a second later"
+
+
+async def test_queues_that_wait_alike_give_up_nothing() -> None:
+    clock = ManualClock()
+    async with cluster(ENABLED, clock=clock) as rm:
+        nodes = [await rm.node(host=f"127.0.0.{n}", capabilities=("yaq-queue",)) for n in (1, 2)]
+        for _ in range(3):
+            for node, wait_ms in zip(nodes, (20_000, 21_000), strict=True):
+                clock.seconds += 1
+                assert await waiting(node, 10_000, wait_ms=wait_ms) >= 5
+
+
+async def test_what_never_starts_is_given_up_after_long_and_only_that() -> None:
+    async with cluster({**ENABLED, "yaq.distributed.rebalance.min-gain-ms": "-1"}) as rm:
+        node = await rm.node(capabilities=("yaq-queue",))
+        assert await waiting(node, 5_000, -1, -1, waited_ms=59_000, wait_ms=-1) >= 5
+        assert await waiting(node, 5_000, -1, -1, waited_ms=60_000, wait_ms=-1) == 1
+        assert await waiting(node, 5_000, 9_000, waited_ms=90_000, wait_ms=15_000) >= 5
+
+
+async def test_lies_about_queues_move_no_more_than_there_is() -> None:
+    clock = ManualClock()
+    async with cluster(ENABLED, clock=clock) as rm:
+        liar, idle = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
+        for wait_ms in (-(1 << 62), (1 << 63) - 1):
+            clock.seconds += 2
+            await waiting(idle)
+            assert 0 <= await waiting(liar, -5, (1 << 62), waited_ms=-(1 << 40), wait_ms=wait_ms) <= 15

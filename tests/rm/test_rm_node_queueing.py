@@ -93,6 +93,7 @@ async def test_what_ended_teaches_how_long_the_others_run() -> None:
         orders = (await beat(node, running=3, times=(20, 7000))).yaq_orders
         assert [(e.priority, e.estimate_ms) for e in orders.jobs[0].estimates] == [(1, 7000)]
         assert orders.jobs[0].remaining_work_ms == 8 * 7000
+        assert orders.jobs[0].critical_path_ms == 7000, "all of one priority"
         assert len(given(await master.allocate())) == 4, "one takes the free place, three wait"
         # The next run of the job is known from the start, in another number.
         await master.finish()

@@ -217,10 +217,10 @@ def test_container_tokens_are_signed_as_they_stand() -> None:
 def test_fields_beyond_the_known_ones_stay_last_and_keep_the_password() -> None:
     """What a newer ResourceManager adds must survive a stock peer's parse and serialize."""
     identifier = pb.ContainerTokenIdentifier.FromString(
-        container_identifier().SerializeToString() + b"\x8a\xf1\x04\x03new"  # field 10001
+        container_identifier().SerializeToString() + b"\x92\xf1\x04\x03new"  # field 10002
     )
     token = ContainerTokenSecrets(keys()).mint(identifier)
-    assert token.identifier.endswith(b"\x8a\xf1\x04\x03new")
+    assert token.identifier.endswith(b"\x92\xf1\x04\x03new")
     again = parse_identifier(pb.ContainerTokenIdentifier, token.identifier)
     assert again.SerializeToString() == token.identifier
 

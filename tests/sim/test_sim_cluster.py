@@ -1,6 +1,7 @@
 """The simulated cluster: reproducible, complete, and as fast and as slow as it must be."""
 
 import math
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 CENTRAL = ("yarn", "yarn-opportunistic")
-ALL = (*CENTRAL, "yaq-d", "mercury", "sparrow")
+ALL = (*CENTRAL, "yaq-c", "yaq-d", "mercury", "sparrow")
 
 
 def stage(tasks: int, seconds: float, **more: object) -> SimStage:
@@ -36,10 +38,10 @@ def same(one: SimResult, other: SimResult) -> bool:
 @pytest.mark.parametrize("name", ALL)
 def test_same_seed_same_result_to_the_bit(name: str) -> None:
     shape = ClusterShape(nodes=5, slots=3, noise=0.4, failures=(NodeFailure(1, 4.0, 30.0),), expiry_s=9.0)
-    first, second = (simulate(shape, mixed(12), System(name), 7) for _ in range(2))
+    first, second = (simulate(shape, mixed(12), System(name, bound=4), 7) for _ in range(2))
     assert same(first, second)
     assert first.counts == second.counts
-    assert not same(first, simulate(shape, mixed(12), System(name), 8))
+    assert not same(first, simulate(shape, mixed(12), System(name, bound=4), 8))
 
 
 @settings(max_examples=15, deadline=None)
@@ -55,7 +57,7 @@ def test_heartbeats_that_are_not_played_would_have_changed_nothing(
 ) -> None:
     jobs = tuple(map_reduce(i, 4, 2, 2.0) for i in range(4))
     later = tuple(replace(job, arrival_s=job.arrival_s + gap) for job in jobs)
-    system = System(name, at_asks=at_asks, out_of_turn=out_of_turn)
+    system = System(name, bound=4, at_asks=at_asks, out_of_turn=out_of_turn)
     shape = ClusterShape(nodes=4, slots=2, noise=0.3, failures=(NodeFailure(0, 5.0, 12.0),), expiry_s=6.0)
     results = [simulate(shape, Workload(jobs + later), system, seed, skip_idle=skip) for skip in (True, False)]
     assert same(*results)
@@ -67,7 +69,9 @@ def test_heartbeats_that_are_not_played_would_have_changed_nothing(
 def test_every_task_is_done_once_whatever_breaks(name: str, seed: int, fail_at: float, down: float) -> None:
     workload = mixed(8)
     failures = (NodeFailure(0, fail_at, down), NodeFailure(1, fail_at + 1.0))
-    result = simulate(ClusterShape(nodes=4, slots=2, failures=failures, expiry_s=10.0), workload, System(name), seed)
+    result = simulate(
+        ClusterShape(nodes=4, slots=2, failures=failures, expiry_s=10.0), workload, System(name, bound=4), seed
+    )
     assert result.unfinished == 0
     assert result.tasks == workload.tasks
     assert np.array_equal(np.bincount(result.job[result.done]), [job.tasks for job in workload])
@@ -82,10 +86,10 @@ def test_a_slot_idles_from_its_containers_end_to_the_next_heartbeat_and_poll() -
 
 def test_plain_yarn_wastes_what_was_measured() -> None:
     """Tasks of 5, 10 and 50 s at heartbeats of 3 s: 60.6, 78.4 and 92.4 % were measured (table 2.1)."""
-    shape = ClusterShape(nodes=20, slots=4, noise=0.2, start_gap_s=1.0)
+    shape = ClusterShape(nodes=10, slots=4, noise=0.2, start_gap_s=1.0)
     found = []
     for seconds in (5.0, 10.0, 50.0):
-        jobs = tuple(SimJob(f"job{i}", (stage(int(6000 / seconds), seconds),)) for i in range(8))
+        jobs = tuple(SimJob(f"job{i}", (stage(int(3000 / seconds), seconds),)) for i in range(8))
         result = simulate(shape, Workload(jobs), System("yarn"), 1)
         found.append(result.utilization_between(0.1 * result.makespan, 0.7 * result.makespan))
     assert found == pytest.approx([0.60, 0.78, 0.93], abs=0.06)
@@ -168,3 +172,54 @@ def test_what_no_cluster_could_run_is_refused(job: SimJob) -> None:
 def test_an_unknown_system_is_named() -> None:
     with pytest.raises(ValueError, match="no system is called 'mesos'"):
         System("mesos")
+
+
+@pytest.mark.parametrize(("slots", "bound", "mean"), [(8, 0, 10.0), (8, 4, 5.0), (10, 2, 10.0), (4, 6, 5.0)])
+def test_queues_of_a_bound_are_as_busy_as_the_formula_says(slots: int, bound: int, mean: float) -> None:
+    """Proposition 2, corrected: exponential tasks, filled up at each heartbeat, with nothing else between."""
+    drawn = random.Random(5)
+    jobs = (SimJob("job", (SimStage("task", tuple(SimTask(drawn.expovariate(1 / mean)) for _ in range(2500))),)),)
+    shape = ClusterShape(nodes=5, slots=slots, am_poll_s=0.0, network_s=0.0, start_gap_s=0.0)
+    system = System("yaq-c" if bound else "yarn", bound=bound, order="fifo", free_min=1.0)
+    result = simulate(shape, Workload(jobs), system, 1)
+    end = 0.8 * result.makespan
+    assert result.utilization_between(20.0, end) == pytest.approx(utilization(slots, mean, 3.0, bound), abs=0.02)
+
+
+def test_the_exact_bound_keeps_slots_busy_in_as_many_intervals_as_it_promises() -> None:
+    slots, mean = 10, 10.0
+    bound = poisson_bound(slots, mean, 3.0, 0.05)
+    assert bound == 6
+    found = utilization(slots, mean, 3.0, bound)
+    assert found > 0.995
+
+
+def test_queues_put_short_jobs_first_and_starve_nobody() -> None:
+    long = SimJob("long", (stage(120, 10.0),))
+    short = tuple(SimJob(f"short{i}", (stage(6, 1.0),), arrival_s=5.0 + 4.0 * i) for i in range(12))
+    shape = ClusterShape(nodes=4, slots=4)
+    by_arrival, by_work = (
+        simulate(shape, Workload((long, *short)), System("yaq-d", order=order, starve_s=100.0), 1)
+        for order in ("fifo", "srjf")
+    )
+    waits = [np.median([job.from_submission for job in r.jobs if job.name != "long"]) for r in (by_arrival, by_work)]
+    assert waits[1] * 1.5 < waits[0]
+    assert by_work.jobs[0].from_submission < by_arrival.jobs[0].from_submission * 1.25
+
+
+@pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
+@pytest.mark.parametrize("estimates", [{"estimates": "none"}, {"estimates": "learned"}, {"estimate_error": 10.0}])
+def test_bad_estimates_lose_nothing(name: str, estimates: dict[str, object]) -> None:
+    workload = mixed(20)
+    system = System(name, bound=4, **estimates)  # type: ignore[arg-type]
+    result = simulate(ClusterShape(nodes=4, slots=3, noise=0.5), workload, system, 3)
+    assert result.tasks == workload.tasks
+
+
+def test_what_waits_too_long_goes_back_and_is_done_elsewhere() -> None:
+    workload = Workload(tuple(SimJob(f"job{i}", (stage(60, 20.0),)) for i in range(2)))
+    system = System("yaq-c", bound=8, max_wait_s=5.0)
+    result = simulate(ClusterShape(nodes=4, slots=4), workload, system, 3)
+    assert result.counts["refused"] > 0
+    assert result.tasks == workload.tasks
+    assert np.max(result.queuing_delays) <= 5.0 + 0.1

@@ -96,6 +96,16 @@ def test_a_task_runs_where_its_input_is() -> None:
     assert drive.allocate("c4", "h1") == [ev.Release("c4")]
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_share_of_the_maps_may_use_what_others_leave_idle(share: float) -> None:
+    maps = VertexSpec("map", 5, SMALL, 10, hosts=(("h1",),) * 5, opportunistic=share)
+    asks = Driver(DagSpec((maps,))).machine.asks()
+    spare = {a.name: a.count for a in asks if a.opportunistic}
+    others = {a.name: a.count for a in asks if not a.opportunistic}
+    everywhere = {"h1": 5, "/default-rack": 5, "*": 5}
+    assert (spare, others) == {0.0: ({}, everywhere), 0.5: ({"*": 2}, {"*": 3}), 1.0: (everywhere, {})}[share]
+
+
 def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
     drive = Driver(mapreduce(2, 1))
     drive.allocate("c0")

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,13 @@ def test_after_an_allocation_the_rows_of_its_priority_are_told_again() -> None:
     # the scheduler lowered `*` to 1; the container was released, and 2 are wanted still
     table.allocated(10)
     assert table.changes([ask("*", 2), ask("*", 5, 20)]) == [ask("*", 2)]
+
+
+def test_the_two_kinds_of_containers_are_rows_of_their_own() -> None:
+    table = AskTable()
+    spare = Ask(10, "*", 3, SMALL, opportunistic=True)
+    assert table.changes([spare, ask("*", 3)]) == [spare, ask("*", 3)]
+    assert table.changes([ask("*", 3)]) == [replace(spare, count=0)]
 
 
 def test_a_new_resource_manager_is_told_everything() -> None:

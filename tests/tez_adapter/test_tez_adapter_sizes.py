@@ -12,6 +12,7 @@ from tez_adapter.submit import submit_command
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
 from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 
 GPU = "yarn.io/gpu"
@@ -32,6 +33,14 @@ def test_the_ask_on_the_wire_has_them() -> None:
     request = pb.AllocateRequest()
     _add_ask(request, Ask(10, "*", 3, Resource(512, 1, {GPU: 1})))
     assert convert.resource(request.ask[0].capability) == Resource(512, 1, {GPU: 1})
+
+
+def test_the_kind_of_container_is_said_with_a_request_id_of_its_own() -> None:
+    request = pb.AllocateRequest()
+    for opportunistic in (False, True):
+        _add_ask(request, Ask(10, "*", 3, Resource(512, 1), opportunistic=opportunistic))
+    kinds = [(a.execution_type_request.execution_type, a.allocation_request_id) for a in request.ask]
+    assert kinds == [(common.GUARANTEED, -1), (common.OPPORTUNISTIC, 1)]
 
 
 def test_a_bare_number_counts_in_the_types_unit_whoever_reads_it_later(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ class VertexSpec:
     hosts: tuple[tuple[str, ...], ...] = ()
     #: run each task on one of its hosts or not at all
     only_on_hosts: bool = False
+    #: share of its containers that is asked for as opportunistic, 0..1
+    opportunistic: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

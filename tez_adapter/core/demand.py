@@ -22,6 +22,8 @@ class Ask:
     resource: Resource
     #: may a container be taken because of this row though a smaller place was named?
     relax: bool = True
+    #: containers that use what others leave idle
+    opportunistic: bool = False
 
 
 class Demand:
@@ -43,13 +45,19 @@ class Demand:
             if not wanted:
                 continue
             spec = vertex.spec
+            spare = int(wanted * spec.opportunistic)
+            if 0 < spare < wanted:  # those anywhere, as MapReduce asks for them
+                rows.append(Ask(spec.priority, ANY_HOST, spare, spec.resource, opportunistic=True))
+                wanted -= spare
+                spare = 0
+            all_spare = spare > 0
             local = vertex.pending.by_host() if wanted == len(vertex.pending) else []
             for host, count in local:
-                rows.append(Ask(spec.priority, host, count, spec.resource))
+                rows.append(Ask(spec.priority, host, count, spec.resource, opportunistic=all_spare))
             relax = not spec.only_on_hosts
             if local:
-                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource, relax))
-            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource, relax))
+                rows.append(Ask(spec.priority, DEFAULT_RACK, wanted, spec.resource, relax, all_spare))
+            rows.append(Ask(spec.priority, ANY_HOST, wanted, spec.resource, relax, all_spare))
         return rows
 
     def wanted(self) -> tuple[int, ...]:

@@ -469,18 +469,20 @@ class StageEstimate(_message.Message):
     def __init__(self, priority: _Optional[int] = ..., estimate_ms: _Optional[int] = ...) -> None: ...
 
 class JobFacts(_message.Message):
-    __slots__ = ("application_id", "remaining_work_ms", "remaining_tasks", "arrival_ms", "estimates")
+    __slots__ = ("application_id", "remaining_work_ms", "remaining_tasks", "arrival_ms", "estimates", "critical_path_ms")
     APPLICATION_ID_FIELD_NUMBER: _ClassVar[int]
     REMAINING_WORK_MS_FIELD_NUMBER: _ClassVar[int]
     REMAINING_TASKS_FIELD_NUMBER: _ClassVar[int]
     ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
     ESTIMATES_FIELD_NUMBER: _ClassVar[int]
+    CRITICAL_PATH_MS_FIELD_NUMBER: _ClassVar[int]
     application_id: _yarn_common_pb2.ApplicationId
     remaining_work_ms: int
     remaining_tasks: int
     arrival_ms: int
     estimates: _containers.RepeatedCompositeFieldContainer[StageEstimate]
-    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., remaining_work_ms: _Optional[int] = ..., remaining_tasks: _Optional[int] = ..., arrival_ms: _Optional[int] = ..., estimates: _Optional[_Iterable[_Union[StageEstimate, _Mapping]]] = ...) -> None: ...
+    critical_path_ms: int
+    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., remaining_work_ms: _Optional[int] = ..., remaining_tasks: _Optional[int] = ..., arrival_ms: _Optional[int] = ..., estimates: _Optional[_Iterable[_Union[StageEstimate, _Mapping]]] = ..., critical_path_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueueSettings(_message.Message):
     __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms")

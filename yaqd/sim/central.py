@@ -28,6 +28,8 @@ from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.sim.job_order import JobOrder
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
@@ -43,7 +45,8 @@ class Central(Model):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
-        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self.limits())
+        self.scheduler: Final = Scheduler(scheduler_spec(shape), self.limits())
+        self._order: Final = JobOrder(system.job_order, shape.heartbeat_s) if system.job_order != "fifo" else None
         #: nodes with something to report
         self._unreported = 0
         self._beats: Final = [NodeBeat(node.id) for node in self.nodes]
@@ -92,18 +95,31 @@ class Central(Model):
         if node.changed:
             node.changed = False
             self._unreported -= 1
+            self.report_queue(node, now)
             if node.ended:
                 self._report_ended(node, now)
-            self.report_queue(node, now)
         if self.scheduler.has_waiting:
+            if self._order is not None:
+                self._reorder(self._order, now)
             self.take(self.scheduler.handle(self._beats[node.index], now), now)
 
     def _report_ended(self, node: SimNode, now: float) -> None:
         ended, node.ended = node.ended, []
         for run in ended:
-            self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
-            if run.is_lost:
-                self._tell_lost(run, now)
+            self.report_end(run, node, now)
+
+    def report_end(self, run: Run, node: SimNode, now: float) -> None:
+        self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+        if run.is_lost:
+            self._tell_lost(run, now)
+
+    def _reorder(self, order: JobOrder, now: float) -> None:
+        for change in order.changes(now, self.facts):
+            self.take(self.scheduler.handle(change, now), now)
+
+    def facts(self, job: JobRun) -> JobFacts:
+        """What is left of it, as the ResourceManager knows."""
+        return job.facts()
 
     def report_queue(self, node: SimNode, now: float) -> None:
         """How long the node's queue is, and how long the ResourceManager lets it be."""
@@ -167,6 +183,8 @@ class Central(Model):
         spec = job.spec
         handle(ApplicationSubmitted(job.id, spec.queue, spec.user, 0), now)
         handle(AttemptStarted(job.attempt_id, ()), now)
+        if self._order is not None:
+            self._order.started(job, now)
         self._poll_from(job, now)
 
     def job_wants(self, job: JobRun, now: float) -> None:
@@ -177,6 +195,8 @@ class Central(Model):
         for given in job.inbox:
             self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
         job.inbox = []
+        if self._order is not None:
+            self._order.ended(job)
 
     def _tell_lost(self, run: Run, now: float) -> None:
         """The manager learns at its next poll that a container went without its work."""
@@ -249,6 +269,8 @@ class Central(Model):
             if type(decision) is Allocate:
                 job = self.jobs[decision.container_id.attempt_id.application_id.id - 1]
                 job.inbox.append(decision)
+                if self._order is not None and not job.is_over:
+                    self._order.served(job, now)
                 if job.poll_due < 0.0:
                     self._poll_from(job, now)
 
@@ -283,7 +305,7 @@ class Central(Model):
                 self._tell_lost(run, now)
 
 
-def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
+def scheduler_spec(shape: ClusterShape) -> SchedulerSpec:
     """The queues as capacity-scheduler.xml would have them."""
     lines = {
         "resource-calculator": _DOMINANT,
@@ -294,7 +316,5 @@ def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
         path = f"root.{name}"
         lines[f"{path}.capacity"] = str(percent)
         lines[f"{path}.user-limit-factor"] = "-1"
-        if system.job_order != "fifo":
-            lines[f"{path}.ordering-policy"] = system.job_order
     lines.update(shape.scheduler)
     return parse_capacity_scheduler({PREFIX + name: text for name, text in lines.items()})

@@ -10,6 +10,7 @@ from yaqd.sim.results import JobResult, SimResult
 from yaqd.sim.shape import ESTIMATES, SYSTEMS, ClusterShape, NodeFailure, Stuck, System, host_name
 from yaqd.sim.sparrow import Sparrow
 from yaqd.sim.workload import Workload, check
+from yaqd.sim.yaq_c import YaqC
 
 __all__ = [
     "ESTIMATES",
@@ -27,6 +28,7 @@ __all__ = [
 _MODELS: Final[dict[str, type[Model]]] = {
     "yarn": Central,
     "yarn-opportunistic": Central,
+    "yaq-c": YaqC,
     "yaq-d": Distributed,
     "mercury": Distributed,
     "sparrow": Sparrow,

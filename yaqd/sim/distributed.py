@@ -16,7 +16,7 @@ from yaqd.model import ANY_HOST, ExecutionType, Resource
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
-from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer
+from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer, report_of
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
@@ -31,7 +31,7 @@ class Direct(Model):
     """Without a ResourceManager: what all such systems share."""
 
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
-        self._news: Final = JobNews()
+        self._news: Final = JobNews(_tasks_over, report_of)
         #: nodes whose heartbeat has something to say
         self._unreported = 0
         super().__init__(shape, workload, system, seed)
@@ -111,6 +111,17 @@ class Direct(Model):
         if not job.is_over:
             self.forgotten(run, now)
             run.group.put(run.task)
+            self.look_again(job, now)
+
+    def look_again(self, job: JobRun, now: float) -> None:
+        """At its next poll: what is known of the nodes now has just led it wrong, or leaves no room."""
+        if job.poll_due < 0.0:
+            job.poll_due = now + max(self.shape.am_poll_s, 1e-3)
+            self.engine.at(job.poll_due, self._poll, job)
+
+    def _poll(self, now: float, job: JobRun) -> None:
+        job.poll_due = -1.0
+        if not job.is_over:
             self.place(job, now)
 
     def forgotten(self, run: Run, now: float) -> None:
@@ -186,7 +197,7 @@ class Distributed(Direct):
         for place in places:
             self._carry(job, place, now)
         if any(group.waiting for group in job.groups.values()):
-            self._look_again(job, now)
+            self.look_again(job, now)
 
     def _carry(self, job: JobRun, place: Place, now: float) -> None:
         group = job.groups[(place.priority, place.allocation_request_id)]
@@ -201,17 +212,6 @@ class Distributed(Direct):
         task = group.take()
         assert task is not None, "a container was placed that nobody asked for"
         return task
-
-    def _look_again(self, job: JobRun, now: float) -> None:
-        """With the next list that is published."""
-        if job.poll_due < 0.0:
-            job.poll_due = now + max(self.shape.am_poll_s, 1e-3)
-            self.engine.at(job.poll_due, self._poll, job)
-
-    def _poll(self, now: float, job: JobRun) -> None:
-        job.poll_due = -1.0
-        if not job.is_over:
-            self.place(job, now)
 
     def forgotten(self, run: Run, now: float) -> None:
         self._placers[run.stage.job.index].handle(Over((run.container_id,)), now)
@@ -228,6 +228,10 @@ class Distributed(Direct):
     def job_ended(self, job: JobRun, now: float) -> None:
         super().job_ended(job, now)
         self._placers.pop(job.index, None)
+
+
+def _tasks_over(job: JobRun) -> int:
+    return job.done
 
 
 def _load(offer: NodeOffer) -> tuple[float, float, int, str]:

@@ -21,7 +21,7 @@ Kind = tuple[int, Resource, ExecutionType]
 class Run:
     """One container of a task, from its allocation to its end."""
 
-    __slots__ = ("arrived", "container_id", "duration", "group", "is_lost", "node", "stage", "started", "task")
+    __slots__ = ("arrived", "container_id", "duration", "ended", "group", "is_lost", "node", "stage", "started", "task")
 
     def __init__(self, stage: "StageRun", group: "Group", task: int, container_id: ContainerId) -> None:
         self.stage = stage
@@ -38,6 +38,7 @@ class Run:
         self.arrived = 0.0
         #: negative: its process has not begun
         self.started = -1.0
+        self.ended = 0.0
 
 
 class Group:
@@ -197,6 +198,11 @@ class JobRun:
                 stage.open()
                 opened = True
         return opened
+
+    @property
+    def length_s(self) -> float | None:
+        """How long it would take alone on a large cluster, as far as anybody knows."""
+        return self._critical_path()
 
     def facts(self) -> JobFacts:
         """What is left of it, by the estimates that there are."""

@@ -221,6 +221,7 @@ class Model:
         if run.node < 0:
             return  # it was killed before
         node = self.nodes[run.node]
+        run.ended = now
         self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=True)
         self._leave(run, node)
         self._task_done(run, now)

@@ -1,6 +1,7 @@
 """Node queues as the systems set them up, and what nodes and whoever places on them tell each other."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from nm.queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueueSettings
@@ -22,7 +23,7 @@ def new_queue(shape: ClusterShape, system: System, *, queues_guaranteed: bool, o
     by_arrival = system.name in _FIFO or system.order == "fifo"
     settings = NodeQueueSettings(
         enabled=queues_guaranteed,
-        max_queued=UNBOUNDED,
+        max_queued=system.bound or UNBOUNDED,
         ordering=None if by_arrival else ordering(system),
         max_wait_s=system.max_wait_s or math.inf,
     )
@@ -49,25 +50,37 @@ def newcomer(run: Run, kind: ExecutionType, system: System) -> Arrived:
 class JobNews:
     """What is left of the jobs, told to the nodes where their containers wait when it is new there."""
 
-    def __init__(self) -> None:
-        #: by job: tasks that were over, and what is left
+    def __init__(self, version: Callable[[JobRun], int], report: Callable[[JobRun], JobReport]) -> None:
+        """`version` moves whenever what `report` says does."""
+        self._version: Final = version
+        self._report: Final = report
+        #: by job
         self._reports: dict[int, tuple[int, JobReport]] = {}
 
     def for_node(self, node: SimNode) -> JobsReported | None:
         """None when there is nothing new."""
         waiting = {run.stage.job.index: run.stage.job for run in node.runs.values() if run.started < 0.0}
-        news = [job for index, job in waiting.items() if node.told.get(index) != job.done]
-        node.told = {index: job.done for index, job in waiting.items()}
-        return JobsReported(tuple(self._report(job) for job in news)) if news else None
+        told, reports = {}, []
+        for index, job in waiting.items():
+            version = told[index] = self._version(job)
+            if node.told.get(index) != version:
+                reports.append(self._current(job, version))
+        node.told = told
+        return JobsReported(tuple(reports)) if reports else None
 
-    def _report(self, job: JobRun) -> JobReport:
+    def _current(self, job: JobRun, version: int) -> JobReport:
         known = self._reports.get(job.index)
-        if known is not None and known[0] == job.done:
+        if known is not None and known[0] == version:
             return known[1]
-        estimates = {group.key[0]: group.stage.estimate for group in job.groups.values()}
-        report = JobReport(job.id, job.facts(), job.spec.arrival_s, estimates)
-        self._reports[job.index] = (job.done, report)
+        report = self._report(job)
+        self._reports[job.index] = (version, report)
         return report
 
     def forget(self, job: JobRun) -> None:
         self._reports.pop(job.index, None)
+
+
+def report_of(job: JobRun) -> JobReport:
+    """What the job's own manager knows."""
+    estimates = {group.key[0]: group.stage.estimate for group in job.groups.values()}
+    return JobReport(job.id, job.facts(), job.spec.arrival_s, estimates)

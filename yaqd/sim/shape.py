@@ -101,7 +101,7 @@ class System:
     starve_s: float = 10.0
     starve_ratio: float = math.inf
     order_scope: str = "all"
-    #: a leaf queue's ordering policy
+    #: "fifo", or a policy of `yaqd.policies.queueing.job_order`: which job is served first
     job_order: str = "fifo"
     # ---- distributed: yaq-d, mercury, sparrow
     #: queues are evened out

@@ -108,4 +108,4 @@ class Sparrow(Direct):
             super()._again(now, run)
         elif run.group.waiting and not run.stage.job.is_over:
             run.group.is_changed = True
-            self.place(run.stage.job, now)
+            self.look_again(run.stage.job, now)

@@ -112,6 +112,11 @@ class Ordering:
         object.__setattr__(self, "_rank", ORDERS[self.strategy])
         object.__setattr__(self, "_is_job_blind", any(self._rank is rank for rank in _JOB_BLIND))
 
+    @property
+    def name(self) -> str:
+        """What makes the same strategy of an Ordering again."""
+        return self.strategy + _PACK if self.packing else self.strategy
+
     def pick(
         self,
         queue: Iterable[QueuedTask],

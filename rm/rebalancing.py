@@ -1,0 +1,98 @@
+"""Queues at the nodes corrected after the fact: proxies place by numbers that are old, and each without the others.
+
+Beside Hadoop's limit, which looks at lengths, this one looks at how long newcomers would wait (`rebalance`), node by
+node as last reported. It rides in the same field of the heartbeat's answer: a node that is to give up n containers is
+told to let n fewer wait, ends the last ones, and their masters have them placed again. A queue where nothing starts any
+more as far as anybody knows, and which has waited long, is given up even where no other is better: a master that holds
+no container for what it wants may free one of its own, one that believes it runs never does.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rm.cluster import Cluster
+from rm.node import RmNode
+from yaqd.config import Configuration
+from yaqd.model import NodeId
+from yaqd.policies.queueing.rebalance import QueueLoad, rebalance
+from yaqd.proto import yarn_server_pb2 as server
+
+_PREFIX = "yaq.distributed.rebalance"
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceSettings:
+    #: what a move must gain, s; inf: nothing is moved
+    least_gain_s: float
+    #: what waits for ever is given up after this, s; inf: never
+    stuck_s: float
+    #: how long a task without an estimate is taken to run
+    typical_s: float
+    interval_s: float = 1.0
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "RebalanceSettings":
+        """Raises ConfigError."""
+
+        def seconds(key: str) -> float:
+            value = conf.get_int(key, minimum=-1)
+            return value / 1000 if value >= 0 else math.inf
+
+        typical = conf.get_int("yaq.distributed.typical-task-ms", minimum=1)
+        return cls(seconds(f"{_PREFIX}.min-gain-ms"), seconds(f"{_PREFIX}.stuck-ms"), typical / 1000)
+
+
+class Rebalancer:
+    def __init__(self, cluster: Cluster, settings: RebalanceSettings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        #: so many containers are to leave the node with its next heartbeat
+        self._leaving: dict[NodeId, int] = {}
+        self._looked_at = -math.inf
+
+    def limit(self, node: RmNode) -> int | None:
+        """How many opportunistic containers may go on waiting at a node that has just reported; None: all."""
+        now = self._cluster.clock.now()
+        if now - self._looked_at >= self._settings.interval_s:
+            self._looked_at = now
+            self._leaving.clear()
+            for move in rebalance(self._loads(), self._settings.least_gain_s):
+                self._leaving[move.source] = self._leaving.get(move.source, 0) + move.tasks
+        waiting = node.status.opportunistic_containers_status.queued_opport_containers
+        limits = []
+        tasks = self._leaving.pop(node.id, 0)
+        if tasks:
+            limits.append(max(0, waiting - tasks))
+        starting = self._starting(node.status)
+        if starting is not None:
+            limits.append(starting)
+        return min((limit for limit in limits if limit < waiting), default=None)
+
+    def _loads(self) -> Iterator[QueueLoad]:
+        for node in self._cluster.nodes.values():
+            if node.is_usable and node.status.HasField("yaq_queue"):
+                yield _load(node.id, node.status, self._settings.typical_s)
+
+    def _starting(self, status: server.NodeStatus) -> int | None:
+        """How many of those that wait will start, where the others have waited too long already."""
+        waiting = status.yaq_queue.waiting
+        never = [container for container in waiting if not _is_known(container)]
+        if not never or max(container.waited_ms for container in never) < self._settings.stuck_s * 1000:
+            return None
+        said = status.opportunistic_containers_status
+        guaranteed = max(0, said.wait_queue_length - said.queued_opport_containers)
+        return max(0, len(waiting) - len(never) - guaranteed)
+
+
+def _is_known(container: server.QueuedContainer) -> bool:
+    return container.HasField("expected_ms") and container.expected_ms >= 0
+
+
+def _load(node_id: NodeId, status: server.NodeStatus, typical_s: float) -> QueueLoad:
+    queue, said = status.yaq_queue, status.opportunistic_containers_status
+    wait_s = queue.wait_ms / 1000 if queue.wait_ms >= 0 else math.inf
+    queued, slots = max(0, queue.queued), max(1, queue.running)
+    mean_s = wait_s * slots / (queued + 1) if 0 < wait_s < math.inf else typical_s
+    room = max(0, said.opport_queue_capacity - said.queued_opport_containers)
+    return QueueLoad(node_id, wait_s, max(0, said.queued_opport_containers), slots, mean_s, room)

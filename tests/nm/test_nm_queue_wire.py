@@ -1,0 +1,33 @@
+"""What a ResourceManager's orders say to a node's queue."""
+
+import pytest
+
+from nm.queue import JobsReported, SettingsChanged
+from nm.queue_wire import QueueOrders
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.order import Ordering
+from yaqd.proto import yarn_server_pb2 as server
+
+
+@pytest.mark.parametrize(
+    ("fields", "facts"),
+    [
+        ({}, JobFacts()),
+        ({"remaining_work_ms": 5000, "remaining_tasks": 3, "critical_path_ms": 2500}, JobFacts(5.0, 3, 2.5)),
+        ({"remaining_work_ms": -1, "remaining_tasks": -1, "critical_path_ms": -1}, JobFacts()),
+    ],
+)
+def test_what_is_left_of_a_job(fields, facts) -> None:
+    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(jobs=[server.JobFacts(**fields)]))
+    assert isinstance(event, JobsReported)
+    assert event.jobs[0].facts == facts
+
+
+def test_an_order_comes_as_it_was_named() -> None:
+    said = Ordering("srjf+pack", 5.0, 2.0, "user")
+    settings = server.NodeQueueSettings(
+        enabled=True, max_queued=3, order=said.name, scope=said.scope, starve_ms=5000, starve_ratio=2.0
+    )
+    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
+    assert isinstance(event, SettingsChanged)
+    assert event.settings.ordering == said

@@ -1,0 +1,103 @@
+"""Yaq-c: the ResourceManager sends more to nodes than fits, up to a bound, and the nodes put what waits in order."""
+
+from dataclasses import replace
+from typing import Final
+
+from nm.queue import Arrived, JobReport, NodeQueue, Tick
+from rm.scheduler.events import Estimated, NodeQueueReported, TaskTimes
+from rm.scheduler.queueing import QueueingSpec, Tuning
+from rm.scheduler.scheduler import SchedulerLimits
+from yaqd.model import ExecutionType
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.sim.central import Central
+from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.nodes import SimNode
+from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer
+from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.workload import Workload
+
+
+class YaqC(Central):
+    def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
+        self._news: Final = JobNews(self._version, self._report)
+        super().__init__(shape, workload, system, seed)
+
+    def limits(self) -> SchedulerLimits:
+        system = self.system
+        tuned = system.bound_target > 0.0
+        queueing = QueueingSpec(
+            bound=None if tuned else system.bound or UNBOUNDED,
+            tuning=Tuning(
+                idle=1.0 - system.bound_target, heartbeat_s=self.shape.heartbeat_s, poll_s=self.shape.am_poll_s
+            ),
+            free_share=system.free_min,
+            wait_max_s=system.bound_wait_s or None,
+            default_estimate_s=system.default_estimate_s,
+        )
+        return replace(super().limits(), queueing=queueing)
+
+    def new_queue(self) -> NodeQueue:
+        return new_queue(self.shape, self.system, queues_guaranteed=True, opportunistic_max=0)
+
+    def newcomer(self, run: Run) -> Arrived:
+        return newcomer(run, ExecutionType.GUARANTEED, self.system)
+
+    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+        super().arrive(run, node, now)
+        self.changed(node)
+        if self.system.max_wait_s > 0.0 and run.started < 0.0:
+            self.engine.at(now + self.system.max_wait_s, self._tick, node)
+
+    def _tick(self, now: float, node: SimNode) -> None:
+        """Somebody may have waited too long."""
+        if node.is_up:
+            self.carry_out(node, node.queue.handle(Tick(), now), now)
+
+    def report_queue(self, node: SimNode, now: float) -> None:
+        """Its length and wait go up with every heartbeat, what is left of the jobs comes down."""
+        news = self._news.for_node(node)
+        if news is not None:
+            self.carry_out(node, node.queue.handle(news, now), now)
+        said = node.queue.snapshot(now, 0)
+        report = NodeQueueReported(node.id, said.running, said.queued, said.wait_s)
+        self.take(self.scheduler.handle(report, now), now)
+        if node.runs:
+            self.changed(node)  # the wait gets shorter with time
+
+    def report_end(self, run: Run, node: SimNode, now: float) -> None:
+        if not run.is_lost:
+            times = TaskTimes(
+                run.stage.job.id, run.group.key[0], run.started - run.arrived, run.ended - run.started, node.id
+            )
+            self.scheduler.handle(times, now)
+        super().report_end(run, node, now)
+
+    def facts(self, job: JobRun) -> JobFacts:
+        app = self.scheduler.view.applications.get(job.id)
+        return self.scheduler.queues.jobs.facts(app) if app is not None else job.facts()
+
+    def _version(self, job: JobRun) -> int:
+        return self.scheduler.queues.jobs.version(job.id)
+
+    def _report(self, job: JobRun) -> JobReport:
+        """What the ResourceManager knows of it."""
+        estimates = dict(self.scheduler.queues.jobs.of(job.id).estimates)
+        return JobReport(job.id, self.facts(job), job.spec.arrival_s, estimates)
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        super().job_started(job, now)
+        self._tell_estimates(job, now)
+
+    def _tell_estimates(self, job: JobRun, now: float) -> None:
+        for group in job.groups.values():
+            self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
+
+    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+        super().container_done(run, node, now)
+        stage = run.stage
+        if self.system.estimates == "learned" and not stage.job.is_over and stage.done & (stage.done - 1) == 0:
+            self._tell_estimates(stage.job, now)  # after 1, 2, 4, ... tasks
+
+    def job_ended(self, job: JobRun, now: float) -> None:
+        super().job_ended(job, now)
+        self._news.forget(job)
