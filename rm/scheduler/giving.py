@@ -9,7 +9,6 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
 from rm.scheduler.decisions import Allocate, Decision, QueuePlace
 from rm.scheduler.filling import QueueFilling, QueuePick
-from rm.scheduler.job_turns import JobTurns
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
@@ -33,7 +32,6 @@ class Giving:
         self._updates = updates
         self._reservation_s = reservation_s
         self._at_asks = at_asks
-        self.turns = JobTurns(view)
         #: fills the nodes' queues; None where nothing may wait
         self.filling: QueueFilling | None = None
 
@@ -41,7 +39,6 @@ class Giving:
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
     ) -> Iterator[Decision]:
         """Give these asks what there is room for, and file the attempt for the rest."""
-        self.turns.came(attempt, now)
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
         if self._view.node_queues is not None:

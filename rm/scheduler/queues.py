@@ -13,8 +13,6 @@ from enum import IntEnum
 from typing import Final
 
 from rm.scheduler.calculators import CALCULATORS, Calculator
-from yaqd.policies.queueing.job_order import JOB_ORDERS, JobOrdering
-from yaqd.policies.queueing.registry import UnknownPolicy
 
 PREFIX: Final = "yarn.scheduler.capacity."
 _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
@@ -55,10 +53,8 @@ class QueueSpec:
     maximum_capacity: float
     absolute_maximum: float
     state: QueueState
-    #: how applications of a leaf queue take turns: "fifo", "fair", or a name in JOB_ORDERS
+    #: how applications of a leaf queue take turns: "fifo" or "fair"
     ordering: str
-    #: the latter's order
-    job_order: JobOrdering | None
     #: largest fraction of a leaf queue that application masters may hold
     maximum_am_share: float
     #: largest number of unfinished applications of a leaf queue, and of one user in it
@@ -208,7 +204,8 @@ def _parse_queue(
     state = _parse_state(reader, path, parent_state)
     ordering = reader.text(f"{path}.ordering-policy", "fifo").lower()
     names = [n.strip() for n in reader.text(f"{path}.queues", "").split(",") if n.strip()]
-    job_order = _job_order(path, ordering) if not names and ordering not in _ORDERINGS else None
+    if not names and ordering not in _ORDERINGS:
+        raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, "write fifo or fair")
     for index, child in enumerate(names):
         if not _NAME.match(child) or child in names[:index]:
             raise QueueConfigError(f"{PREFIX}{path}.queues", child, "is no queue name, or stands there twice")
@@ -231,7 +228,6 @@ def _parse_queue(
         absolute_maximum=absolute[1],
         state=state,
         ordering=ordering,
-        job_order=job_order,
         maximum_am_share=reader.inherited(path, "maximum-am-resource-percent", 0.1),
         maximum_applications=applications,
         maximum_user_applications=per_user,
@@ -262,14 +258,6 @@ def _maximum_applications(reader: _Properties, path: str, absolute_capacity: flo
     for_each = reader.integer("global-queue-max-application", -1)
     default = for_each if for_each >= 0 else max(1, int(everywhere * absolute_capacity))
     return reader.integer(f"{path}.maximum-applications", default)
-
-
-def _job_order(path: str, name: str) -> JobOrdering:
-    try:
-        return JobOrdering(name)
-    except UnknownPolicy:
-        remedy = f"write fifo or fair, or {', '.join(JOB_ORDERS.names())}"
-        raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", name, remedy) from None
 
 
 def _lifetimes(reader: _Properties, path: str) -> tuple[int, int]:

@@ -227,7 +227,6 @@ class Scheduler:
     def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
         if not self.has_waiting:
             return
-        self._giving.turns.tick(now)
         node = self.view.nodes.get(event.node_id)
         if node is not None and (node.free.memory_mb > 0 or node.queue is not None):
             yield from self._giving.fill(node, now)

@@ -164,7 +164,7 @@ class QueueView(Tally):
 class AppView(Tally):
     """An unfinished application."""
 
-    __slots__ = ("asking", "attempt", "id", "leaf", "owner", "priority", "rank", "sequence", "user")
+    __slots__ = ("asking", "attempt", "id", "leaf", "owner", "priority", "sequence", "user")
 
     def __init__(
         self,
@@ -187,8 +187,6 @@ class AppView(Tally):
         self.priority = priority
         #: order of submission
         self.sequence = sequence
-        #: place among those that wait, where the leaf queue orders its jobs (JobTurns)
-        self.rank = 0.0
         self.attempt: AttemptView | None = None
 
 
@@ -304,7 +302,7 @@ class ClusterView:
         if app.leaf.spec.ordering == "fair":
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
-        return (-app.priority, app.rank if app.leaf.spec.job_order is not None else 0.0, app.sequence)
+        return (-app.priority, 0.0, app.sequence)
 
     # ---- changes
 
