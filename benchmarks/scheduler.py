@@ -11,6 +11,7 @@ the same, and times nothing else.
 Rows `core-500`, `core-1000`, `core-2000`, `core-5000`: containers given per second of wall time on that many nodes.
 Row `core-full`: the same on 500 nodes with a quarter of the room, so that most requests wait for room, for their users'
 limits or for a better place, and containers go to whoever is next when others end; one in a hundred does at a time.
+Row `core-queues`: the same with queues at the nodes, where up to eight containers wait; nodes report their queues.
 There is no peer: Hadoop's scheduler cannot be called without its daemon. `benchmarks.rm_load` compares the daemons.
 """
 
@@ -33,8 +34,10 @@ from rm.scheduler.events import (
     ContainerEnded,
     NodeBeat,
     NodeJoined,
+    NodeQueueReported,
     SchedulerEvent,
 )
+from rm.scheduler.queueing import QueueingSpec
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
@@ -43,10 +46,12 @@ from .options import Options, parse_options, progress, show
 from .report import make_row
 
 _FULL: Final = "core-full"
+_QUEUES: Final = "core-queues"
 #: row -> nodes, and how large each is
 ROWS: Final = {
     **{f"core-{nodes}": (nodes, Resource(32 * 1024, 32)) for nodes in (500, 1000, 2000, 5000)},
     _FULL: (500, Resource(8 * 1024, 8)),
+    _QUEUES: (500, Resource(8 * 1024, 8)),
 }
 APPLICATIONS: Final = 100
 REQUESTS: Final = 10_000
@@ -57,13 +62,15 @@ _TEAMS: Final = 3
 _USERS_PER_TEAM: Final = 4
 _NODES_PER_RACK: Final = 40
 _REPLICAS: Final = 3
+#: how long a task is expected to run, s
+_TASK_S: Final = 20.0
 _SHAPES: Final = (Resource(1024, 1), Resource(2048, 2))
 #: rounds of node heartbeats without a container given that end a run as failed
 _IDLE_ROUNDS_MAX: Final = 200
 _AT_LEAST: Final = "40,000 per second, the same for each number of nodes"
 
 
-def queues() -> SchedulerSpec:
+def queue_tree() -> SchedulerSpec:
     """Three organizations of three teams each; users, teams and organizations all have limits."""
     organizations = [f"org{n}" for n in range(_ORGANIZATIONS)]
     teams = [f"team{n}" for n in range(_TEAMS)]
@@ -143,16 +150,22 @@ class Counts:
 class Play:
     """One cluster, its masters, and the events between them; the same for the same seed."""
 
-    def __init__(self, nodes: int, size: Resource, applications: int, per_heartbeat: int, seed: int = 1) -> None:
+    def __init__(
+        self, nodes: int, size: Resource, applications: int, per_heartbeat: int, *, queues: bool = False, seed: int = 1
+    ) -> None:
         self.random = random.Random(seed)
         self.per_heartbeat = per_heartbeat
         bounds = AllocationBounds(_SHAPES[0], Resource(8 * 1024, 8))
-        self.scheduler = Scheduler(queues(), SchedulerLimits(bounds))
+        queueing = QueueingSpec(default_estimate_s=_TASK_S) if queues else None
+        self.scheduler = Scheduler(queue_tree(), SchedulerLimits(bounds, queueing=queueing))
+        #: how many containers run at once on a node, and all that each node has; None: nodes have no queues
+        self.slots = size.memory_mb // ((_SHAPES[0] + _SHAPES[1]).memory_mb // 2)
+        self.held: dict[NodeId, int] | None = {} if queues else None
         self.now = 0.0
         self.counts = Counts()
         #: what the scheduler was told once everybody had registered, and when
         self.events: list[tuple[SchedulerEvent, float]] = []
-        self.live: list[ContainerId] = []
+        self.live: list[tuple[ContainerId, NodeId]] = []
         self.racks: dict[NodeId, str] = {}
         for number in range(nodes):
             node_id = NodeId(f"node{number:05d}.cluster", 8041)
@@ -176,20 +189,27 @@ class Play:
                 raise RuntimeError(f"the master of {app_id} was not admitted")
             yield Master(attempt_id)
 
-    def tell(self, event: Asked | NodeBeat | ContainerEnded) -> None:
+    def tell(self, event: SchedulerEvent) -> None:
         """Hand one event to the scheduler, and its decisions to the masters."""
         self.events.append((event, self.now))
         for decision in self.scheduler.handle(event, self.now):
             if isinstance(decision, Allocate):
                 self.counts.given += 1
                 self.counts.node_local += decision.locality is Locality.NODE
-                self.live.append(decision.container_id)
+                self.live.append((decision.container_id, decision.node_id))
+                if self.held is not None:
+                    self.held[decision.node_id] = self.held.get(decision.node_id, 0) + 1
                 self.masters[decision.container_id.attempt_id].got(decision, self.racks[decision.node_id])
 
     def beat(self, nodes: int) -> None:
         for _ in range(nodes):
             self.counts.beats += 1
-            self.tell(NodeBeat(self.nodes[self.beating]))
+            node_id = self.nodes[self.beating]
+            if self.held is not None:
+                held = self.held.get(node_id, 0)
+                queued = max(0, held - self.slots)
+                self.tell(NodeQueueReported(node_id, held - queued, queued, _TASK_S * (1 + queued) / self.slots))
+            self.tell(NodeBeat(node_id))
             self.beating = (self.beating + 1) % len(self.nodes)
 
     def release(self) -> None:
@@ -201,7 +221,10 @@ class Play:
         at = self.random.randrange(len(self.live))
         self.live[at], self.live[-1] = self.live[-1], self.live[at]
         self.counts.released += 1
-        self.tell(ContainerEnded(self.live.pop()))
+        container_id, node_id = self.live.pop()
+        if self.held is not None:
+            self.held[node_id] -= 1
+        self.tell(ContainerEnded(container_id))
 
     def heartbeat(self, master: Master, wave: int) -> None:
         """Send what the master has to say of its last containers and what it wants next; no new wave below 0."""
@@ -257,16 +280,16 @@ def replay(scheduler: Scheduler, events: Sequence[tuple[SchedulerEvent, float]])
     return time.perf_counter() - start, time.process_time() - cpu
 
 
-def measure(nodes: int, size: Resource, options: Options) -> tuple[list[float], dict[str, Any]]:
+def measure(nodes: int, size: Resource, queues: bool, options: Options) -> tuple[list[float], dict[str, Any]]:
     """Return the rate of each run on so many nodes, and what was beside it."""
     applications = max(1, int(APPLICATIONS * options.scale))
     per_heartbeat = REQUESTS // APPLICATIONS // _ROUNDS
-    first = Play(nodes, size, applications, per_heartbeat)
+    first = Play(nodes, size, applications, per_heartbeat, queues=queues)
     counts = first.run(applications * per_heartbeat * _ROUNDS)
     first.scheduler.validate()
     rates, cpu_us = [], []
     for number in range(options.runs + 1):  # the first one warms up
-        again = Play(nodes, size, applications, per_heartbeat).scheduler
+        again = Play(nodes, size, applications, per_heartbeat, queues=queues).scheduler
         wall_s, cpu_s = replay(again, first.events)
         if again.log.count != first.scheduler.log.count:
             raise RuntimeError("the same events led to other decisions")
@@ -278,7 +301,8 @@ def measure(nodes: int, size: Resource, options: Options) -> tuple[list[float], 
             f"{applications} applications, {_ORGANIZATIONS} x {_TEAMS} teams of {_USERS_PER_TEAM} users, "
             "minimum user limit 10 %, factor 2, dominant resource; "
             f"containers of {_SHAPES[0]} and {_SHAPES[1]} on nodes of {size}, {_NODES_PER_RACK} in a rack; "
-            f"{_ROUNDS} waves of {per_heartbeat}; decision log on, no over-allocation"
+            f"{_ROUNDS} waves of {per_heartbeat}; decision log on; "
+            f"{'queues at the nodes' if queues else 'no over-allocation'}"
         ),
         "given, node-local, released": [counts.given, counts.node_local, counts.released],
         "heartbeats of masters, their rows, heartbeats of nodes": [counts.asks, counts.rows, counts.beats],
@@ -294,8 +318,8 @@ def main() -> int:
     for row, (nodes, size) in ROWS.items():
         if not options.wants(row) or not options.ours:
             continue
-        rates, beside[row] = measure(max(1, int(nodes * options.scale)), size, options)
-        if row != _FULL:
+        rates, beside[row] = measure(max(1, int(nodes * options.scale)), size, row == _QUEUES, options)
+        if row not in (_FULL, _QUEUES):
             beside[row] |= {"at least": _AT_LEAST}
         rows.append(make_row(row, rates, None, "allocations/s", higher_is_better=True))
         progress(f"{row}: {', '.join(f'{rate:,.0f}' for rate in rates)} /s")

@@ -64,20 +64,22 @@ class QueueFilling:
         view, leaf = self._view, attempt.app.leaf
         if not self._queues.may_wait(attempt, ask):
             return
-        accepts = partial(_accepts, view, attempt, ask)
+        accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
+        if ask.placement is None and not attempt.blacklist:
+            accepts = partial(_is_large_enough, view, ask.capability)
         while ask.pending and self._may_send(leaf, ask.capability, attempt.app) and self._is_scarce(ask.capability):
             best: tuple[float, int, NodeQueue, Locality] | None = None
             for queue in self._candidates(ask, accepts):
                 locality = _locality(ask, queue.node)
                 if locality is None:
                     continue
-                load = queue.expected_wait() / AFFINITY[locality]
-                if best is None or (load, queue.length) < best[:2]:
-                    best = (load, queue.length, queue, locality)
+                load, length = queue.expected_wait() / AFFINITY[locality], queue.length
+                if best is None or (load, length) < best[:2]:
+                    best = (load, length, queue, locality)
             if best is None:
                 return
             queue = best[2]
-            rule = f"nothing is free; its queue is the shortest of {len(self._queues.all())} by expected wait and place"
+            rule = f"nothing is free; its queue is the shortest of {self._queues.number} by expected wait and place"
             yield QueuePick(attempt, ask, queue.node, best[3], QueuePlace(queue.expected_wait(), queue.length, rule))
 
     def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
@@ -209,7 +211,7 @@ class QueueFilling:
         if spec is None:
             return False
         used = view.calculator.share(view.root.used + view.root.sent.used, view.nodes.total)
-        return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, _any_node, ANY_HOST) is None
+        return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
 
 
 def _times(amount: Resource, factor: float) -> Resource:
@@ -217,12 +219,12 @@ def _times(amount: Resource, factor: float) -> Resource:
     return Resource(int(amount.memory_mb * factor), int(amount.vcores * factor), extras)
 
 
-def _any_node(node: NodeView) -> bool:
-    return True
+def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:
+    return view.calculator.fits(need, node.total)
 
 
 def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
-    if not view.calculator.fits(ask.capability, node.total):
+    if not _is_large_enough(view, ask.capability, node):
         return False
     constraint = ask.placement.constraint if ask.placement is not None else None
     return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)

@@ -146,18 +146,18 @@ class NodeQueue:
     @property
     def length(self) -> int:
         """How many wait, the more cautious count."""
-        return max(len(self.waiting), self.queued + self.given)
+        sent, told = len(self.waiting), self.queued + self.given
+        return sent if sent > told else told
 
     def expected_wait(self) -> float:
         """How long a newcomer would wait, s."""
-        return self.wait_s + self.added_s / max(1, self.running)
+        return self.wait_s + self.added_s / (self.running or 1)
 
     def has_room(self, wait_max_s: float | None) -> bool:
         node = self.node
         if self.held_for is not None or node.is_draining or node.reserved_for is not None:
             return False
-        wait = self.expected_wait()
-        return self.length < self.bound and wait < (math.inf if wait_max_s is None else wait_max_s)
+        return self.length < self.bound and self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)
 
 
 class NodeQueues:
@@ -184,6 +184,11 @@ class NodeQueues:
         self.jobs = Jobs()
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
+
+    @property
+    def number(self) -> int:
+        """Nodes with a queue."""
+        return len(self._queues)
 
     def all(self) -> list[NodeQueue]:
         return list(self._queues.values())
