@@ -50,6 +50,6 @@ def hive(label: str, system: System, *, load: float | None = None) -> Case:
     return Case(label, Drawn("hive-ms", HIVE_JOBS, Arrivals("poisson", load)), HIVE_SHAPE, system)
 
 
-def gridmix(label: str, system: System, name: str = "gridmix-ms", jobs: int = 200) -> Case:
-    """Jobs for about 20 minutes of the whole cluster (of `heavy-tailed`, more), 20 at a time."""
+def gridmix(label: str, system: System, name: str = "gridmix-ms", jobs: int = 120) -> Case:
+    """Jobs for about 12 minutes of the whole cluster (of `heavy-tailed`, more), 20 at a time."""
     return Case(label, Drawn(name, jobs), GRIDMIX_SHAPE, replace(system, jobs_at_once=GRIDMIX_AT_ONCE))

@@ -51,7 +51,7 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
         "sub_mean": _mean(submission),
         "sub_p95": _quantile(submission, 95),
         "jobs_per_min": result.jobs_per_minute,
-        "utilization": 100 * _utilization(case, workload, result),
+        "utilization": 100 * _utilization(case, result),
         "delay_mean": _mean(delays),
         "delay_median": _quantile(delays, 50),
         "delay_std": float(delays.std()) if delays.size else math.nan,
@@ -73,15 +73,12 @@ def shares(case: Case, result: SimResult) -> dict[str, tuple[float, ...]]:
     return {queue: tuple(float(x) for x in (part / total)[skip:-1]) for queue, part in by_queue.items()}
 
 
-def _utilization(case: Case, workload: Workload, result: SimResult) -> float:
-    """While there is work for every slot: from the warm-up until the horizon less the longest task.
-
-    A container that still runs at the horizon has no entry; what it held before is not to be missing.
-    """
-    if case.horizon_s is None:
+def _utilization(case: Case, result: SimResult) -> float:
+    """Over the whole run; of a saturated case while there is work for every slot, until the last task has started."""
+    if not case.is_saturated:
         return result.utilization_between(case.warm_up_s, result.makespan)
-    longest = max(task.duration_s for job in workload for stage in job.stages for task in stage.tasks)
-    return result.utilization_between(case.warm_up_s, min(result.makespan, case.horizon_s) - 2 * longest)
+    last = float(result.started.max()) if result.started.size else 0.0
+    return result.utilization_between(case.warm_up_s, last - case.shape.heartbeat_s)
 
 
 def _share_off(case: Case, result: SimResult) -> float:

@@ -24,6 +24,8 @@ class Case:
     horizon_s: float | None = None
     #: utilization and shares are taken from here on, s
     warm_up_s: float = 0.0
+    #: there is more work than slots until the last task starts, and slots used are counted until then
+    is_saturated: bool = False
     #: values of `System.jobs_at_once` among which this system's best is searched, by `Experiment.tuned_by`
     limits: tuple[int, ...] = ()
 

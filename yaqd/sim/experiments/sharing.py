@@ -14,8 +14,8 @@ _SHAPE: Final = replace(GRIDMIX_SHAPE, queues=_QUEUES)
 
 def _shared(label: str, system: System) -> Case:
     """Both queues always have work: jobs go to either with equal probability, more than can be done."""
-    drawn = Drawn("5-sec", 900, queues=tuple(name for name, _ in _QUEUES))
-    return Case(label, drawn, _SHAPE, system, horizon_s=300.0, warm_up_s=30.0)
+    drawn = Drawn("5-sec", 500, queues=tuple(name for name, _ in _QUEUES))
+    return Case(label, drawn, _SHAPE, system, horizon_s=180.0, warm_up_s=30.0)
 
 
 SHARES: Final = Experiment(
