@@ -231,7 +231,9 @@ class NodeQueues:
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         queue.given = 0
-        queue.slots = queue.running if queue.queued else max(queue.slots, queue.running)
+        # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
+        seen = max(queue.slots, queue.running, len(node.containers) - len(queue.waiting))
+        queue.slots = queue.running if queue.queued else seen
         if queue.tuner is not None:
             if queue.reported_at is not None:
                 queue.tuner.heartbeat(now - queue.reported_at)

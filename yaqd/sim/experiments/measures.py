@@ -39,8 +39,7 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
     """All of `NAMES` that this run can tell."""
     start = result.completion_times(from_start=True)
     submission = result.completion_times()
-    # the paper's: from being placed in a node's queue to running; killed and refused ones did not run
-    delays = result.queuing_delays[result.done]
+    delays = _delays(case, result)
     short, long = _by_work(workload, result)
     found = {
         "jct_median": _quantile(start, 50),
@@ -79,6 +78,17 @@ def _utilization(case: Case, result: SimResult) -> float:
         return result.utilization_between(case.warm_up_s, result.makespan)
     last = float(result.started.max()) if result.started.size else 0.0
     return result.utilization_between(case.warm_up_s, last - case.shape.heartbeat_s)
+
+
+def _delays(case: Case, result: SimResult) -> Floats:
+    """From a task's coming to a node until the node took it out of its queue, s.
+
+    What the start takes is not counted. A wait shorter than the making of the launch script, which goes on meanwhile,
+    cannot be told from none and counts as none.
+    """
+    shape = case.shape
+    waited = result.queuing_delays[result.done] - shape.start_gap_s
+    return np.where(waited > shape.prepare_s + 1e-9, waited, 0.0)
 
 
 def _share_off(case: Case, result: SimResult) -> float:
