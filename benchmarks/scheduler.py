@@ -262,7 +262,7 @@ class Play:
             for master in self.masters.values():
                 self.heartbeat(master, -1)
                 self.beat(per_master)
-                for _ in range(len(self.live) // 100):
+                for _ in range(-(-len(self.live) // 100)):
                     self.end_one()
             idle = idle + 1 if self.counts.given == before else 0
             if idle > _IDLE_ROUNDS_MAX:
