@@ -21,7 +21,7 @@ def queue_dict(queue: QueueSnapshot, settings: NodeQueueSettings) -> dict[str, A
         "filledByResourceManager": settings.enabled,
         "maxQueued": settings.max_queued if settings.enabled else None,
         "maxWaitMs": _milliseconds(settings.max_wait_s) if settings.enabled else None,
-        "order": ordering.strategy if ordering is not None else "fifo",
+        "order": ordering.name if ordering is not None else "fifo",
     }
 
 
