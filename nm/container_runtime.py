@@ -7,7 +7,7 @@ follows as events.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Executor as ThreadExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -205,6 +205,10 @@ class ContainerRuntime:
 
     def queue_statistics(self) -> QueueStatistics:
         return self._driver.queue.statistics()
+
+    def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
+        """How long the job's containers run, s, by priority, as far as the ResourceManager told."""
+        return self._driver.queue.estimates(job)
 
     def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
         """All that wait, counted, and the first ones described."""

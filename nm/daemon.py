@@ -266,7 +266,7 @@ class NodeManager:
             registration=self.registration,
             container_keys=self._container_keys,
             nm_keys=self._nm_keys,
-            estimates=lambda _: {},
+            estimates=self.runtime.estimates,
         )
         if self.proxy is not None:
             self._undo.push_async_callback(self.proxy.stop)

@@ -208,10 +208,15 @@ class ResourceManager:
         self.masters.register_on(self.scheduler_server)
         if self.settings.containers.distributed:
             expiry_ms = int(self.settings.allocation_expiry_s * 1000)
-            monitor = UsageMonitor(self.cluster)
+            monitor = UsageMonitor(self.cluster, self.queueing)
             self.tracker.rebalancer = Rebalancer(self.cluster, RebalanceSettings.read(self._conf))
             DistributedSchedulingService(
-                self.cluster, self.masters, monitor, epoch=self.applications.limits.epoch, expiry_ms=expiry_ms
+                self.cluster,
+                self.masters,
+                monitor,
+                self.queueing,
+                epoch=self.applications.limits.epoch,
+                expiry_ms=expiry_ms,
             ).register_on(self.scheduler_server)
         self.tracker.register_on(self.tracker_server)
         self.admin.register_on(self.admin_server)

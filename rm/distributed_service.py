@@ -13,8 +13,9 @@ from rm.application_master_service import ApplicationMasterService
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
+from rm.node_queueing import NodeQueueing
 from rm.scheduler.calculators import InvalidAsk
-from rm.scheduler.events import ProxyPlaced
+from rm.scheduler.events import ProxyPlaced, WantedElsewhere
 from rm.usage_monitor import UsageMonitor
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidApplicationMasterRequest
@@ -30,6 +31,9 @@ log = logging.getLogger(__name__)
 _CONTAINERS_MAX: Final = 200_000
 #: ids below the first one that a proxy may use
 _RANGE: Final = 1 << 39
+#: stages of one job of which a proxy may tell, and containers of one
+_STAGES_MAX: Final = 1000
+_COUNT_MAX: Final = 10_000_000
 
 
 class DistributedSchedulingService:
@@ -38,6 +42,7 @@ class DistributedSchedulingService:
         cluster: Cluster,
         masters: ApplicationMasterService,
         monitor: UsageMonitor,
+        queueing: NodeQueueing,
         *,
         epoch: int,
         expiry_ms: int,
@@ -46,6 +51,7 @@ class DistributedSchedulingService:
         self._cluster = cluster
         self._masters = masters
         self._monitor = monitor
+        self._queueing = queueing
         #: proxies count down from here, the scheduler up
         self._id_start = ContainerId.start(epoch)
         self._expiry_ms = expiry_ms
@@ -74,8 +80,10 @@ class DistributedSchedulingService:
     ) -> pb.DistributedSchedulingAllocateResponse:
         """Book what the proxy has placed, then answer the master's own request."""
         attempt = self._masters.attempt_of(caller)
-        if request.allocated_containers and attempt.is_registered and attempt.takes_containers:
-            self._book(attempt, request)
+        if attempt.is_registered and attempt.takes_containers:
+            if request.allocated_containers:
+                self._book(attempt, request)
+            self._note_kept(attempt, request)
         answer = self._masters.allocate(request.allocate_request, caller)
         response = pb.DistributedSchedulingAllocateResponse()
         response.allocate_response.CopyFrom(answer)
@@ -102,6 +110,18 @@ class DistributedSchedulingService:
             attempt.proxy_lowest = min(container_id.id for container_id in fresh)
         for container_id, message in fresh.items():
             self._book_one(attempt, container_id, message)
+
+    def _note_kept(self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest) -> None:
+        """What the proxy keeps is left of the job too, and its stages' estimates will be wanted there."""
+        if not self._queueing.is_on:
+            return
+        counts: dict[int, int] = {}
+        for stage in request.yaq_kept[:_STAGES_MAX]:
+            counts[stage.priority] = counts.get(stage.priority, 0) + min(max(0, stage.count), _COUNT_MAX)
+        placed = {container.priority.priority for container in request.allocated_containers}
+        if counts or placed:
+            self._queueing.estimates.expect(attempt.app, placed | counts.keys())
+        self._cluster.schedule(WantedElsewhere(attempt.app.id, tuple(sorted(counts.items()))))
 
     def _is_ours(self, container_id: ContainerId) -> bool:
         return self._id_start - _RANGE < container_id.id < self._id_start

@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from rm.cluster import Cluster
+from rm.node_queueing import YAQ_QUEUE, NodeQueueing
 from rm.scheduler.opportunistic import NodeLoad
 from yaqd.model import NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 
-#: what a node says at its registration that reads the extension fields of node queues
-NODE_QUEUES: Final = "yaq-queue"
 _WAIT_MS_MAX: Final = 1 << 52
 
 
 class UsageMonitor:
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, queueing: NodeQueueing) -> None:
         self._cluster = cluster
+        self._queueing = queueing
 
     def publish(self, to: NodeId | None) -> Iterator[pb.RemoteNode]:
         """For the proxy at the node `to`."""
@@ -49,11 +49,14 @@ class UsageMonitor:
             said = self._cluster.nodes[load.node.id].status
             if said.HasField("yaq_queue"):
                 has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(free)
-                message.yaq_wait_ms = _wait_ms(said.yaq_queue, load.given, has_room=has_room)
+                wait_ms = _wait_ms(said.yaq_queue, load.given, has_room=has_room)
+                # Without estimates everything that is full would be for ever: then lengths have to do.
+                if wait_ms >= 0 or self._queueing.is_on:
+                    message.yaq_wait_ms = wait_ms
 
     def _understands(self, node_id: NodeId | None) -> bool:
         node = self._cluster.nodes.get(node_id) if node_id is not None else None
-        return node is not None and NODE_QUEUES in node.capabilities
+        return node is not None and YAQ_QUEUE in node.capabilities
 
 
 def _wait_ms(said: server.NodeQueue, given: int, *, has_room: bool) -> int:

@@ -47,6 +47,11 @@ class ProxyMint:
         """Of the key that NMTokens are signed with now."""
         return self._nm_keys.current.key_id if self._nm_keys.current is not None else None
 
+    @property
+    def tells_more(self) -> bool:
+        """The ResourceManager understands what is said of node queues."""
+        return self._registration.fills_queues
+
     def container(self, place: Place, payer: Payer, lifetime_ms: int) -> common.Container:
         """What its master is given. Raises InvalidToken while this node has no keys."""
         offer, now_ms = place.node, self._now_ms()

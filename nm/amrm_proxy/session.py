@@ -28,7 +28,7 @@ from yaqd.ipc.errors import (
     NoSuchMethod,
     NoSuchProtocol,
 )
-from yaqd.model import ApplicationAttemptId, ContainerId
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -39,7 +39,7 @@ from yaqd.security import Token, parse_identifier
 log = logging.getLogger(__name__)
 
 #: seconds by priority
-Estimates = Callable[[ApplicationAttemptId], Mapping[int, float | None]]
+Estimates = Callable[[ApplicationId], Mapping[int, float | None]]
 Save = Callable[[ApplicationAttemptId, server.ProxiedMaster], Awaitable[None]]
 
 
@@ -119,6 +119,9 @@ class MasterSession:
             await self._keep()
         message = pb.DistributedSchedulingAllocateRequest(allocated_containers=placed)
         message.allocate_request.CopyFrom(request)
+        if self._mint.tells_more:
+            for priority, count in scheduler.asks.pending_by_priority().items():
+                message.yaq_kept.add(priority=priority, count=count)
         if own:
             del message.allocate_request.ask[:]
             message.allocate_request.ask.extend(ask for ask in request.ask if not is_ours(ask))
@@ -144,7 +147,7 @@ class MasterSession:
         else:
             state.response_id = request.response_id
             del state.placed[:]
-        for priority, estimate_s in self._estimates(self.attempt_id).items():
+        for priority, estimate_s in self._estimates(self.attempt_id.application_id).items():
             scheduler.handle(StageEstimated(priority, estimate_s), time.monotonic())
         blacklist = request.blacklist_request
         event = Asked(rows, tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals))

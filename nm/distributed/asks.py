@@ -66,6 +66,13 @@ class AskTable:
     def pending(self) -> int:
         return sum(ask.pending for ask in self._asks.values())
 
+    def pending_by_priority(self) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        for (priority, _), ask in self._asks.items():
+            if ask.pending:
+                counts[priority] = counts.get(priority, 0) + ask.pending
+        return counts
+
     def check_room(self, rows: int) -> None:
         """Raises TooManyAsks when so many further rows might be too many."""
         held = sum(len(ask.counts) for ask in self._asks.values())

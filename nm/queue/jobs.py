@@ -39,6 +39,10 @@ class Jobs:
                 if priority in known or len(known) < _STAGES_MAX:
                     known[priority] = estimate
 
+    def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
+        """Seconds by priority, as last heard."""
+        return self._estimates.get(job, {})
+
     def revised(self, facts: TaskFacts) -> TaskFacts:
         """A container's facts with what was heard of its job since they were written."""
         arrival = self._arrivals.get(facts.job, facts.job_arrival)

@@ -12,7 +12,7 @@ even beyond what is free, and a guaranteed container that waits too long is refu
 Neither clock nor identifiers are made here, so the simulator drives the same object.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
-from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
 from yaqd.policies.queueing.order import Ordering
 
@@ -310,6 +310,10 @@ class NodeQueue:
     @property
     def settings(self) -> NodeQueueSettings:
         return self._settings
+
+    def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
+        """How long the job's containers run, s, by priority, as the ResourceManager told last."""
+        return self._jobs.estimates(job)
 
     def snapshot(self, now: float, first: int = 10) -> QueueSnapshot:
         """Everything that waits counted, the `first` ones of them described."""

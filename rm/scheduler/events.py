@@ -161,6 +161,14 @@ class NodeQueueReported:
 
 
 @value()
+class WantedElsewhere:
+    """So many containers of each priority an application wants of proxies at the nodes, and has not got."""
+
+    application_id: ApplicationId
+    counts: tuple[tuple[int, int], ...]
+
+
+@value()
 class Estimated:
     """How long containers of an application's priority are expected to run."""
 
@@ -245,6 +253,7 @@ SchedulerEvent = (
     | UpdateAsked
     | NodeLoaded
     | ProxyPlaced
+    | WantedElsewhere
     | NodeQueueReported
     | Estimated
     | TaskTimes

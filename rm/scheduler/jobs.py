@@ -5,7 +5,7 @@ Only where queues are filled: it is begun when they are, from what there is then
 
 import math
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from yaqd.model import ApplicationId
@@ -23,7 +23,7 @@ _ASKS_LOOKED_AT: Final = 64
 class Job:
     """One application's containers and estimates by priority."""
 
-    __slots__ = ("done", "estimates", "held", "version")
+    __slots__ = ("done", "elsewhere", "estimates", "held", "version")
 
     def __init__(self) -> None:
         self.estimates: dict[int, float] = {}
@@ -31,6 +31,8 @@ class Job:
         self.held: dict[int, int] = {}
         #: containers that are over
         self.done = 0
+        #: containers still wanted that are asked of others, proxies at the nodes
+        self.elsewhere: dict[int, int] = {}
         #: counts the changes
         self.version = 0
 
@@ -68,6 +70,13 @@ class Jobs:
     def touch(self, app_id: ApplicationId) -> None:
         """Its asks have changed."""
         self.of(app_id).version += 1
+
+    def wanted_elsewhere(self, app_id: ApplicationId, counts: dict[int, int]) -> None:
+        """Instead of what was said before."""
+        job = self.of(app_id)
+        if job.elsewhere != counts:
+            job.version += 1
+            job.elsewhere = dict(islice(counts.items(), _PRIORITIES_MAX))
 
     def began(self, app_id: ApplicationId, priority: int) -> None:
         job = self.of(app_id)
@@ -107,11 +116,12 @@ class Jobs:
         job = self.of(app.id)
         mean = job.mean_estimate()
         pending = app.attempt.asks.pending if app.attempt is not None else 0
-        tasks = pending + sum(job.held.values())
+        tasks = pending + sum(job.held.values()) + sum(job.elsewhere.values())
         if mean is None:
             return JobFacts(None, tasks)
-        stages = set(job.held)
-        work = sum(count * job.estimates.get(priority, mean) for priority, count in job.held.items())
+        stages = job.held.keys() | job.elsewhere.keys()
+        known = chain(job.held.items(), job.elsewhere.items())
+        work = sum(count * job.estimates.get(priority, mean) for priority, count in known)
         if pending and app.attempt is not None:
             looked_at = list(islice((a for a in app.attempt.asks if a.pending), _ASKS_LOOKED_AT))
             seen = sum(ask.pending for ask in looked_at)

@@ -18,6 +18,7 @@ from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
+from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
@@ -53,6 +54,7 @@ class Placed:
 
     node_id: NodeId
     resource: Resource
+    priority: int = 0
 
 
 class NodeLoad:
@@ -100,6 +102,8 @@ class Opportunistic:
         self._chosen_at = -math.inf
         #: containers that are not over
         self.containers: dict[ContainerId, Placed] = {}
+        #: what is left of each job, to which they count as well; set by the scheduler
+        self.jobs: Jobs | None = None
 
     # ---- nodes
 
@@ -183,7 +187,7 @@ class Opportunistic:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         load.given += not load.fits(ask.capability)
-        self.adopt(container_id, load.node.id, ask.capability)
+        self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
         priority, request_id = ask.key
         return Allocate(
             container_id,
@@ -206,7 +210,7 @@ class Opportunistic:
         load = self._loads.get(placed.node_id)
         if load is not None:
             load.given += not load.fits(placed.resource)
-        self.adopt(placed.container_id, placed.node_id, placed.resource)
+        self.adopt(placed.container_id, placed.node_id, placed.resource, placed.priority)
         return Allocate(
             placed.container_id,
             placed.node_id,
@@ -261,9 +265,11 @@ class Opportunistic:
 
     # ---- containers
 
-    def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource) -> None:
+    def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource, priority: int) -> None:
         """Book a container as opportunistic from now on."""
-        self.containers[container_id] = Placed(node_id, resource)
+        self.containers[container_id] = Placed(node_id, resource, priority)
+        if self.jobs is not None:
+            self.jobs.began(container_id.application_id, priority)
         load = self._loads.get(node_id)
         if load is not None:
             load.held = load.held + resource
@@ -274,6 +280,8 @@ class Opportunistic:
         load = self._loads.get(placed.node_id) if placed is not None else None
         if placed is not None and load is not None:
             load.held = load.held - placed.resource
+        if placed is not None and self.jobs is not None:
+            self.jobs.ended(container_id.application_id, placed.priority)
         return placed
 
     def validate(self) -> None:

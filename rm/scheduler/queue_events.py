@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
-from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged, TaskTimes
+from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged, TaskTimes, WantedElsewhere
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
@@ -23,6 +23,7 @@ class QueueEvents:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
+            WantedElsewhere: self._wanted_elsewhere,
             TaskTimes: self._ran,
             QueueingChanged: self._changed,
         }
@@ -56,6 +57,11 @@ class QueueEvents:
             self._queues.release_all(attempt, ask)
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
+
+    def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:
+        if event.application_id in self._view.applications:
+            self._queues.jobs.wanted_elsewhere(event.application_id, dict(event.counts))
+        yield from ()
 
     def _ran(self, event: TaskTimes, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id) if event.node_id is not None else None

@@ -101,6 +101,7 @@ class Scheduler:
         )
         self._preemption = Preemption(limits.preemption)
         self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
+        self.opportunistic.jobs = self.queues.jobs
         queue_events = QueueEvents(self.view, self.queues, self._giving)
         self._submissions = 0
         #: asked without further types -> given

@@ -86,7 +86,7 @@ class Updates:
         if known is None or app is None or node is None:
             return None
         kind = ExecutionType.OPPORTUNISTIC if held is None else ExecutionType.GUARANTEED
-        return _Now(app, node, known.resource, kind, held is not None and held.is_master, held.priority if held else 0)
+        return _Now(app, node, known.resource, kind, held is not None and held.is_master, known.priority)
 
     def _has_room(self, event: UpdateAsked, now: _Now) -> bool:
         if event.execution_type is ExecutionType.OPPORTUNISTIC:
@@ -105,7 +105,7 @@ class Updates:
         else:
             self._view.discharge(container_id)
         if event.execution_type is ExecutionType.OPPORTUNISTIC:
-            self._opportunistic.adopt(container_id, now.node.id, event.resource)
+            self._opportunistic.adopt(container_id, now.node.id, event.resource, now.priority)
         else:
             self._view.charge(container_id, now.app, now.node, event.resource, now.is_master, now.priority)
         if self._view.node_queues is not None:

@@ -112,6 +112,32 @@ async def test_nodes_that_read_them_get_the_facts_of_the_job(proxied: ProxiedMas
     assert not facts.HasField("estimate_ms")
 
 
+async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hears_what_is_kept(
+    start_node: Callable[..., Any], scheduler: FakeScheduler, rm: FakeResourceManager, tmp_path: Path
+) -> None:
+    rm.capabilities.append("yaq-queue")
+    node = await start_node(proxy_settings(scheduler))
+    scheduler.publish(node.node_id)
+    scheduler.nodes[0].yaq_reads_tasks = True
+    master = Master(rm, node)
+    proxied = await ProxiedMaster.launch(master, scheduler, tmp_path)
+
+    def estimate(response: server.NodeHeartbeatResponse) -> None:
+        job = response.yaq_orders.jobs.add()
+        job.application_id.CopyFrom(convert.application_id_pb(attempt().application_id))
+        job.estimates.add(priority=19, estimate_ms=2500)
+
+    rm.orders.append(estimate)
+    await rm.until(lambda: node.runtime.estimates(attempt().application_id))
+    await proxied.register()
+    (container,) = (await proxied.allocate(ask(3))).allocated_containers
+    facts = server.ContainerTokenIdentifier.FromString(container.container_token.identifier).yaq_task
+    assert facts.estimate_ms == 2500
+    assert list(scheduler.requests[0].yaq_kept) == [pb.PendingStage(priority=19, count=2)]
+    await proxied.rpc.close()
+    await master.client.close()
+
+
 async def test_a_repeated_request_gets_the_same_containers_and_no_more(
     proxied: ProxiedMaster, scheduler: FakeScheduler
 ) -> None:

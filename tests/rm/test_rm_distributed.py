@@ -4,8 +4,8 @@ import pytest
 from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from nm.heartbeat import YAQ_QUEUE
+from rm import node_queueing
 from rm.daemon import ResourceManager
-from rm.usage_monitor import NODE_QUEUES
 from yaqd.config import ConfigError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidApplicationMasterRequest, NoSuchProtocol
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -64,10 +64,11 @@ class Proxy:
         asks: tuple[common.ResourceRequest, ...] = (),
         release: tuple[common.ContainerId, ...] = (),
         repeat: bool = False,
+        kept: tuple[pb.PendingStage, ...] = (),
     ) -> pb.DistributedSchedulingAllocateResponse:
         if repeat:
             self.response_id -= 1
-        request = pb.DistributedSchedulingAllocateRequest(allocated_containers=containers)
+        request = pb.DistributedSchedulingAllocateRequest(allocated_containers=containers, yaq_kept=kept)
         request.allocate_request.CopyFrom(
             pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=0.5)
         )
@@ -184,8 +185,9 @@ async def test_nothing_is_booked_before_the_master_has_registered() -> None:
         assert not rm.manager.scheduler.opportunistic.containers
 
 
-async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_them() -> None:
-    async with cluster(ENABLED) as rm:
+@pytest.mark.parametrize("queues", ["true", "false"])
+async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_them(queues: str) -> None:
+    async with cluster({**ENABLED, "yaq.queue.enabled": queues}) as rm:
         node = await rm.node(memory_mb=3072, capabilities=("yaq-queue",))
         await loaded(node, queued=0, wait_ms=0)
         proxy, answer = await proxied(rm, node)
@@ -201,8 +203,31 @@ async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_the
         assert (ours.yaq_free.memory, ours.yaq_queued, ours.yaq_wait_ms) == (0, 3, 12_000)
         assert (other.yaq_queued, other.yaq_reads_tasks, other.HasField("yaq_wait_ms")) == (1, False, False)
         await loaded(node, queued=1, wait_ms=-1)
-        waits = {n.node_id.port: n.yaq_wait_ms for n in (await proxy.allocate()).nodes_for_scheduling}
-        assert waits[node.id.port] == -1
+        told = {n.node_id.port: n for n in (await proxy.allocate()).nodes_for_scheduling}[node.id.port]
+        assert told.HasField("yaq_wait_ms") == (queues == "true"), "without estimates nothing is known to end"
+        assert queues == "false" or told.yaq_wait_ms == -1
+
+
+async def test_what_a_proxy_places_and_keeps_is_left_of_its_job() -> None:
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true", "yaq.queue.default-estimate": "5s"}) as rm:
+        node = await rm.node(capabilities=("yaq-queue",))
+        await loaded(node)
+        proxy, _ = await proxied(rm, node)
+        await node.beat()
+        kept = (pb.PendingStage(priority=19, count=7), pb.PendingStage(priority=3, count=-4))
+        await proxy.allocate(placed(proxy.app, -1, node.id), placed(proxy.app, -2, node.id), kept=kept)
+        (job,) = (await node.beat()).yaq_orders.jobs
+        assert job.remaining_tasks == 9
+        container_id = ContainerId(ApplicationAttemptId(proxy.app, 1), -1)
+        node.run(container_id)
+        await node.beat()
+        node.end(container_id)
+        node.ended[container_id].yaq_times.queued_ms, node.ended[container_id].yaq_times.run_ms = 0, 3000
+        await node.beat()
+        await proxy.allocate(kept=(pb.PendingStage(priority=19, count=1 << 30),))
+        (job,) = (await node.beat()).yaq_orders.jobs
+        assert [(e.priority, e.estimate_ms) for e in job.estimates] == [(19, 3000)]
+        assert job.remaining_tasks == 10_000_001
 
 
 async def test_masters_at_other_nodes_still_talk_to_the_resource_manager_itself() -> None:
@@ -239,7 +264,7 @@ async def test_a_lying_node_cannot_spoil_the_list() -> None:
 
 
 def test_the_capability_is_the_one_that_nodes_name() -> None:
-    assert NODE_QUEUES == YAQ_QUEUE
+    assert node_queueing.YAQ_QUEUE == YAQ_QUEUE
     assert server.NodeStatus.DESCRIPTOR.fields_by_name["yaq_queue"].number == 10001
 
 

@@ -584,13 +584,23 @@ class RegisterDistributedSchedulingAMResponse(_message.Message):
     nodes_for_scheduling: _containers.RepeatedCompositeFieldContainer[RemoteNode]
     def __init__(self, register_response: _Optional[_Union[RegisterApplicationMasterResponse, _Mapping]] = ..., max_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., min_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., incr_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_token_expiry_interval: _Optional[int] = ..., container_id_start: _Optional[int] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ...) -> None: ...
 
+class PendingStage(_message.Message):
+    __slots__ = ("priority", "count")
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    priority: int
+    count: int
+    def __init__(self, priority: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
+
 class DistributedSchedulingAllocateRequest(_message.Message):
-    __slots__ = ("allocate_request", "allocated_containers")
+    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept")
     ALLOCATE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_KEPT_FIELD_NUMBER: _ClassVar[int]
     allocate_request: AllocateRequest
     allocated_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
-    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ...) -> None: ...
+    yaq_kept: _containers.RepeatedCompositeFieldContainer[PendingStage]
+    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ...) -> None: ...
 
 class DistributedSchedulingAllocateResponse(_message.Message):
     __slots__ = ("allocate_response", "nodes_for_scheduling")
