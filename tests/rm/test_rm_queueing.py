@@ -161,6 +161,19 @@ def test_a_default_estimate_lets_everything_wait() -> None:
     assert life.ask(life.app(estimate=None), 9) == ["a"] * 4 + ["a*"] * 2
 
 
+def test_a_node_whose_tasks_all_end_between_two_heartbeats_gets_a_queue() -> None:
+    life = Life(QueueingSpec(bound=None))
+    node = life.node("a", wait=None)
+    life.tell(NodeQueueReported(node, 0, 0, 0.0))
+    app = life.app(estimate=1.0)
+    assert life.ask(app, 100) == ["a"] * 4
+    life.now += 3.0
+    life.tell(NodeQueueReported(node, 0, 0, 0.0))  # nothing runs any more
+    given = [name for _ in range(4) for name in life.end("a")]
+    given += named(life.tell(NodeBeat(node)))
+    assert given.count("a*") > 4 and len(life.live) > 8
+
+
 def test_a_stock_node_is_given_no_more_than_fits() -> None:
     life = Life()
     life.node("a", wait=None)
