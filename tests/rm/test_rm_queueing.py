@@ -171,7 +171,7 @@ def test_a_node_whose_tasks_all_end_between_two_heartbeats_gets_a_queue() -> Non
     life.tell(NodeQueueReported(node, 0, 0, 0.0))  # nothing runs any more
     given = [name for _ in range(4) for name in life.end("a")]
     given += named(life.tell(NodeBeat(node)))
-    assert given.count("a*") > 4 and len(life.live) > 8
+    assert given.count("a*") > 4
 
 
 def test_a_stock_node_is_given_no_more_than_fits() -> None:
