@@ -94,6 +94,7 @@ class ResourceManager:
             opportunistic=settings.containers.opportunistic,
             preemption=settings.preemption.spec,
             queueing=settings.queues.spec,
+            job_starvation=settings.job_starvation,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(

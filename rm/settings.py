@@ -11,6 +11,7 @@ from rm.placement import PlacementSettings
 from rm.preemption import PreemptionSettings
 from rm.queue_settings import QueueSettings
 from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
@@ -72,6 +73,8 @@ class RmSettings:
     only_viewable: bool
     preemption: PreemptionSettings
     queues: QueueSettings
+    #: where a leaf queue's ordering policy is an order of jobs
+    job_starvation: JobStarvation
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
@@ -140,6 +143,10 @@ class RmSettings:
             placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),
             queues=QueueSettings.read(conf),
+            job_starvation=JobStarvation(
+                conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms", minimum=0) / 1000,
+                conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
+            ),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),

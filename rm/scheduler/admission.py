@@ -114,7 +114,7 @@ def check_refresh(view: ClusterView, spec: SchedulerSpec) -> None:
     specs = {s.path: s for s in spec.root.walk()}
     for path, queue in view.queues.items():
         new = specs.get(path)
-        in_use = bool(queue.applications) or queue.containers > 0
+        in_use = bool(queue.applications) or queue.containers + queue.sent.containers > 0
         if new is None and in_use:
             raise QueueConfigError(path, None, "still has applications: stop the queue and wait for them first")
         if new is not None and new.children and queue.is_leaf and in_use:

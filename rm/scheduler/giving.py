@@ -9,6 +9,7 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
 from rm.scheduler.decisions import Allocate, Decision, QueuePlace
 from rm.scheduler.filling import QueueFilling, QueuePick
+from rm.scheduler.job_order import JobStarvation, Starving
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
@@ -25,6 +26,7 @@ class Giving:
         *,
         reservation_s: float,
         at_asks: bool = True,
+        starvation: JobStarvation = JobStarvation(),
     ) -> None:
         """`reservation_s`: how long a reservation lasts before it is tried elsewhere; `at_asks`: give when asked."""
         self._view = view
@@ -34,6 +36,7 @@ class Giving:
         self._at_asks = at_asks
         #: fills the nodes' queues; None where nothing may wait
         self.filling: QueueFilling | None = None
+        self.starving = Starving(view, starvation)
 
     def place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
@@ -41,8 +44,8 @@ class Giving:
         """Give these asks what there is room for, and file the attempt for the rest."""
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
-        if self._view.node_queues is not None:
-            self._view.node_queues.jobs.touch(attempt.app.id)
+        if self._view.jobs is not None:
+            self._view.jobs.touch(attempt.app.id)
         for ask in asks if self._at_asks else ():
             if not ask.pending:
                 continue
@@ -51,6 +54,8 @@ class Giving:
             if self.filling is not None and ask.pending:
                 for waiting in self.filling.for_ask(attempt, ask):
                     yield self._carry_out(waiting, now, waiting.place.rule, waiting.place)
+        if self._view.jobs is not None:
+            self.starving.waits(self._view.jobs, attempt, now)
         self._view.file(attempt)
 
     def give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
@@ -68,6 +73,8 @@ class Giving:
     def fill(self, node: NodeView, now: float) -> Iterator[Decision]:
         """Give away what the node has free."""
         yield from self._updates.settle(node)
+        if self._view.jobs is not None:
+            self.starving.find(self._view.jobs, now)
         reservation = self._view.reservations.get(node.id)
         if reservation is not None and now - reservation.since > self._reservation_s:
             reservation.ask.waiting_since = now
@@ -117,11 +124,12 @@ class Giving:
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
-        if self._view.node_queues is not None:
-            if queued is not None:
-                self._view.node_queues.sent(node, container_id, attempt, ask)
+        if queued is not None and self._view.node_queues is not None:
+            self._view.node_queues.sent(node, container_id, attempt, ask)
+        if self._view.jobs is not None:
             if not ask.is_master:
-                self._view.node_queues.jobs.began(attempt.app.id, ask.key[0])
+                self._view.jobs.began(attempt.app.id, ask.key[0])
+            self.starving.given(self._view.jobs, attempt, now)
         if decision.tags:
             self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)
         return decision

@@ -23,16 +23,20 @@ _ASKS_LOOKED_AT: Final = 64
 class Job:
     """One application's containers and estimates by priority."""
 
-    __slots__ = ("done", "elsewhere", "estimates", "held", "version")
+    __slots__ = ("done_work", "elsewhere", "estimates", "held", "is_starved", "since", "version")
 
     def __init__(self) -> None:
         self.estimates: dict[int, float] = {}
         #: containers that are not over, without masters
         self.held: dict[int, int] = {}
-        #: containers that are over
-        self.done = 0
+        #: estimated durations of those that are over, s
+        self.done_work = 0.0
         #: containers still wanted that are asked of others, proxies at the nodes
         self.elsewhere: dict[int, int] = {}
+        #: since when it wants something and was given nothing, scheduler's seconds; None: it was not noted
+        self.since: float | None = None
+        #: it has waited too long
+        self.is_starved = False
         #: counts the changes
         self.version = 0
 
@@ -89,7 +93,7 @@ class Jobs:
         if job is None:
             return
         job.version += 1
-        job.done += 1
+        job.done_work += job.estimates.get(priority, 0.0)
         left = job.held.get(priority, 0) - 1
         if left > 0:
             job.held[priority] = left

@@ -18,6 +18,8 @@ class QueueEvents:
         self._giving = giving
         if queues.spec is not None:
             self._begin()
+        if any(queue.spec.orders_jobs for queue in view.queues.values()):
+            self.count_jobs()
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterator[Decision]]]:
         return {
@@ -30,11 +32,16 @@ class QueueEvents:
 
     def _begin(self) -> None:
         """From now on containers may wait; what was sent to wait is looked after also when that ends."""
-        if self._view.node_queues is None:
-            known = self._view.applications
-            self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
+        self.count_jobs()
         self._view.node_queues = self._queues
         self._giving.filling = QueueFilling(self._view, self._queues, self._giving.policy)
+
+    def count_jobs(self) -> None:
+        """From now on it is known what is left of each application."""
+        if self._view.jobs is None:
+            known = self._view.applications
+            self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
+            self._view.jobs = self._queues.jobs
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
@@ -50,7 +57,10 @@ class QueueEvents:
         was_known = self._queues.estimate(app.id, event.priority) is not None
         self._queues.jobs.set_estimate(app.id, event.priority, event.estimate_s)
         attempt = app.attempt
-        if was_known or attempt is None or attempt.master is None:
+        if attempt is None or attempt.master is None:
+            return
+        if was_known:
+            self._view.file(attempt)  # its place among the others may be another
             return
         asks = [ask for ask in attempt.asks if ask.key[0] == event.priority]
         for ask in asks:

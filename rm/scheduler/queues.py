@@ -13,11 +13,14 @@ from enum import IntEnum
 from typing import Final
 
 from rm.scheduler.calculators import CALCULATORS, Calculator
+from yaqd.policies.queueing.job_order import JOB_ORDERS
+from yaqd.policies.queueing.registry import UnknownPolicy
 
 PREFIX: Final = "yarn.scheduler.capacity."
 _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
 _DEFAULT_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _QUEUES_MAX: Final = 10_000
+#: beside the orders of jobs (yaqd.policies.queueing.job_order)
 _ORDERINGS: Final = ("fifo", "fair")
 _APPLICATIONS_MAX: Final = 10_000
 
@@ -53,7 +56,7 @@ class QueueSpec:
     maximum_capacity: float
     absolute_maximum: float
     state: QueueState
-    #: how applications of a leaf queue take turns: "fifo" or "fair"
+    #: how applications of a leaf queue take turns: "fifo", "fair" or a name of JOB_ORDERS
     ordering: str
     #: largest fraction of a leaf queue that application masters may hold
     maximum_am_share: float
@@ -75,6 +78,11 @@ class QueueSpec:
     default_lifetime_s: int
     maximum_lifetime_s: int
     children: tuple["QueueSpec", ...]
+
+    @property
+    def orders_jobs(self) -> bool:
+        """Do applications take turns by what is left of them?"""
+        return not self.children and self.ordering not in _ORDERINGS
 
     def walk(self) -> Iterator["QueueSpec"]:
         """This queue and all below it, parents first."""
@@ -205,7 +213,11 @@ def _parse_queue(
     ordering = reader.text(f"{path}.ordering-policy", "fifo").lower()
     names = [n.strip() for n in reader.text(f"{path}.queues", "").split(",") if n.strip()]
     if not names and ordering not in _ORDERINGS:
-        raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, "write fifo or fair")
+        try:
+            JOB_ORDERS[ordering]
+        except UnknownPolicy:
+            names_known = ", ".join((*_ORDERINGS, *JOB_ORDERS.names()))
+            raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, f"write one of {names_known}") from None
     for index, child in enumerate(names):
         if not _NAME.match(child) or child in names[:index]:
             raise QueueConfigError(f"{PREFIX}{path}.queues", child, "is no queue name, or stands there twice")

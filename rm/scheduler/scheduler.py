@@ -46,6 +46,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.giving import Giving
 from rm.scheduler.invariants import validate
+from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.moves import rehome
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
@@ -84,6 +85,8 @@ class SchedulerLimits:
     at_asks: bool = True
     #: None: no node is given more than fits
     queueing: QueueingSpec | None = None
+    #: where a leaf queue's ordering policy is an order of jobs
+    job_starvation: JobStarvation = JobStarvation()
 
 
 class Scheduler:
@@ -97,12 +100,17 @@ class Scheduler:
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
         self._giving = Giving(
-            self.view, policy, self.updates, reservation_s=limits.reservation_s, at_asks=limits.at_asks
+            self.view,
+            policy,
+            self.updates,
+            reservation_s=limits.reservation_s,
+            at_asks=limits.at_asks,
+            starvation=limits.job_starvation,
         )
         self._preemption = Preemption(limits.preemption)
         self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
         self.opportunistic.jobs = self.queues.jobs
-        queue_events = QueueEvents(self.view, self.queues, self._giving)
+        self._queue_events = QueueEvents(self.view, self.queues, self._giving)
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}
@@ -126,7 +134,7 @@ class Scheduler:
             QueuesRefreshed: self._queues_refreshed,
             PreemptionDue: self._preemption_due,
             PreemptionRefreshed: self._preemption_refreshed,
-            **queue_events.handlers(),
+            **self._queue_events.handlers(),
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
@@ -413,7 +421,7 @@ class Scheduler:
                 self.updates.forget(event.container_id, placed.node_id)
             return
         self.updates.forget(event.container_id, held.node_id)
-        if self.view.node_queues is not None and not held.is_master:
+        if self.view.jobs is not None and not held.is_master:
             self.queues.jobs.ended(held.application.id, held.priority)
         if held.application.attempt is not None and held.application.attempt.filed_at is not None:
             self.view.file(held.application.attempt)
@@ -435,5 +443,7 @@ class Scheduler:
 
     def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
         """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""
+        if any(queue.orders_jobs for queue in event.spec.root.walk()):
+            self._queue_events.count_jobs()
         refresh(self.view, event.spec)
         yield from self._admit_everywhere(now)

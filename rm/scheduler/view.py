@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rm.scheduler.asks import Ask, AskTable
+from rm.scheduler.job_order import rank
+from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.placement import Application, TagStore
 from rm.scheduler.queueing import NodeQueues
@@ -241,6 +243,8 @@ class ClusterView:
         self.containers: dict[ContainerId, Held] = {}
         self.tags = TagStore()
         self.reservations: dict[NodeId, Reservation] = {}
+        #: what is left of each application; None where nobody asks
+        self.jobs: Jobs | None = None
         #: what waits at the nodes; None where nothing ever may
         self.node_queues: NodeQueues | None = None
         self._ask_rows_max = ask_rows_max
@@ -302,6 +306,8 @@ class ClusterView:
         if app.leaf.spec.ordering == "fair":
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
+        if self.jobs is not None and app.leaf.spec.orders_jobs:
+            return (-app.priority, rank(self.jobs, app), app.sequence)
         return (-app.priority, 0.0, app.sequence)
 
     # ---- changes

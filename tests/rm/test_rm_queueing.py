@@ -22,7 +22,7 @@ from rm.scheduler.events import (
     SchedulerEvent,
 )
 from rm.scheduler.queueing import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.queues import PREFIX, QueueConfigError, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
@@ -315,3 +315,58 @@ def test_what_waits_moves_with_its_application() -> None:
     queues = life.scheduler.view.queues
     assert (queues["root.b"].used, queues["root.b"].sent.used) == (Resource(), Resource())
     assert queues["root.a"].used.memory_mb == 4 * GB
+
+
+def order_of_jobs(policy: str) -> list[int]:
+    """Numbers of the applications in the order in which free places go to them, one at a time.
+
+    The first has 3 tasks of 10 s, the second 2 of 50 s, the third 5 of 1 s: 30, 100 and 5 s of work.
+    """
+    queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": policy}
+    life = Life(QueueingSpec(bound=0), **queues)
+    life.node("a", gb=1)
+    blocker = life.app("q")
+    life.ask(blocker, 1)
+    apps = [life.app("q", estimate=estimate) for estimate in (10.0, 50.0, 1.0)]
+    for app, count in zip(apps, (3, 2, 5), strict=True):
+        life.ask(app, count)
+    served = []
+    while life.live:
+        life.end("a")
+        served += [given.container_id.application_id.id - 1 for given in life.live.values()]
+    return served
+
+
+@pytest.mark.parametrize(
+    ("policy", "served"),
+    [
+        ("fifo", [1] * 3 + [2] * 2 + [3] * 5),
+        ("ejf", [1] * 3 + [2] * 2 + [3] * 5),
+        ("srjf", [3] * 5 + [1] * 3 + [2] * 2),
+        ("sjf", [3] * 5 + [1] * 3 + [2] * 2),
+        # The one with two tasks left, until the next one has no more than it, which was there first.
+        ("lrtf", [2] * 2 + [1] * 3 + [3] * 5),
+    ],
+)
+def test_jobs_take_turns_as_their_queue_says(policy: str, served: list[int]) -> None:
+    assert order_of_jobs(policy) == served
+
+
+def test_a_job_that_was_given_nothing_for_too_long_goes_first() -> None:
+    queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "srjf"}
+    life = Life(QueueingSpec(bound=0), **queues)
+    life.node("a", gb=1)
+    short, long = life.app("q", estimate=1.0), life.app("q", estimate=1000.0)
+    life.ask(short, 100)
+    life.ask(long, 2)
+    served = []
+    for _ in range(8):
+        life.now += 20.0  # starved after 60 s without anything
+        life.end("a")
+        served += [given.container_id.attempt_id for given in life.live.values()]
+    assert served == [short, short, long, short, short, long, short, short]
+
+
+def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(QueueConfigError, match=r"write one of fifo, fair, srjf, lrtf"):
+        Life(**{"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})

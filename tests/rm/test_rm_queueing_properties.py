@@ -35,13 +35,16 @@ class QueueingLife(SchedulerLife):
         bound=st.integers(1, 4),
         free_share=st.sampled_from([0.0, 0.1, 1.0]),
         default=st.sampled_from([None, 5.0]),
+        order=st.sampled_from(["fifo", "srjf", "lrtf", "sjf", "ejf"]),
     )
-    def start_with_queues(self, calculator: str, bound: int, free_share: float, default: float | None) -> None:
-        self.calculator = calculator
+    def start_with_queues(
+        self, calculator: str, bound: int, free_share: float, default: float | None, order: str
+    ) -> None:
+        self.calculator, self.order = calculator, order
         self.bound = bound
         self.queueing = QueueingSpec(bound=bound, free_share=free_share, default_estimate_s=default)
         limits = SchedulerLimits(BOUNDS, reserve_after_s=5.0, reservation_s=20.0, queueing=self.queueing)
-        self.scheduler = Scheduler(spec(calculator=calculator), limits)
+        self.scheduler = Scheduler(spec(calculator=calculator, order=order), limits)
         self.estimated: set[tuple[ApplicationId, int]] = set()
         self.now = 0.0
         self.nodes: dict[NodeId, Resource] = {}
@@ -134,7 +137,7 @@ class QueueingLife(SchedulerLife):
     @rule(capacity_of_a=st.sampled_from([20, 50, 80]))
     def queues_change(self, capacity_of_a: int) -> None:  # type: ignore[override]
         """Users' limits stay: what a refresh lets go of waits for the next heartbeat."""
-        self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator)))
+        self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator, order=self.order)))
 
     @invariant()
     def no_node_is_overcommitted(self) -> None:

@@ -37,7 +37,9 @@ HOSTS = ("h0", "h1", "h2", "h3", "elsewhere")
 RACKS = ("/r0", "/r1", "/nowhere")
 
 
-def spec(capacity_of_a: int = 60, calculator: str = DOMINANT, factor_of_b: float = -1) -> SchedulerSpec:
+def spec(
+    capacity_of_a: int = 60, calculator: str = DOMINANT, factor_of_b: float = -1, order: str = "fifo"
+) -> SchedulerSpec:
     values = {
         "root.queues": "a,b",
         "root.a.queues": "x,y",
@@ -47,6 +49,8 @@ def spec(capacity_of_a: int = 60, calculator: str = DOMINANT, factor_of_b: float
         "root.a.x.ordering-policy": "fair",
         "root.a.y.capacity": "50",
         "root.a.y.maximum-capacity": "70",
+        "root.a.y.ordering-policy": order,
+        "root.b.ordering-policy": order,
         "root.a.x.minimum-user-limit-percent": "25",
         "root.a.x.user-limit-factor": "2",
         "root.b.capacity": str(100 - capacity_of_a),

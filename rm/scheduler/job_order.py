@@ -1,0 +1,96 @@
+"""Which application of a leaf queue comes first where its ordering policy is one of the job orders (srjf, lrtf, ...).
+
+Yaq, section 3.4.1: the strategies of the node queues one floor higher. An application's place in its leaf queue's lines
+is a key that is worked out when something about it changes, so deciding who is next costs what it costs in order of
+submission. Only starvation comes with time: whoever wants something and was given nothing for min(ST, ST_r x the work
+that is left) goes first; a heap by that time says who that is, at each offer, for as many as have become starved.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rm.scheduler.jobs import Job, Jobs
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
+
+if TYPE_CHECKING:
+    from rm.scheduler.view import AppView, AttemptView, ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarvation:
+    """When an application that waits goes before all that are not starved."""
+
+    #: ST, s; inf: never
+    starve_s: float = 60.0
+    #: ST_r: times the work that is left, where that is known
+    starve_ratio: float = 10.0
+
+    def limit(self, work_s: float | None) -> float:
+        ratio = self.starve_ratio * work_s if work_s is not None else math.inf
+        return min(self.starve_s, ratio) if ratio > 0 else self.starve_s
+
+
+def rank(jobs: Jobs, app: "AppView") -> float:
+    """By the leaf queue's policy; the smallest comes first."""
+    job = jobs.of(app.id)
+    if job.is_starved:
+        return -math.inf
+    facts = jobs.facts(app)
+    work = facts.remaining_work
+    whole = work + job.done_work if work is not None else None
+    waiting = WaitingJob(app.id, app.sequence, job.since or 0.0, facts, whole)
+    return limits.rank(JOB_ORDERS[app.leaf.spec.ordering](waiting))
+
+
+class Starving:
+    """Who has waited too long."""
+
+    def __init__(self, view: "ClusterView", spec: JobStarvation) -> None:
+        self._view = view
+        self._spec = spec
+        #: when it is to be looked at, sequence number, attempt
+        self._due: list[tuple[float, int, AttemptView]] = []
+
+    def waits(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
+        """The attempt's asks are as they are after what it was given just now."""
+        job = jobs.of(attempt.app.id)
+        if attempt.asks.pending and job.since is None and math.isfinite(self._spec.starve_s):
+            job.since = now
+            self._push(jobs, job, attempt)
+
+    def given(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
+        """The attempt was given a container."""
+        job = jobs.of(attempt.app.id)
+        if job.since is None:
+            return
+        job.since = now
+        if job.is_starved:
+            job.is_starved = False
+            self._push(jobs, job, attempt)
+
+    def find(self, jobs: Jobs, now: float) -> None:
+        """Put those that have become starved where they belong."""
+        while self._due and self._due[0][0] <= now:
+            attempt = heapq.heappop(self._due)[2]
+            job = jobs.of(attempt.app.id) if attempt.app.attempt is attempt else None
+            if job is None or job.since is None:
+                continue
+            if not attempt.asks.pending:
+                job.since = None
+            elif now - job.since < self._limit(jobs, attempt):
+                self._push(jobs, job, attempt)
+            else:
+                job.is_starved = True
+                if attempt.filed_at is not None:
+                    self._view.file(attempt)
+
+    def _push(self, jobs: Jobs, job: Job, attempt: "AttemptView") -> None:
+        assert job.since is not None
+        due = job.since + self._limit(jobs, attempt)
+        heapq.heappush(self._due, (due, attempt.app.sequence, attempt))
+
+    def _limit(self, jobs: Jobs, attempt: "AttemptView") -> float:
+        return self._spec.limit(jobs.facts(attempt.app).remaining_work)
