@@ -216,8 +216,8 @@ def _parse_queue(
         try:
             JOB_ORDERS[ordering]
         except UnknownPolicy:
-            names_known = ", ".join((*_ORDERINGS, *JOB_ORDERS.names()))
-            raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, f"write one of {names_known}") from None
+            remedy = f"write fifo or fair, or {', '.join(JOB_ORDERS.names())}"
+            raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, remedy) from None
     for index, child in enumerate(names):
         if not _NAME.match(child) or child in names[:index]:
             raise QueueConfigError(f"{PREFIX}{path}.queues", child, "is no queue name, or stands there twice")

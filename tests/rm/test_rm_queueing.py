@@ -368,5 +368,5 @@ def test_a_job_that_was_given_nothing_for_too_long_goes_first() -> None:
 
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(QueueConfigError, match=r"write one of fifo, fair, srjf, lrtf"):
+    with pytest.raises(QueueConfigError, match=r"write fifo or fair, or srjf, lrtf"):
         Life(**{"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
