@@ -214,11 +214,14 @@ class NodeQueue:
         for line in self._lines.values():
             for container_id, waiting in line.items():
                 if waiting.facts.job in jobs:
-                    line[container_id] = replace(waiting, facts=self._jobs.revised(waiting.facts))
+                    facts = self._jobs.revised(waiting.facts)
+                    if facts is not waiting.facts:
+                        line[container_id] = replace(waiting, facts=facts)
         for container_id, held in self._running.items():
             if held.task.facts.job in jobs:
-                task = replace(held.task, facts=self._jobs.revised(held.task.facts))
-                self._running[container_id] = held._replace(task=task)
+                facts = self._jobs.revised(held.task.facts)
+                if facts is not held.task.facts:
+                    self._running[container_id] = held._replace(task=replace(held.task, facts=facts))
 
     def _give_back(self, now: float) -> Iterator[Decision]:
         tick = self.next_tick()

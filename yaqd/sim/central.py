@@ -101,7 +101,9 @@ class Central(Model):
         if self.scheduler.has_waiting:
             if self._order is not None:
                 self._reorder(self._order, now)
-            self.take(self.scheduler.handle(self._beats[node.index], now), now)
+            decisions = self.scheduler.handle(self._beats[node.index], now)
+            if decisions:
+                self.take(decisions, now)
 
     def _report_ended(self, node: SimNode, now: float) -> None:
         ended, node.ended = node.ended, []
@@ -109,7 +111,9 @@ class Central(Model):
             self.report_end(run, node, now)
 
     def report_end(self, run: Run, node: SimNode, now: float) -> None:
-        self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
+        decisions = self.scheduler.handle(ContainerEnded(run.container_id), now)
+        if decisions:
+            self.take(decisions, now)
         if run.is_lost:
             self._tell_lost(run, now)
 

@@ -6,6 +6,7 @@ nodes' queues and evens them out; Mercury goes by the queues' length and starts 
 """
 
 import math
+from heapq import nsmallest
 from typing import Final
 
 from nm.distributed.facts import Asked, AskRow, DistributedLimits, NodeOffer, NodesPublished, Place, StageEstimated
@@ -13,6 +14,7 @@ from nm.distributed.facts import Ended as Over
 from nm.distributed.scheduler import DistributedScheduler
 from nm.queue import Arrived, NodeQueue, OpportunisticLimit
 from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
@@ -111,12 +113,12 @@ class Direct(Model):
         if not job.is_over:
             self.forgotten(run, now)
             run.group.put(run.task)
-            self.look_again(job, now)
+            self.look_again(job, now, was_full=run.ended == run.arrived)
 
-    def look_again(self, job: JobRun, now: float) -> None:
-        """At its next poll: what is known of the nodes now has just led it wrong, or leaves no room."""
+    def look_again(self, job: JobRun, now: float, *, was_full: bool = False) -> None:
+        """At its next poll; where a queue refused what came, once the nodes have said how full they are."""
         if job.poll_due < 0.0:
-            job.poll_due = now + max(self.shape.am_poll_s, 1e-3)
+            job.poll_due = now + max(self.shape.heartbeat_s if was_full else self.shape.am_poll_s, 1e-3)
             self.engine.at(job.poll_due, self._poll, job)
 
     def _poll(self, now: float, job: JobRun) -> None:
@@ -145,7 +147,9 @@ class Distributed(Direct):
         self._offers: Final = [self._offer(node, 0.0) for node in self.nodes]
         self._published: tuple[NodeOffer, ...] = ()
         self._published_at = -math.inf
+        #: Hadoop's limit on every queue, and how many are to leave a node by the finer rule
         self._limit = UNBOUNDED
+        self._leaving: dict[int, int] = {}
         self._placers: dict[int, DistributedScheduler] = {}
 
     # ---- what is known of nodes
@@ -159,19 +163,37 @@ class Distributed(Direct):
         )
 
     def reported(self, node: SimNode, now: float) -> None:
-        self._offers[node.index] = self._offer(node, now)
+        self._offers[node.index] = offer = self._offer(node, now)
         if self.rebalances:
-            self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
+            limit = max(0, (offer.queued or 0) - self._leaving.pop(node.index, 0))
+            self.carry_out(node, node.queue.handle(OpportunisticLimit(min(limit, self._limit)), now), now)
 
     def _publish(self, now: float) -> tuple[NodeOffer, ...]:
         """The least loaded nodes as they are known, made anew at the polling interval."""
         if now - self._published_at >= max(self.shape.am_poll_s, 1e-3):
             there = [offer for offer in self._offers if self._by_host[offer.node_id.host].is_up]
-            self._published = tuple(sorted(there, key=_load)[:_PUBLISHED_MAX])
+            self._published = tuple(nsmallest(_PUBLISHED_MAX, there, key=_load))
             self._published_at = now
             if self.rebalances:
-                self._limit = _queue_limit([offer.queued or 0 for offer in there])
+                self._even_out(there)
         return self._published
+
+    def _even_out(self, offers: list[NodeOffer]) -> None:
+        """What nodes are told with their next report."""
+        if self.system.rebalance_gain_s <= 0.0:
+            self._limit = int(queue_limit((offer.queued or 0 for offer in offers), _DEVIATIONS, 1, UNBOUNDED))
+            return
+        self._leaving.clear()
+        for move in rebalance(map(self._queue_load, offers), self.system.rebalance_gain_s):
+            index = self._by_host[move.source.host].index
+            self._leaving[index] = self._leaving.get(index, 0) + move.tasks
+
+    def _queue_load(self, offer: NodeOffer) -> QueueLoad:
+        """As the live ResourceManager reads it from a node's report."""
+        wait_s, queued, slots = offer.wait_s or 0.0, offer.queued or 0, self.shape.slots
+        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else self.system.default_estimate_s
+        room = (self.system.bound or UNBOUNDED) - queued
+        return QueueLoad(offer.node_id, wait_s, queued, slots, mean_s, room)
 
     # ---- placing
 
@@ -240,12 +262,3 @@ def _load(offer: NodeOffer) -> tuple[float, float, int, str]:
     queued = offer.queued or 0
     wait = offer.wait_s if offer.wait_s is not None else float(queued)
     return (wait if free <= 0 or queued else 0.0, -free, queued, offer.node_id.host)
-
-
-def _queue_limit(lengths: list[int]) -> int:
-    """How many containers any node should keep waiting (Hadoop's QueueLimitCalculator)."""
-    if not lengths:
-        return UNBOUNDED
-    mean = sum(lengths) / len(lengths)
-    deviation = math.sqrt(sum((length - mean) ** 2 for length in lengths) / len(lengths))
-    return max(1, int(mean + _DEVIATIONS * deviation))

@@ -42,18 +42,20 @@ class Engine:
         """
         heap = self._heap
         now = 0.0
+        due = self._due()
         while not is_over() and not self._is_fruitless:
             when = heap[0][0] if heap else math.inf
-            due = self._due()
-            if due < when and not may_matter():
+            if due < when:
+                if may_matter():
+                    if due > horizon_s:
+                        return horizon_s
+                    now = self._beat_until(when, horizon_s, beat, may_matter)
+                    due = self._due()
+                    continue
                 if not heap:
                     return now
                 self._jump(when)
-            elif due < when:
-                if due > horizon_s:
-                    return horizon_s
-                now = self._beat_until(when, horizon_s, beat, may_matter)
-                continue
+                due = self._due()
             if when > horizon_s:
                 return horizon_s
             now, _, act, what = heappop(heap)

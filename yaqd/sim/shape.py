@@ -104,8 +104,11 @@ class System:
     #: "fifo", or a policy of `yaqd.policies.queueing.job_order`: which job is served first
     job_order: str = "fifo"
     # ---- distributed: yaq-d, mercury, sparrow
-    #: queues are evened out
+    #: yaq-d: queues are told to be no longer than most are, as Hadoop does
     rebalance: bool = True
+    #: and instead of that, the last of a queue go where they start so much sooner, s; 0: no. It shortens the queuing
+    #: delay and lengthens the jobs: what was moved waits from the beginning, and is what the order puts last again
+    rebalance_gain_s: float = 0.0
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
     #: sparrow: nodes asked for each task
