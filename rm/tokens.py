@@ -41,6 +41,9 @@ class TokenMint:
         self._rm_identifier = rm_identifier
         #: what the container's node should know of its task; set by the daemon
         self.task_facts: Callable[[RmContainer], server.TaskFacts | None] = lambda container: None
+        self._form = server.ContainerTokenIdentifier()
+        #: what `_form` was filled in for
+        self._form_kind: tuple[object, ...] | None = None
         self._container_lifetime_ms = int(container_lifetime_s * 1000)
 
     def roll(self, now: float) -> None:
@@ -56,31 +59,56 @@ class TokenMint:
         log_aggregation: common.LogAggregationContext | None = None,
     ) -> Token:
         """What the node checks before it starts the container."""
+        identifier = self._form_of(container, submitter, log_aggregation)
+        identifier.nmHostAddr = str(container.node_id)
+        identifier.expiryTimeStamp = now_ms + self._container_lifetime_ms
+        identifier.creationTime = container.created_ms
+        identifier.containerId.id = container.id.id
+        facts = self.task_facts(container)
+        if facts is not None:
+            identifier.yaq_task.CopyFrom(facts)
+        elif identifier.HasField("yaq_task"):
+            identifier.ClearField("yaq_task")
+        return self.containers.mint(identifier)
+
+    def _form_of(
+        self, container: RmContainer, submitter: str, log_aggregation: common.LogAggregationContext | None
+    ) -> server.ContainerTokenIdentifier:
+        """The last identifier where it differs in nothing but number, node and times, as among those of one ask it
+        does; filling all of it in again takes longer than signing it.
+        """
         allocation = container.allocation
-        identifier = server.ContainerTokenIdentifier(
-            nmHostAddr=str(container.node_id),
+        kind = (
+            container.id.attempt_id,
+            submitter,
+            allocation.resource,
+            allocation.priority,
+            allocation.allocation_request_id,
+            allocation.execution_type,
+            allocation.is_master,
+            allocation.tags,
+            container.version,
+            log_aggregation.SerializeToString() if log_aggregation is not None else None,
+        )
+        if kind == self._form_kind:
+            return self._form
+        form = server.ContainerTokenIdentifier(
             appSubmitter=submitter,
-            expiryTimeStamp=now_ms + self._container_lifetime_ms,
             rmIdentifier=self._rm_identifier,
-            creationTime=container.created_ms,
             nodeLabelExpression="",
             version=container.version,
             allocation_request_id=allocation.allocation_request_id,
             allocation_tags=allocation.tags,
         )
-        convert.put_container_id(identifier.containerId, container.id)
-        convert.put_resource(identifier.resource, allocation.resource)
-        identifier.priority.priority = allocation.priority
-        identifier.containerType = wire(
-            ContainerType.APPLICATION_MASTER if allocation.is_master else ContainerType.TASK
-        )
-        identifier.executionType = wire(allocation.execution_type)
+        convert.put_container_id(form.containerId, container.id)
+        convert.put_resource(form.resource, allocation.resource)
+        form.priority.priority = allocation.priority
+        form.containerType = wire(ContainerType.APPLICATION_MASTER if allocation.is_master else ContainerType.TASK)
+        form.executionType = wire(allocation.execution_type)
         if log_aggregation is not None:
-            identifier.logAggregationContext.CopyFrom(log_aggregation)
-        facts = self.task_facts(container)
-        if facts is not None:
-            identifier.yaq_task.CopyFrom(facts)
-        return self.containers.mint(identifier)
+            form.logAggregationContext.CopyFrom(log_aggregation)
+        self._form, self._form_kind = form, kind
+        return form
 
     def nm_token(self, attempt_id: ApplicationAttemptId, node_id: NodeId, submitter: str) -> Token:
         return self.nodes.mint(attempt_id, node_id, submitter)

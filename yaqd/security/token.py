@@ -2,6 +2,7 @@
 
 import hmac
 from dataclasses import replace
+from functools import lru_cache
 from typing import Self
 
 from yaqd.model.values import value
@@ -58,4 +59,12 @@ class Token:
 
 def token_password(key: bytes, identifier: bytes) -> bytes:
     """Return the password of an identifier under a key."""
-    return hmac.digest(key, identifier, "sha1")
+    state = _keyed(key).copy()
+    state.update(identifier)
+    return state.digest()
+
+
+@lru_cache(maxsize=64)
+def _keyed(key: bytes) -> hmac.HMAC:
+    """The state after the key, which is the same for every identifier: a third of the work."""
+    return hmac.new(key, digestmod="sha1")
