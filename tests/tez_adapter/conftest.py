@@ -2,8 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,12 @@ def _running(folder: Path, nodes: int, *settings: str) -> Iterator[Configuration
         yield Configuration.load(folder / "conf")
     finally:
         _yaq("cluster", "stop", "--dir", str(folder))
+
+
+@pytest.fixture(scope="session")
+def running() -> Callable[..., AbstractContextManager[Configuration]]:
+    """Starts a cluster in a folder: so many nodes, further words of the command."""
+    return _running
 
 
 @pytest.fixture(scope="session")

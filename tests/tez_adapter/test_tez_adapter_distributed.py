@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -41,12 +41,16 @@ class Count(Job):
 """
 
 
-@pytest.fixture(scope="module")
-def distributed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
-    from conftest import _running
-
-    words = (word for key, value in SETTINGS.items() for word in ("-D", f"{key}={value}"))
-    with _running(tmp_path_factory.mktemp("distributed") / "c", 3, *words) as conf:
+@pytest.fixture(scope="module", params=["lengths", "waits"])
+def distributed(
+    request: pytest.FixtureRequest,
+    running: Callable[..., AbstractContextManager[Configuration]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Configuration]:
+    """Proxies that go by how many wait, or, with queues filled on purpose, by how long."""
+    filled = {"yaq.queue.enabled": "true", "yaq.queue.default-estimate": "1s"} if request.param == "waits" else {}
+    words = (word for key, value in (SETTINGS | filled).items() for word in ("-D", f"{key}={value}"))
+    with running(tmp_path_factory.mktemp("distributed") / "c", 3, *words) as conf:
         yield conf.with_overrides(SPARE)
 
 
