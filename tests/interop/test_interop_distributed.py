@@ -35,15 +35,16 @@ SITE = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["false", "true"], ids=["lengths", "waits"])
 def small(
+    request: pytest.FixtureRequest,
     hadoop: HadoopJars,
     hdfs: StockHdfs,
     quick_tasks: dict[str, object],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[InteropCluster]:
     """A cluster of one small node, where containers have to wait."""
-    site = {**quick_tasks, **SITE}
+    site = {**quick_tasks, **SITE, "yaq.queue.enabled": request.param}
     with InteropCluster(hadoop, tmp_path_factory.mktemp("distributed"), hdfs, nodes=1, site=site) as running:
         yield running
 
