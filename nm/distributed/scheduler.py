@@ -30,6 +30,8 @@ from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
 
 #: stages of which an estimate is kept
 _STAGES_MAX: Final = 1000
+#: containers given at a time, whatever was asked: the others come with the next heartbeats
+_AT_ONCE_MAX: Final = 1000
 #: of a container that finds no room where nobody is said to wait
 _LEAST_WAIT_S: Final = 1e-3
 
@@ -131,7 +133,7 @@ class DistributedScheduler:
     # ---- placing
 
     def _place(self) -> Iterator[Place]:
-        left: float = self._limits.per_beat if self._limits.per_beat >= 0 else math.inf
+        left = min(self._limits.per_beat, _AT_ONCE_MAX) if self._limits.per_beat >= 0 else _AT_ONCE_MAX
         if self._limits.tasks_max >= 0:
             left = min(left, self._limits.tasks_max - len(self.live))
         #: those of an unknown load that have got what was not wanted there

@@ -149,6 +149,13 @@ def test_estimates_that_are_none_are_taken_for_none() -> None:
         assert life.handle(ask(1), 0.0)[0].estimate_s is None
 
 
+def test_a_hundred_thousand_at_once_come_a_thousand_at_a_time() -> None:
+    life = scheduler()
+    life.handle(NodesPublished(tuple(offer(f"n{i}", wait_s=1.0) for i in range(10))), 0.0)
+    assert [len(life.handle(event, 0.0)) for event in (ask(100_000), Asked())] == [1000, 1000]
+    assert life.asks.pending == 98_000
+
+
 def test_a_storm_of_asks_is_refused_with_nothing_changed() -> None:
     life = scheduler(ask_rows_max=10)
     life.handle(ask(1), 0.0)

@@ -208,6 +208,29 @@ async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_the
         assert queues == "false" or told.yaq_wait_ms == -1
 
 
+async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:
+    async with cluster(ENABLED) as rm:
+        home, lost = await rm.node(), await rm.node(host="127.0.0.2")
+        for node in (home, lost):
+            await loaded(node)
+        app_id = await rm.submit()
+        await rm.until(lambda: bool(home.started or lost.started))
+        home, lost = (home, lost) if home.started else (lost, home)
+        proxy = Proxy(await rm.launched(app_id, home), app_id)
+        await proxy.register()
+        await proxy.allocate(*(placed(app_id, -n, lost.id) for n in range(1, 6)))
+        node_id = convert.node_id_pb(lost.id)
+        await lost.tracker.call(
+            ResourceTracker.unRegisterNodeManager, server.UnRegisterNodeManagerRequest(node_id=node_id)
+        )
+        answer = await proxy.allocate()
+        ends = answer.allocate_response.completed_container_statuses
+        assert sorted((s.container_id.id, s.exit_status) for s in ends) == [(-n, -100) for n in range(5, 0, -1)]
+        assert [convert.node_id(n.node_id) for n in answer.nodes_for_scheduling] == [home.id]
+        assert not (await proxy.allocate()).allocate_response.completed_container_statuses
+        assert not rm.manager.scheduler.opportunistic.containers
+
+
 async def test_what_a_proxy_places_and_keeps_is_left_of_its_job() -> None:
     async with cluster({**ENABLED, "yaq.queue.enabled": "true", "yaq.queue.default-estimate": "5s"}) as rm:
         node = await rm.node(capabilities=("yaq-queue",))
