@@ -223,3 +223,14 @@ def test_what_waits_too_long_goes_back_and_is_done_elsewhere() -> None:
     assert result.counts["refused"] > 0
     assert result.tasks == workload.tasks
     assert np.max(result.queuing_delays) <= 5.0 + 0.1
+
+
+@pytest.mark.parametrize("name", ["yarn", "yaq-c"])
+@pytest.mark.parametrize("order", ["srjf", "lrtf", "ejf", "sjf"])
+def test_jobs_take_turns_at_the_resource_manager(name: str, order: str) -> None:
+    long = SimJob("long", (stage(200, 5.0),))
+    short = tuple(SimJob(f"short{i}", (stage(4, 5.0),), arrival_s=2.0) for i in range(3))
+    system = System(name, bound=4, job_order=order, job_starve_s=math.inf, order="fifo")
+    result = simulate(ClusterShape(nodes=4, slots=4), Workload((long, *short)), system, 1)
+    first = [job.name for job in sorted(result.jobs, key=lambda job: job.ended)]
+    assert (first[-1] == "long") is (order != "ejf")

@@ -19,17 +19,17 @@ from rm.scheduler.events import (
     AskRow,
     AttemptStarted,
     ContainerEnded,
+    Estimated,
     NodeBeat,
     NodeJoined,
     NodeLeft,
     NodeLoaded,
 )
+from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, Resource
-from yaqd.policies.queueing.facts import JobFacts
-from yaqd.sim.job_order import JobOrder
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
@@ -45,8 +45,9 @@ class Central(Model):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
-        self.scheduler: Final = Scheduler(scheduler_spec(shape), self.limits())
-        self._order: Final = JobOrder(system.job_order, shape.heartbeat_s) if system.job_order != "fifo" else None
+        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self.limits())
+        #: the ResourceManager is told how long tasks should run
+        self.tells_estimates: Final = system.name == "yaq-c" or system.job_order != "fifo"
         #: nodes with something to report
         self._unreported = 0
         self._beats: Final = [NodeBeat(node.id) for node in self.nodes]
@@ -68,6 +69,7 @@ class Central(Model):
             ask_rows_max=1 << 40,
             opportunistic=opportunistic if self.is_opportunistic else None,
             at_asks=self.system.at_asks,
+            job_starvation=JobStarvation(self.system.job_starve_s),
         )
 
     # ---- nodes
@@ -99,8 +101,6 @@ class Central(Model):
             if node.ended:
                 self._report_ended(node, now)
         if self.scheduler.has_waiting:
-            if self._order is not None:
-                self._reorder(self._order, now)
             decisions = self.scheduler.handle(self._beats[node.index], now)
             if decisions:
                 self.take(decisions, now)
@@ -117,14 +117,6 @@ class Central(Model):
         if run.is_lost:
             self._tell_lost(run, now)
 
-    def _reorder(self, order: JobOrder, now: float) -> None:
-        for change in order.changes(now, self.facts):
-            self.take(self.scheduler.handle(change, now), now)
-
-    def facts(self, job: JobRun) -> JobFacts:
-        """What is left of it, as the ResourceManager knows."""
-        return job.facts()
-
     def report_queue(self, node: SimNode, now: float) -> None:
         """How long the node's queue is, and how long the ResourceManager lets it be."""
         if not self.is_opportunistic:
@@ -138,7 +130,15 @@ class Central(Model):
 
     # ---- what the model tells
 
+    def _tell_estimates(self, job: JobRun, now: float) -> None:
+        for group in job.groups.values():
+            self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
+
     def container_done(self, run: Run, node: SimNode, now: float) -> None:
+        stage = run.stage
+        learns = self.tells_estimates and self.system.estimates == "learned"
+        if learns and not run.is_lost and not stage.job.is_over and stage.done & (stage.done - 1) == 0:
+            self._tell_estimates(stage.job, now)  # after 1, 2, 4, ... tasks
         node.ended.append(run)
         self.changed(node)
         if self.system.out_of_turn:
@@ -187,8 +187,8 @@ class Central(Model):
         spec = job.spec
         handle(ApplicationSubmitted(job.id, spec.queue, spec.user, 0), now)
         handle(AttemptStarted(job.attempt_id, ()), now)
-        if self._order is not None:
-            self._order.started(job, now)
+        if self.tells_estimates:
+            self._tell_estimates(job, now)
         self._poll_from(job, now)
 
     def job_wants(self, job: JobRun, now: float) -> None:
@@ -199,8 +199,6 @@ class Central(Model):
         for given in job.inbox:
             self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
         job.inbox = []
-        if self._order is not None:
-            self._order.ended(job)
 
     def _tell_lost(self, run: Run, now: float) -> None:
         """The manager learns at its next poll that a container went without its work."""
@@ -273,8 +271,6 @@ class Central(Model):
             if type(decision) is Allocate:
                 job = self.jobs[decision.container_id.attempt_id.application_id.id - 1]
                 job.inbox.append(decision)
-                if self._order is not None and not job.is_over:
-                    self._order.served(job, now)
                 if job.poll_due < 0.0:
                     self._poll_from(job, now)
 
@@ -309,7 +305,7 @@ class Central(Model):
                 self._tell_lost(run, now)
 
 
-def scheduler_spec(shape: ClusterShape) -> SchedulerSpec:
+def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
     """The queues as capacity-scheduler.xml would have them."""
     lines = {
         "resource-calculator": _DOMINANT,
@@ -320,5 +316,6 @@ def scheduler_spec(shape: ClusterShape) -> SchedulerSpec:
         path = f"root.{name}"
         lines[f"{path}.capacity"] = str(percent)
         lines[f"{path}.user-limit-factor"] = "-1"
+        lines[f"{path}.ordering-policy"] = system.job_order
     lines.update(shape.scheduler)
     return parse_capacity_scheduler({PREFIX + name: text for name, text in lines.items()})

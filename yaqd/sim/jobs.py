@@ -199,11 +199,6 @@ class JobRun:
                 opened = True
         return opened
 
-    @property
-    def length_s(self) -> float | None:
-        """How long it would take alone on a large cluster, as far as anybody knows."""
-        return self._critical_path()
-
     def facts(self) -> JobFacts:
         """What is left of it, by the estimates that there are."""
         work: float | None = 0.0

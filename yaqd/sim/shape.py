@@ -101,8 +101,10 @@ class System:
     starve_s: float = 10.0
     starve_ratio: float = math.inf
     order_scope: str = "all"
-    #: "fifo", or a policy of `yaqd.policies.queueing.job_order`: which job is served first
+    #: a leaf queue's ordering policy: fifo, fair, or a name of `yaqd.policies.queueing.job_order`
     job_order: str = "fifo"
+    #: a job that was given nothing for so long goes first, s
+    job_starve_s: float = 60.0
     # ---- distributed: yaq-d, mercury, sparrow
     #: yaq-d: queues are told to be no longer than most are, as Hadoop does
     rebalance: bool = True

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from nm.queue import Arrived, JobReport, NodeQueue, Tick
-from rm.scheduler.events import Estimated, NodeQueueReported, TaskTimes
+from rm.scheduler.events import NodeQueueReported, TaskTimes
 from rm.scheduler.queueing import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ExecutionType
@@ -83,20 +83,6 @@ class YaqC(Central):
         """What the ResourceManager knows of it."""
         estimates = dict(self.scheduler.queues.jobs.of(job.id).estimates)
         return JobReport(job.id, self.facts(job), job.spec.arrival_s, estimates)
-
-    def job_started(self, job: JobRun, now: float) -> None:
-        super().job_started(job, now)
-        self._tell_estimates(job, now)
-
-    def _tell_estimates(self, job: JobRun, now: float) -> None:
-        for group in job.groups.values():
-            self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
-
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
-        super().container_done(run, node, now)
-        stage = run.stage
-        if self.system.estimates == "learned" and not stage.job.is_over and stage.done & (stage.done - 1) == 0:
-            self._tell_estimates(stage.job, now)  # after 1, 2, 4, ... tasks
 
     def job_ended(self, job: JobRun, now: float) -> None:
         super().job_ended(job, now)
