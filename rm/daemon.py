@@ -34,6 +34,7 @@ from rm.effects import (
     StoreSubmission,
 )
 from rm.estimates import Estimates
+from rm.explain import Explain
 from rm.hosts import read_host_lists
 from rm.identities import Identities
 from rm.live_settings import LiveSettings
@@ -242,6 +243,7 @@ class ResourceManager:
             self.reports,
             settings.web,
             access=self.access,
+            explain=Explain(self.cluster, self.queueing),
             started_ms=self.started_ms,
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())

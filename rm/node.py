@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rm.container import RmContainer
+from rm.node_use import NodeUse
 from rm.transitions import Machine
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeState, Resource
 from yaqd.proto import yarn_common_pb2 as common
@@ -102,6 +103,8 @@ class RmNode:
         self.queue_told: Told | None = None
         #: reports of its queue that could not be
         self.queue_lies = 0
+        #: how busy it is
+        self.use = NodeUse()
 
     @property
     def state(self) -> NodeState:

@@ -16,7 +16,8 @@ from rm.estimates import Estimates
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, NodeQueueReported, QueueingChanged
-from yaqd.model import ApplicationId
+from rm.task_records import TaskRecords
+from yaqd.model import ApplicationId, ExitStatus
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -48,6 +49,8 @@ class NodeQueueing:
         self._cluster = cluster
         self.settings = settings
         self.estimates = estimates
+        #: what became of containers
+        self.records = TaskRecords()
 
     @property
     def is_on(self) -> bool:
@@ -66,6 +69,7 @@ class NodeQueueing:
     def reported(self, node: RmNode, status: server.NodeStatus) -> None:
         """Before its containers' ends are booked: the report already counts them."""
         if not self.is_on or YAQ_QUEUE not in node.capabilities or not status.HasField("yaq_queue"):
+            node.use.observe(self._in_use(node), self._cluster.clock.now())
             return
         said = status.yaq_queue
         queued, wait_ms = said.queued, said.wait_ms
@@ -80,12 +84,29 @@ class NodeQueueing:
         running = min(max(0, said.running), _QUEUED_MAX)
         queued = min(max(0, queued), _QUEUED_MAX)
         self._cluster.schedule(NodeQueueReported(node.id, running, queued, wait_s))
+        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
+        slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0
+        busy = running / slots if slots else 0.0
+        # Before the node was seen full nobody knows how many run at once.
+        busy = busy if queued else min(busy, self._in_use(node))
+        node.use.observe(busy, self._cluster.clock.now())
+
+    def _in_use(self, node: RmNode) -> float:
+        """The part of its memory that is given away."""
+        known = self._cluster.scheduler.view.nodes.get(node.id)
+        if known is None or known.total.memory_mb <= 0:
+            return 0.0
+        return 1.0 - max(0, known.free_mb) / known.total.memory_mb
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
         """A node reports a container's end."""
         if self.is_on:
             is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
-            self.estimates.ended(container, status.exit_status, status.yaq_times if is_told else None)
+            times = status.yaq_times if is_told else None
+            if times is not None and not container.allocation.is_master and status.exit_status == ExitStatus.SUCCESS:
+                known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
+                self.records.note(container, known, max(0, times.queued_ms) / 1000, max(0, times.run_ms) / 1000)
+            self.estimates.ended(container, status.exit_status, times)
 
     # ---- what masters ask
 

@@ -258,7 +258,7 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
 def _remembered(status: pb.NodeStatus) -> pb.NodeStatus:
     """What is shown of a large heartbeat later, in a message of its own: a part would keep all of it in memory."""
     kept = pb.NodeStatus()
-    for name in ("containers_utilization", "node_utilization", "opportunistic_containers_status"):
+    for name in ("containers_utilization", "node_utilization", "opportunistic_containers_status", "yaq_queue"):
         part = getattr(status, name)
         if status.HasField(name) and part.ByteSize() <= _REMEMBERED_BYTES_MAX:
             getattr(kept, name).CopyFrom(part)

@@ -98,10 +98,10 @@ class Rest:
         return web.json_response({"app": self._application(app, may_view)})
 
     async def app_state(self, request: web.Request) -> web.Response:
-        return web.json_response({"state": self._visible_app(request).state.name})
+        return web.json_response({"state": self.visible_app(request).state.name})
 
     async def attempts(self, request: web.Request) -> web.Response:
-        found = [attempt_json(attempt) for attempt in self._visible_app(request).attempts]
+        found = [attempt_json(attempt) for attempt in self.visible_app(request).attempts]
         return web.json_response({"appAttempts": {"appAttempt": found} if found else {}})
 
     async def attempt(self, request: web.Request) -> web.Response:
@@ -168,14 +168,14 @@ class Rest:
             raise problem(404, "NotFoundException", f"java.lang.Exception: app with id: {app_id} not found")
         return app
 
-    def _visible_app(self, request: web.Request) -> Application:
+    def visible_app(self, request: web.Request) -> Application:
         app, user = self._find_app(request), self._callers.user(request)
         if not self._callers.may_view(app, user):
             raise problem(403, "ForbiddenException", f"User {user} cannot perform operation VIEW_APP on {app.id}")
         return app
 
     def _attempt(self, request: web.Request) -> Attempt:
-        app = self._visible_app(request)
+        app = self.visible_app(request)
         attempt_id = _parse(ApplicationAttemptId, request.match_info["attempt"])
         attempt = next((attempt for attempt in app.attempts if attempt.id == attempt_id), None)
         if attempt is None:

@@ -8,12 +8,14 @@ from aiohttp import web
 
 from rm.access import Access
 from rm.cluster import Cluster
+from rm.explain import Explain
 from rm.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.pages import Pages
 from rm.web.proxy import WebProxy
 from rm.web.rest import Rest
 from rm.web.settings import RmWebSettings
+from rm.web.yaq_rest import YaqRest
 from yaqd.ipc.later import NotYetKnown, again
 from yaqd.web.identity import SimpleIdentity, answer_options
 from yaqd.web.server import HttpServer
@@ -38,6 +40,7 @@ class RmWeb:
         settings: RmWebSettings,
         *,
         access: Access,
+        explain: Explain,
         started_ms: int,
     ) -> None:
         self._settings = settings
@@ -46,6 +49,7 @@ class RmWeb:
         )
         self._callers = WebCallers(identity, access, settings.only_viewable)
         self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
+        self._yaq = YaqRest(explain, self._rest)
         self._pages = Pages(cluster, reports, self._callers)
         self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)
         self._http = HttpServer(
@@ -66,4 +70,5 @@ class RmWeb:
     def _add_routes(self, router: web.UrlDispatcher) -> None:
         self._proxy.add_routes(router)
         self._rest.add_routes(router)
+        self._yaq.add_routes(router)
         self._pages.add_routes(router)

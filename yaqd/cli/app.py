@@ -11,6 +11,8 @@ _COMMANDS = {
     "run": Lazy("yaqd.cli.run", "run", "Run any command in N containers."),
     "app": Lazy("yaqd.cli.applications", "app", "List applications, look at one, end it, read its logs."),
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
+    "top": Lazy("yaqd.cli.top", "top", "Watch the nodes: what runs, what waits and for how long, how busy they are."),
+    "explain": Lazy("yaqd.cli.explain", "explain", "Say why an application waits, where, and until when."),
     "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
     "sim": Lazy("yaqd.cli.sim", "sim", "Try a policy on a simulated cluster; repeat the paper's experiments."),
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),

@@ -1,0 +1,27 @@
+"""What `yaq explain` and `yaq top` ask for; not among Hadoop's pages, so under a name of our own."""
+
+from typing import Final
+
+from aiohttp import web
+
+from rm.explain import Explain
+from rm.web.rest import Rest
+
+BASE: Final = "/ws/v1/yaq"
+
+
+class YaqRest:
+    def __init__(self, explain: Explain, rest: Rest) -> None:
+        self._explain = explain
+        self._rest = rest
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        router.add_get(f"{BASE}/explain/{{id}}", self.explain)
+        router.add_get(f"{BASE}/nodes", self.nodes)
+
+    async def explain(self, request: web.Request) -> web.Response:
+        """Of an application that the caller may view."""
+        return web.json_response({"explanation": self._explain.application(self._rest.visible_app(request))})
+
+    async def nodes(self, request: web.Request) -> web.Response:
+        return web.json_response({"nodes": self._explain.nodes()})

@@ -1,0 +1,145 @@
+"""What the ResourceManager says about waiting: over its REST resources, in the words of the command line."""
+
+import asyncio
+import json
+
+import pytest
+from aiohttp import ClientSession
+from click.testing import CliRunner
+from rm_harness import FakeNode, Harness, ask, cluster
+from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+
+from rm.node_use import NodeUse
+from rm.scheduler.why import why_waits
+from yaqd.cli.exits import CommandError
+from yaqd.cli.explain import explain
+from yaqd.cli.top import top
+from yaqd.model import ContainerId
+from yaqd.proto import convert
+from yaqd.proto.protocols import ResourceTracker
+
+
+async def get(rm: Harness, path: str) -> dict[str, object]:
+    assert rm.manager.web is not None
+    async with ClientSession() as session, session.get(f"http://127.0.0.1:{rm.manager.web.port}{path}") as response:
+        found: dict[str, object] = await response.json()
+        return found
+
+
+async def command(rm: Harness, *words: str) -> str:
+    """What a command prints; the cluster goes on meanwhile."""
+    assert rm.manager.web is not None
+    address = f"yarn.resourcemanager.webapp.address=127.0.0.1:{rm.manager.web.port}"
+    run = {"explain": explain, "top": top}[words[0]]
+    result = await asyncio.to_thread(CliRunner().invoke, run, [*words[1:], "-D", address])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node, application_name="report")
+        containers = given(await master.allocate(ask(9)))
+        for container_id in containers:
+            node.run(container_id)
+        await report_queue(node, containers[3:])
+        found = (await get(rm, f"/ws/v1/yaq/explain/{app_id}"))["explanation"]
+        assert isinstance(found, dict)
+        assert (found["askedFor"], found["waitingCount"], found["queueing"]) == (3, 3, True)
+        [wanted] = found["asks"]
+        assert wanted["estimateS"] == 10.0 and "1 of 1 queues at nodes are as long as their bounds" in wanted["why"]
+        last = found["waiting"][-1]
+        assert last["container"] == str(containers[5]) and last["node"] == str(node.id)
+        assert last["behind"] == [str(c) for c in containers[3:5]] and last["expectedStartInS"] == 7.5
+        assert last["rule"].startswith("nothing is free") and last["wereAhead"] == 2
+        text = await command(rm, "explain", str(app_id))
+        assert "wants: 3 more containers, 3 wait at nodes" in text and f"2: {containers[3]} ..." in text
+        assert "runs 10.0s" in text
+
+        for container_id in containers[:4]:
+            node.end(container_id)
+        await beat(node, running=3, queued=2, times=(1500, 12_000))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert found["accuracy"]["meanEstimateS"] > 0 and found["accuracy"]["meanRanS"] == 12.0
+        waited = [entry for entry in found["ended"] if entry["expectedWaitS"] is not None]
+        assert [entry["container"] for entry in waited] == [str(containers[3])] and waited[0]["waitedS"] == 1.5
+        text = await command(rm, "explain", str(app_id))
+        assert "Of the last 4 containers that ended" in text
+
+
+async def report_queue(node: FakeNode, waiting: list[ContainerId]) -> None:
+    """A heartbeat that lists who waits there."""
+    request = node.heartbeat()
+    said = request.node_status.yaq_queue
+    said.running, said.queued, said.wait_ms = 4, len(waiting), 10_000
+    for place, container_id in enumerate(waiting, 1):
+        entry = said.waiting.add(waited_ms=1000, expected_ms=2500 * place)
+        convert.put_container_id(entry.container_id, container_id)
+    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+    node.response_id = response.response_id
+
+
+async def test_top_shows_queues_and_use() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        stock = await rm.node(host="127.0.0.1")
+        await stock.beat()
+        _, master = await rm.running(node if node.started else stock)
+        await master.allocate(ask(20))
+        await beat(node, running=4, queued=3, wait_ms=2500)
+        nodes = json.loads(await command(rm, "top", "--json"))
+        ours = next(n for n in nodes if n["id"] == str(node.id))
+        assert (ours["queued"], ours["bound"], ours["slots"], ours["waitS"]) == (3, 3, 4, 2.5)
+        assert ours["utilization"]["now"] == 1.0 and 0 < ours["utilization"]["minute"] <= 1.0
+        other = next(n for n in nodes if n["id"] == str(stock.id))
+        assert (other["queues"], other["bound"], other["waitS"]) == (False, 0, None)
+        text = await command(rm, "top", "--once")
+        assert "4/4" in text and "2.5s" in text and str(stock.id) in text
+
+
+async def test_what_is_not_there_is_said_in_one_line() -> None:
+    async with cluster() as rm:
+        with pytest.raises(CommandError, match="not found"):
+            await command(rm, "explain", "application_1_0001")
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        await master.allocate(ask(20))
+        assert "yaq.queue.enabled is false" in await command(rm, "explain", str(app_id))
+    with pytest.raises(CommandError, match="does not answer"):
+        await command(rm, "top")
+
+
+async def test_the_reason_names_what_is_in_the_way() -> None:
+    limits = {
+        "yarn.scheduler.capacity.root.default.maximum-capacity": "100",
+        "yaq.queue.enabled": "true",
+        "yaq.queue.bound": "2",
+    }
+    async with cluster(limits) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        await beat(node)
+        app_id, master = await rm.running(node)
+        await master.allocate(ask(9))
+        view = rm.manager.scheduler.view
+        attempt = view.applications[app_id].attempt
+        assert attempt is not None
+        [waiting] = [a for a in attempt.asks if a.pending]
+        assert "nobody knows how long it runs" in why_waits(view, attempt, waiting).reason
+        second = await rm.submit(application_name="other")
+        await rm.until(lambda: second in view.applications and view.applications[second].attempt is not None)
+        found = (await get(rm, f"/ws/v1/yaq/explain/{second}"))["explanation"]
+        assert isinstance(found, dict)
+        [wanted] = found["asks"]
+        assert wanted["isMaster"] and "application masters never wait at nodes" in wanted["why"]
+
+
+def test_use_fades_with_time() -> None:
+    use = NodeUse()
+    use.observe(1.0, 0.0)
+    use.observe(0.0, 60.0)
+    now, minute, five = use.shares()
+    assert now == 0.0 and 0.3 < minute < 0.4 and 0.8 < five < 0.83
+    use.observe(7.5, 30.0)  # the clock went back, and nothing is more than all
+    assert use.shares()[0] == 1.0

@@ -1,0 +1,98 @@
+"""`yaq explain`: why an application waits, where, behind whom, until when; and how right the estimates were."""
+
+from typing import Any
+
+import click
+
+from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.output import duration, print_fields, print_json, print_table
+from yaqd.config import Configuration
+
+#: containers listed; --json has more
+_LISTED = 20
+
+
+@click.command()
+@click.argument("application", metavar="APP")
+@json_option
+@with_conf
+def explain(conf: Configuration, application: str, as_json: bool) -> None:
+    """Say why application APP waits and what it waits for.
+
+    For each kind of container it still wants: why it has none, and with which estimate. For each that waits at a node:
+    which rule put it there, behind whom it waits and when it should start. For those that have ended: how long they
+    should have waited and run, and how long they did.
+
+    \b
+    Example:
+      yaq explain application_1700000000000_0001
+    """
+    from yaqd.cli.applications import parse_application_id
+    from yaqd.cli.rm_web import get_json
+
+    app_id = parse_application_id(application)
+    found = get_json(conf, f"/ws/v1/yaq/explain/{app_id}")["explanation"]
+    if as_json:
+        print_json(found)
+        return
+    _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    fields = [(name, found[name]) for name in ("id", "name", "user", "queue", "state")]
+    print_fields([*fields, ("wants", f"{found['askedFor']} more containers, {found['waitingCount']} wait at nodes")])
+    if not found["queueing"]:
+        click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
+    for ask in found["asks"]:
+        what = "its application master" if ask["isMaster"] else f"{ask['containers']} of priority {ask['priority']}"
+        size = f"{ask['memoryMb']} MB, {ask['vcores']} cores"
+        estimate = _seconds(ask["estimateS"], "no known end")
+        click.echo(f"\n{what} ({size}; runs {estimate}) for {_seconds(ask['waitingS'])}: {ask['why']}")
+        if ask["shortestWaitS"] is not None:
+            click.echo(f"  at the node where it is shortest a container waits {_seconds(ask['shortestWaitS'])}")
+    if found["waiting"]:
+        click.echo()
+        _show_waiting(found["waiting"])
+    _show_accuracy(found["accuracy"])
+
+
+def _show_waiting(waiting: list[dict[str, Any]]) -> None:
+    rows = []
+    for entry in waiting[:_LISTED]:
+        behind = f"{len(entry['behind'])}: {entry['behind'][0]} ..." if entry["behind"] else "nobody"
+        if entry["waitedS"] is None:
+            behind = "not started by its master yet"
+        rows.append(
+            (
+                entry["container"],
+                entry["node"],
+                _seconds(entry["estimateS"], "no known end"),
+                _seconds(entry["placedAgoS"]),
+                _seconds(entry["expectedStartInS"]),
+                behind,
+                entry["rule"],
+            )
+        )
+    print_table(("container", "waits at", "runs", "placed", "starts in", "behind", "why there"), rows, empty="")
+    if len(waiting) > _LISTED:
+        click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
+
+
+def _show_accuracy(seen: dict[str, Any]) -> None:
+    if not seen["tasks"]:
+        return
+    click.echo(f"\nOf the last {seen['tasks']} containers that ended")
+    if seen["withEstimate"]:
+        click.echo(
+            f"  {seen['withEstimate']} were expected to run {_seconds(seen['meanEstimateS'])} and ran "
+            f"{_seconds(seen['meanRanS'])} in the mean, {_seconds(seen['meanErrorS'])} off"
+        )
+    if seen["withWait"]:
+        click.echo(
+            f"  {seen['withWait']} were expected to wait {_seconds(seen['meanExpectedWaitS'])} and waited "
+            f"{_seconds(seen['meanWaitedS'])} in the mean, {_seconds(seen['meanWaitErrorS'])} off"
+        )
+
+
+def _seconds(seconds: float | None, unknown: str = "-") -> str:
+    return unknown if seconds is None else duration(seconds * 1000)

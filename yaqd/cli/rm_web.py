@@ -1,0 +1,46 @@
+"""The ResourceManager's own REST resources as commands read them: one GET, one JSON value."""
+
+import http.client
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+from yaqd.cli.exits import BAD_INPUT, UNREACHABLE, CommandError
+from yaqd.config import Configuration
+
+_TIMEOUT_S: Final = 10.0
+_BYTES_MAX: Final = 64 << 20
+_WILDCARD: Final = "0.0.0.0"
+
+
+def get_json(conf: Configuration, path: str) -> Any:
+    """Raises CommandError: no answer, or the ResourceManager's own refusal."""
+    from yaqd.storage.paths import hadoop_user
+
+    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+    address = f"{'localhost' if host == _WILDCARD else host}:{port}"
+    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
+    try:
+        # where it asks who may see the application
+        connection.request("GET", f"{path}?user.name={quote(hadoop_user(), safe='')}")
+        response = connection.getresponse()
+        body = response.read(_BYTES_MAX)
+    except (OSError, http.client.HTTPException) as error:
+        text = f"the ResourceManager's web server {address} does not answer ({error}): start it, or correct "
+        raise CommandError(text + "yarn.resourcemanager.webapp.address", UNREACHABLE) from None
+    finally:
+        connection.close()
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if response.status == http.client.OK and isinstance(value, dict):
+        return value
+    raise CommandError(_refusal(value, response.status, address), BAD_INPUT)
+
+
+def _refusal(value: Any, status: int, address: str) -> str:
+    try:
+        return str(value["RemoteException"]["message"]).removeprefix("java.lang.Exception: ")
+    except (TypeError, KeyError):
+        return f"{address} answers with HTTP status {status}: is it a ResourceManager of this project?"
