@@ -101,8 +101,9 @@ def running(
 
 def _addresses(conf_dir: Path) -> Addresses:
     conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(conf_dir)})
-    scheduler = conf.get_address("yarn.resourcemanager.scheduler.address")
-    return Addresses(conf.get_address("yarn.resourcemanager.address"), scheduler, current_user())
+    keys = ("address", "scheduler.address", "webapp.address")
+    client, scheduler, web = (conf.get_address(f"yarn.resourcemanager.{key}") for key in keys)
+    return Addresses(client, scheduler, web, current_user())
 
 
 def _queues(queues: Mapping[str, int]) -> dict[str, object]:

@@ -29,10 +29,11 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where clients submit and where masters register."""
+    """Where clients submit, where masters register, and the ResourceManager's REST interface."""
 
     client: tuple[str, int]
     scheduler: tuple[str, int]
+    web: tuple[str, int]
     user: str
 
 

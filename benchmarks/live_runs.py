@@ -1,11 +1,14 @@
 """What the live benchmark runs on a cluster: a backlog, a trace of jobs, two queues, one container at a time."""
 
 import asyncio
+import json
 import random
 import time
+import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from yaqd.sim.workload import SimJob, Workload
 
@@ -29,6 +32,8 @@ class Loaded:
     failures: Failures
     doubled: int
     started: int
+    #: of the nodes' queues at the end
+    bounds: list[int]
 
 
 @dataclass(slots=True)
@@ -41,6 +46,21 @@ class Traced:
     doubled: int
     took_s: float
     names: list[str] = field(default_factory=list)
+    #: of the nodes' queues, once a minute
+    bounds: list[int] = field(default_factory=list)
+
+
+def queue_bounds(where: Addresses) -> list[int]:
+    """How many containers may wait at each node now; empty where nodes do not tell."""
+    nodes = _get_json(f"http://{where.web[0]}:{where.web[1]}/ws/v1/cluster/nodes")["nodes"]["node"]
+    infos = [_get_json(f"http://{node['nodeHTTPAddress']}/ws/v1/node/info")["nodeInfo"] for node in nodes]
+    found = [info["queue"]["maxQueued"] for info in infos if "queue" in info]
+    return [bound for bound in found if bound is not None]
+
+
+def _get_json(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=10.0) as answer:
+        return json.load(answer)
 
 
 async def backlog(
@@ -69,11 +89,12 @@ async def backlog(
         end = time.monotonic()
         failures = Failures()
         failures.add(job.failures)  # as of now: killing the rest is no failure
+        bounds = await asyncio.to_thread(queue_bounds, where)
         await job.kill()
         tasks = job.tasks
         started = sum(1 for task in tasks if task.started_at is not None)
         gaps = start_gaps(tasks, start, end)
-        return Loaded(utilization(tasks, slots, start, end), gaps, failures, log.doubled, started)
+        return Loaded(utilization(tasks, slots, start, end), gaps, failures, log.doubled, started, bounds)
 
 
 async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: float, opportunistic: bool) -> Traced:
@@ -85,7 +106,7 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
         async with asyncio.timeout(_PATIENCE * last + 600), asyncio.TaskGroup() as group:
             for live, job in zip(jobs, workload, strict=True):
                 group.create_task(_at(began + job.arrival_s, live))
-            group.create_task(_tell(jobs, log, began))
+            group.create_task(_tell(where, jobs, log, began, bounds := []))
         failures = Failures()
         for live in jobs:
             failures.add(live.failures)
@@ -96,6 +117,7 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
             log.doubled,
             time.monotonic() - began,
             [job.name for job in jobs],
+            bounds,
         )
 
 
@@ -111,14 +133,15 @@ async def _at(moment: float, job: LiveJob) -> None:
     await job.run()
 
 
-async def _tell(jobs: Sequence[LiveJob], log: StartLog, began: float) -> None:
-    """A line every minute, until all jobs are over."""
+async def _tell(where: Addresses, jobs: Sequence[LiveJob], log: StartLog, began: float, bounds: list[int]) -> None:
+    """Notes the bounds and prints a line every minute, until all jobs are over."""
     told = 0.0
     while left := sum(1 for job in jobs for stage in job.stages if stage.left or not stage.is_asked):
         await asyncio.sleep(1.0)
         if time.monotonic() - began - told >= 60.0:
             told = time.monotonic() - began
             now = time.monotonic()
+            bounds += await asyncio.to_thread(queue_bounds, where)
             busy = sum(1 for t in log.tasks if t.started_at is not None and t.ended_at > now)
             progress(f"  {told:.0f} s: {left} stages left, {busy} tasks running")
 

@@ -112,8 +112,8 @@ class Bench:
                 self.note(
                     row,
                     variant,
-                    f"{100 * loaded.utilization:.1f} %, start gap {1000 * gap:.0f} ms, {loaded.started} starts, "
-                    + _losses(loaded),
+                    f"{100 * loaded.utilization:.1f} %, {_bound(loaded, variant)}, start gap {1000 * gap:.0f} ms, "
+                    f"{loaded.started} starts, {_losses(loaded)}",
                 )
         own, theirs = found.get(_QUEUES.name, []), found.get(variants[0].name, [])
         self.add(row, own, theirs, "% of slots", higher_is_better=True)
@@ -146,7 +146,7 @@ class Bench:
             text = (
                 f"from submission p50 {_p(submitted, 0.5):.1f} p95 {_p(submitted, 0.95):.1f} s, "
                 f"from start p50 {_p(started, 0.5):.1f} p95 {_p(started, 0.95):.1f} s, "
-                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_losses(traced)}"
+                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_bound(traced, variant)}, {_losses(traced)}"
             )
             self.note(row, variant, text)
         return self._traced[key]
@@ -264,6 +264,12 @@ class Bench:
 def _of(traced: Traced, kind: str) -> list[float]:
     pairs = zip(traced.names, traced.from_submission_s, strict=True)
     return [seconds for name, seconds in pairs if name.startswith(kind)]
+
+
+def _bound(result: Loaded | Traced, variant: Variant) -> str:
+    if variant.opportunistic and not variant.is_ours:
+        return "b as set"
+    return f"b {min(result.bounds)} to {max(result.bounds)}" if result.bounds else "no queues"
 
 
 def _losses(result: Loaded | Traced) -> str:
