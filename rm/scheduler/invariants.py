@@ -1,6 +1,6 @@
 """What must be true of the scheduler's view after every event, recomputed the slow way."""
 
-from rm.scheduler.users import needs_shares, user_limit, user_shares
+from rm.scheduler.users import limit_share, needs_shares, user_limit, user_shares
 from rm.scheduler.view import ClusterView, QueueView
 from yaqd.model import ContainerId, Resource
 
@@ -89,6 +89,7 @@ def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str,
 def _validate_limit(view: ClusterView, leaf: QueueView) -> None:
     """What is remembered of the users' limit is what it comes to now."""
     limit = view.calculator.share(user_limit(view, leaf), view.nodes.total)
+    assert abs(limit_share(view, leaf) - limit) < 1e-6, (leaf.path, limit_share(view, leaf), limit)
     assert leaf.limit_share is None or abs(leaf.limit_share - limit) < 1e-6, leaf.path
     sure = view.calculator.share(Resource(leaf.sure_mb, leaf.sure_cores), view.nodes.total)
     assert sure <= limit, (leaf.path, sure, limit)

@@ -100,6 +100,21 @@ class FreeIndex:
             return steps, cores
         return min(max(0, steps), _STEPS_MAX), min(max(0, cores), _CORES_MAX)
 
+    def move(self, node: NodeView, old: tuple[int, int], new: tuple[int, int]) -> None:
+        """What `remove` and `add` do, for most moves without either."""
+        rows, (steps, cores) = self._rows, old
+        nodes = rows[steps].cells[cores]
+        if len(nodes) > 1:
+            del nodes[node]
+        else:
+            self.remove(node, old)
+        steps, cores = new
+        row = rows.get(steps)
+        if row is not None and cores in row.cells:
+            row.cells[cores][node] = None
+        else:
+            self.add(node, new)
+
     def add(self, node: NodeView, cell: tuple[int, int]) -> None:
         steps, cores = cell
         row = self._rows.get(steps)
@@ -270,8 +285,7 @@ class NodeTable:
             return
         node.cell = new
         for index in node.indexes:
-            index.remove(node, old)
-            index.add(node, new)
+            index.move(node, old, new)
 
     def set_reserved(self, node: NodeView, reserved_for: object | None) -> None:
         self._leave(node)

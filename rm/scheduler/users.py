@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.tally import Tally
 from yaqd.model import Resource
+from yaqd.model.resources import NO_EXTRAS
 
 if TYPE_CHECKING:
     from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
@@ -73,11 +74,12 @@ def set_fixed_limits(view: "ClusterView", leaf: "QueueView") -> None:
     leaf.limits_users, leaf.sums_shares = is_limited(leaf), needs_shares(leaf)
     leaf.user_limit = fixed_limit(view, leaf)
     leaf.guarantee = _larger(view, _part(total, leaf.spec.absolute_capacity), view.least)
-    sure = share(leaf.user_limit, total)
+    leaf.guaranteed_share = share(leaf.guarantee, total)
+    sure = leaf.fixed_share = share(leaf.user_limit, total)
     if needs_shares(leaf):
         units = (total.memory_mb, total.vcores, *total.extras.values())
         coarsest = max((1.0 / unit for unit in units if unit > 0), default=1.0)
-        sure = min(sure, share(leaf.guarantee, total) * leaf.spec.minimum_user_limit - coarsest)
+        sure = min(sure, leaf.guaranteed_share * leaf.spec.minimum_user_limit - coarsest)
     leaf.sure_mb = int(sure * total.memory_mb) - 1
     leaf.sure_cores = int(sure * total.vcores) - 1 if view.calculator.counts_vcores else sys.maxsize
     sum_shares(view, leaf)
@@ -123,6 +125,28 @@ def user_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
     return min(limit, leaf.user_limit, key=lambda amount: view.calculator.share(amount, total))
 
 
+def limit_share(view: "ClusterView", leaf: "QueueView") -> float:
+    """The part of the cluster that `user_limit` is; in plain numbers where nothing but memory and cores is counted."""
+    if not needs_shares(leaf):
+        return leaf.fixed_share
+    total, least, active, share = view.nodes.total, view.least, leaf.active, view.calculator.share_among
+    if total.extras or active.used_extras:
+        return view.calculator.share(user_limit(view, leaf), total)
+    step, core_step, held = least.memory_mb, least.vcores, user_shares(view, leaf)
+    mb, cores = leaf.guarantee.memory_mb, leaf.guarantee.vcores
+    consumed_mb = ceil(total.memory_mb * held / step - _TOLERANCE) * step
+    consumed_cores = ceil(total.vcores * held / core_step - _TOLERANCE) * core_step
+    if share(consumed_mb, consumed_cores, NO_EXTRAS, total) >= leaf.guaranteed_share:
+        mb, cores = consumed_mb + step, consumed_cores + core_step
+    percent, users = leaf.spec.minimum_user_limit, leaf.active_users or 1
+    mb, cores = int(mb * percent), int(cores * percent)
+    equal_mb, equal_cores = -(-(active.used_mb + step) // users), -(-(active.used_cores + core_step) // users)
+    if share(equal_mb, equal_cores, NO_EXTRAS, total) >= share(mb, cores, NO_EXTRAS, total):
+        mb, cores = equal_mb, equal_cores
+    mb, cores = ceil(mb / step - _TOLERANCE) * step, ceil(cores / core_step - _TOLERANCE) * core_step
+    return min(share(mb, cores, NO_EXTRAS, total), leaf.fixed_share)
+
+
 def may_take(view: "ClusterView", app: "AppView") -> bool:
     """May the application's user be given one more container?"""
     leaf, owner = app.leaf, app.owner
@@ -133,7 +157,7 @@ def may_take(view: "ClusterView", app: "AppView") -> bool:
     total = view.nodes.total
     limit = leaf.limit_share
     if limit is None:
-        limit = leaf.limit_share = view.calculator.share(user_limit(view, leaf), total)
+        limit = leaf.limit_share = limit_share(view, leaf)
     return view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, total) <= limit
 
 

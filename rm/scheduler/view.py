@@ -97,10 +97,12 @@ class QueueView(Tally):
         self.users: dict[str, UserView] = {}
         #: can a user reach a limit here? Then lines are kept for each user
         self.limits_users = False
-        #: the most one user may hold whatever the others do
+        #: the most one user may hold whatever the others do, and the part of the cluster that it is
         self.user_limit = Resource()
-        #: what the queue is guaranteed, and the use up to which a user is surely below its limit
+        self.fixed_share = 0.0
+        #: what the queue is guaranteed, the part that is, and the use up to which a user is surely below its limit
         self.guarantee = Resource()
+        self.guaranteed_share = 0.0
         self.sure_mb = self.sure_cores = -1
         #: the part of the cluster that a user may hold as things are; None: to be worked out
         self.limit_share: float | None = None
