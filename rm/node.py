@@ -121,7 +121,8 @@ class RmNode:
         for container in self.containers.values():
             if container.allocation.execution_type is ExecutionType.GUARANTEED:
                 total = total + container.allocation.resource
-        return total
+        # beyond that they wait
+        return total.smaller(self.total) if self.queue_told is not None else total
 
     @property
     def has_orders(self) -> bool:

@@ -17,6 +17,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
@@ -98,6 +99,7 @@ class NodeQueue:
 
     __slots__ = (
         "added_s",
+        "at_node",
         "bound",
         "counted",
         "excess",
@@ -130,6 +132,8 @@ class NodeQueue:
         self.running = 0
         self.queued = 0
         self.wait_s = math.inf
+        #: how many waited there at its last report, whatever has started since
+        self.at_node = 0
         #: containers sent to wait here since then
         self.given = 0
         #: estimated durations of those that the last report cannot have counted, s
@@ -240,8 +244,7 @@ class NodeQueues:
             queue.bound = queue.tuner.bound(queue.slots)
         queue.reported_at = now
         self._count_bound(queue, queue.bound)
-        on_their_way = list(queue.waiting.values())[queue.queued :]
-        queue.added_s = sum(sent.estimate for sent in on_their_way)
+        queue.at_node = queue.queued
         self._enter(queue)
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
@@ -294,6 +297,8 @@ class NodeQueues:
 
     def _enter(self, queue: NodeQueue) -> None:
         """Put the queue where it now belongs in the heap."""
+        on_their_way = max(0, len(queue.waiting) - queue.at_node)
+        queue.added_s = sum(sent.estimate for sent in islice(reversed(queue.waiting.values()), on_their_way))
         queue.turn = 0
         if not self.has_room(queue):
             return
@@ -365,7 +370,6 @@ class NodeQueues:
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
         self._wait(queue, container_id, Waiting(attempt.app, ask.capability, estimate))
         queue.given += 1
-        queue.added_s += estimate
         self._enter(queue)
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
