@@ -8,8 +8,8 @@ that is left) goes first; a heap by that time says who that is, at each offer, f
 
 import heapq
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.jobs import Job, Jobs
 from yaqd.policies.queueing import limits
@@ -17,6 +17,10 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 
 if TYPE_CHECKING:
     from rm.scheduler.view import AppView, AttemptView, ClusterView
+
+
+#: how long a task is taken to run of whose application nothing is known, s: it only has its place among the others
+_TYPICAL_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,20 @@ class JobStarvation:
 def rank(jobs: Jobs, app: "AppView") -> float:
     """By the leaf queue's policy; the smallest comes first."""
     job = jobs.of(app.id)
-    if job.is_starved:
+    if job.is_starved or (not app.containers and _waits_for_master(app)):
         return -math.inf
     facts = jobs.facts(app)
+    if facts.remaining_work is None:
+        facts = replace(facts, remaining_work=(facts.remaining_tasks or 0) * _TYPICAL_S)
     work = facts.remaining_work
     whole = work + job.done_work if work is not None else None
     waiting = WaitingJob(app.id, app.sequence, job.since or 0.0, facts, whole)
     return limits.rank(JOB_ORDERS[app.leaf.spec.ordering](waiting))
+
+
+def _waits_for_master(app: "AppView") -> bool:
+    """Nothing else of the application can run before."""
+    return app.attempt is not None and any(ask.is_master and ask.pending for ask in app.attempt.asks)
 
 
 class Starving:
