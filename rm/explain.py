@@ -10,7 +10,7 @@ from rm.container import RmContainer
 from rm.node import RmNode
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
 from rm.scheduler.asks import Ask
-from rm.scheduler.queueing import NodeQueue
+from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import why_waits
 from rm.task_records import accuracy

@@ -7,6 +7,7 @@ from typing import Final
 from rm.scheduler.queueing import QueueingSpec, Tuning
 from yaqd.config import Configuration
 from yaqd.policies.queueing.order import Ordering
+from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
@@ -62,11 +63,21 @@ def _spec(conf: Configuration) -> QueueingSpec:
         bound=_bound(conf, "yaq.queue.bound") if conf.get("yaq.queue.bound") else None,
         host_bounds={host: _bound(conf, key) for host, key in _family(conf, _NODE, ".bound")},
         tuning=tuning,
+        placement=_placement(conf),
         free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
         wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
         default_estimate_s=_seconds(conf, "yaq.queue.default-estimate"),
         leaves_without=frozenset(path for path, key in _family(conf, _LEAF, ".enabled") if not conf.get_bool(key)),
     )
+
+
+def _placement(conf: Configuration) -> str:
+    name = conf.require("yaq.queue.placement").lower()
+    try:
+        PLACES[name]
+    except UnknownPolicy as error:
+        raise conf.error("yaq.queue.placement", str(error), "give another name") from None
+    return name
 
 
 def _bound(conf: Configuration, key: str) -> int:

@@ -15,9 +15,10 @@ from typing import Final
 from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Pass
 from rm.scheduler.decisions import Locality, QueuePlace
+from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
-from rm.scheduler.queueing import NodeQueue, NodeQueues
+from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.users import user_limit
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
@@ -61,8 +62,8 @@ class QueueFilling:
 
     def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[QueuePick]:
         """Where the ask's containers may wait; resumed after each was sent there."""
-        view, leaf = self._view, attempt.app.leaf
-        if not self._queues.may_wait(attempt, ask):
+        view, leaf, spec = self._view, attempt.app.leaf, self._queues.spec
+        if spec is None or not self._queues.may_wait(attempt, ask):
             return
         accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
         if ask.placement is None and not attempt.blacklist:
@@ -73,18 +74,18 @@ class QueueFilling:
                 locality = _locality(ask, queue.node)
                 if locality is None:
                     continue
-                load, length = queue.expected_wait() / AFFINITY[locality], queue.length
+                load, length = self._queues.load(queue) / AFFINITY[locality], queue.length
                 if best is None or (load, length) < best[:2]:
                     best = (load, length, queue, locality)
             if best is None:
                 return
             queue = best[2]
-            rule = f"nothing is free; its queue is the shortest of {self._queues.number} by expected wait and place"
+            rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
             yield QueuePick(attempt, ask, queue.node, best[3], QueuePlace(queue.expected_wait(), queue.length, rule))
 
     def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
         if not ask.prefers_places:
-            return self._queues.shortest(accepts, 1)
+            return self._queues.best(accepts, 1)
         near: dict[int, NodeQueue] = {}
         for name in islice(
             (n for n in ask.counts if n != ANY_HOST and (n[0] != "/" or ask.allows(n))), _PLACES_LOOKED_AT
@@ -94,7 +95,7 @@ class QueueFilling:
                 if queue is not None and self._queues.has_room(queue) and accepts(node):
                     near[id(queue)] = queue
         if ask.allows(ANY_HOST):
-            near.update((id(queue), queue) for queue in self._queues.shortest(accepts, _COMPARED))
+            near.update((id(queue), queue) for queue in self._queues.best(accepts, _COMPARED))
         return near.values()
 
     # ---- a queue looks for asks

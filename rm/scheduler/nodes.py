@@ -15,7 +15,7 @@ from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
 
 if TYPE_CHECKING:
-    from rm.scheduler.queueing import NodeQueue
+    from rm.scheduler.node_queue import NodeQueue
 
 #: memory steps and cores beyond which nodes are no longer told apart by the index
 _STEPS_MAX = 8191

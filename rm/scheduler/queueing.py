@@ -17,15 +17,17 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
+from rm.scheduler.draws import Draws
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.jobs import Jobs
+from rm.scheduler.node_queue import Load, NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
-from yaqd.model.values import value
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.place_scores import PLACES, PlaceStrategy
 from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ class QueueingSpec:
     #: the same of nodes on single hosts
     host_bounds: Mapping[str, int] = field(default_factory=dict)
     tuning: Tuning = Tuning()
+    #: at which node what finds no room waits: a name in PLACES (yaqd.policies.queueing.place_scores)
+    placement: str = "wait"
     #: nothing waits while more than this part of the cluster is free and the ask fits somewhere (the paper's Rf_min)
     free_share: float = 0.1
     #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
@@ -82,86 +86,6 @@ class QueueingSpec:
 
     def bound_of(self, host: str) -> int | None:
         return self.host_bounds.get(host, self.bound)
-
-
-@value()
-class Waiting:
-    """A container that was sent to wait."""
-
-    app: "AppView"
-    resource: Resource
-    #: s
-    estimate: float
-
-
-class NodeQueue:
-    """One node's queue; there from its first report."""
-
-    __slots__ = (
-        "added_s",
-        "at_node",
-        "bound",
-        "counted",
-        "excess",
-        "given",
-        "held_for",
-        "node",
-        "queued",
-        "reported_at",
-        "running",
-        "slots",
-        "tuner",
-        "turn",
-        "wait_s",
-        "waiting",
-    )
-
-    def __init__(self, node: NodeView) -> None:
-        self.node = node
-        #: containers that may wait here
-        self.bound = 0
-        #: the bound as it is in the sum over all queues
-        self.counted = 0
-        #: finds the bound; None where it is fixed
-        self.tuner: BoundTuner | None = None
-        #: how many run here when all is full, as far as has been seen
-        self.slots = 0
-        #: scheduler's seconds
-        self.reported_at: float | None = None
-        #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s
-        self.running = 0
-        self.queued = 0
-        self.wait_s = math.inf
-        #: how many waited there at its last report, whatever has started since
-        self.at_node = 0
-        #: containers sent to wait here since then
-        self.given = 0
-        #: estimated durations of those that the last report cannot have counted, s
-        self.added_s = 0.0
-        #: what was sent to wait here and should not have started, oldest first
-        self.waiting: dict[ContainerId, Waiting] = {}
-        #: sum of their resources
-        self.excess = Resource()
-        #: what must not wait and has its turn here: the queue is left to drain
-        self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
-        #: which of its entries in the heap counts; 0: none
-        self.turn = 0
-
-    @property
-    def length(self) -> int:
-        """How many wait, the more cautious count."""
-        sent, told = len(self.waiting), self.queued + self.given
-        return sent if sent > told else told
-
-    def expected_wait(self) -> float:
-        """How long a newcomer would wait, s."""
-        return self.wait_s + self.added_s / (self.running or 1)
-
-    def has_room(self, wait_max_s: float | None) -> bool:
-        node = self.node
-        if self.held_for is not None or node.is_draining or node.reserved_for is not None:
-            return False
-        return self.length < self.bound and self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)
 
 
 class NodeQueues:
@@ -179,6 +103,8 @@ class NodeQueues:
         self._calculator = calculator
         self._charged = charged
         self._book = book
+        self._strategy = self._placement(spec)
+        self._draws = Draws()
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[str, NodeQueue] = {}
@@ -199,12 +125,18 @@ class NodeQueues:
 
     def change(self, spec: QueueingSpec | None) -> None:
         """Go by another configuration; what waits stays where it is."""
+        self._strategy = self._placement(spec)
         self.spec = spec
         self._heap.clear()
         for queue in self._queues.values():
             self.release(queue)
             self._set_bound(queue)
             self._enter(queue)
+
+    @staticmethod
+    def _placement(spec: QueueingSpec | None) -> PlaceStrategy | None:
+        """None: by wait, which needs no call."""
+        return PLACES[spec.placement] if spec is not None and spec.placement != "wait" else None
 
     # ---- estimates
 
@@ -230,6 +162,7 @@ class NodeQueues:
         queue = self._queues.get(str(node.id))
         if queue is None:
             queue = self._queues[str(node.id)] = node.queue = NodeQueue(node)
+            self._draws.add(queue)
             self._set_bound(queue)
         self.resized(node)
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
@@ -245,6 +178,7 @@ class NodeQueues:
         queue.reported_at = now
         self._count_bound(queue, queue.bound)
         queue.at_node = queue.queued
+        queue.count_added()
         self._enter(queue)
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
@@ -292,13 +226,12 @@ class NodeQueues:
             for container_id in list(queue.waiting):
                 self._start(queue, container_id)
             self.release(queue)
+            self._draws.remove(queue)
             self._count_bound(queue, 0)
             queue.turn, node.queue = 0, None
 
     def _enter(self, queue: NodeQueue) -> None:
         """Put the queue where it now belongs in the heap."""
-        on_their_way = max(0, len(queue.waiting) - queue.at_node)
-        queue.added_s = sum(sent.estimate for sent in islice(reversed(queue.waiting.values()), on_their_way))
         queue.turn = 0
         if not self.has_room(queue):
             return
@@ -307,7 +240,7 @@ class NodeQueues:
         if len(self._heap) > 64 + 4 * len(self._queues):
             self._heap = [entry for entry in self._heap if entry[3] == entry[4].turn]
             heapq.heapify(self._heap)
-        entry = (queue.expected_wait(), queue.length, str(queue.node.id), queue.turn, queue)
+        entry = (self.load(queue), queue.length, str(queue.node.id), queue.turn, queue)
         heapq.heappush(self._heap, entry)
 
     def enter_again(self, queue: NodeQueue) -> None:
@@ -319,6 +252,19 @@ class NodeQueues:
 
     def has_room(self, queue: NodeQueue) -> bool:
         return self.spec is not None and queue.has_room(self.spec.wait_max_s)
+
+    def load(self, queue: NodeQueue) -> float:
+        """What makes a node a worse one, by the strategy."""
+        if self._strategy is None:
+            return queue.expected_wait()
+        return max(0.0, limits.rank(self._strategy.load(Load(queue.length, queue.expected_wait(), queue.slots))))
+
+    def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
+        """Those to choose among: the few with the least load, or as many as the strategy draws."""
+        strategy = self._strategy
+        if strategy is None or strategy.draws is None:
+            return self.shortest(accepts, most)
+        return self._draws.draw(strategy.draws, lambda queue: self.has_room(queue) and accepts(queue.node))
 
     def shortest(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
         """Up to `most` queues with room where one waits least, of nodes that are accepted; shortest wait first."""
@@ -370,6 +316,8 @@ class NodeQueues:
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
         self._wait(queue, container_id, Waiting(attempt.app, ask.capability, estimate))
         queue.given += 1
+        if len(queue.waiting) > queue.at_node:
+            queue.added_s += estimate
         self._enter(queue)
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
@@ -382,6 +330,7 @@ class NodeQueues:
         """A container of this node, already discharged, is over: another one should have started."""
         if node.queue is not None:
             self._trim(node.queue)
+            node.queue.count_added()
             self._enter(node.queue)
 
     def recall(self, app: "AppView") -> tuple[tuple[NodeQueue, ContainerId], ...]:

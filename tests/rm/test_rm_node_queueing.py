@@ -245,6 +245,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
         ("yaq.queue.target-utilization", "1.5"),
         ("yaq.queue.bound-policy", "magic"),
         ("yaq.queue.order", "magic"),
+        ("yaq.queue.placement", "magic"),
         ("yaq.queue.scope", "galaxy"),
         ("yaq.queue.starve-ratio", "nan"),
         ("yaq.queue.node.h1.bound", "many"),

@@ -370,3 +370,36 @@ def test_a_job_that_was_given_nothing_for_too_long_goes_first() -> None:
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
     with pytest.raises(QueueConfigError, match=r"write fifo or fair, or srjf, lrtf"):
         Life(**{"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
+
+
+@pytest.mark.parametrize(
+    ("placement", "hosts"),
+    [
+        # a waits 9 s with nobody in its queue, b 1 s behind two, c 5 s behind one
+        ("wait", ["b*"]),
+        ("length", ["a*"]),
+        ("length-per-slot", ["a*"]),
+    ],
+)
+def test_where_it_waits_is_a_strategy_by_name(placement: str, hosts: list[str]) -> None:
+    life = Life(QueueingSpec(bound=5, placement=placement))
+    nodes = [life.node(host) for host in "abc"]
+    app = life.app()
+    life.ask(app, 12)
+    for node, queued, wait in zip(nodes, (0, 2, 1), (9.0, 1.0, 5.0), strict=True):
+        life.report(node, queued=queued, wait=wait)
+    assert life.ask(app, 1) == hosts
+
+
+@pytest.mark.parametrize("placement", ["two-choices", "random"])
+def test_drawn_nodes_are_different_ones_and_the_same_in_each_life(placement: str) -> None:
+    def drawn() -> list[str]:
+        life = Life(QueueingSpec(bound=5, placement=placement))
+        for host in "abcdefgh":
+            life.node(host)
+        app = life.app()
+        life.ask(app, 32)
+        return life.ask(app, 12)
+
+    first = drawn()
+    assert len(first) == 12 and len(set(first)) >= 4 and first == drawn()
