@@ -1,14 +1,15 @@
 """What the node queue is told and what it decides: values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nm.queue.settings import NodeQueueSettings
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.model.values import value
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Arrived:
     """A container whose files are on the node and that may start from now on."""
 
@@ -21,14 +22,14 @@ class Arrived:
     is_master: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Ended:
     """A container that no longer runs or no longer wants to, wherever it stood."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Updated:
     """A container whose size or execution type was changed by the ResourceManager."""
 
@@ -37,24 +38,24 @@ class Updated:
     execution_type: ExecutionType
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class CapacityChanged:
     capacity: Resource
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class OpportunisticLimit:
     """The ResourceManager's word on how many opportunistic containers may wait here."""
 
     max_length: int
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class SettingsChanged:
     settings: NodeQueueSettings
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class JobReport:
     """What the ResourceManager knows of a job by now."""
 
@@ -66,12 +67,12 @@ class JobReport:
     estimates: Mapping[int, float | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class JobsReported:
     jobs: tuple[JobReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Tick:
     """It is as late as `NodeQueue.next_tick` said."""
 
@@ -79,12 +80,12 @@ class Tick:
 Event = Arrived | Ended | Updated | CapacityChanged | OpportunisticLimit | SettingsChanged | JobsReported | Tick
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Launch:
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Refuse:
     """The container waits no longer and must end without having run."""
 
@@ -93,7 +94,7 @@ class Refuse:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Preempt:
     """The running container must end; it holds its resources until its `Ended`."""
 
@@ -105,7 +106,7 @@ class Preempt:
 Decision = Launch | Refuse | Preempt
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class QueueStatistics:
     #: containers that hold resources
     running: int

@@ -134,8 +134,11 @@ class NodeQueue:
 
     def _arrived(self, event: Arrived, now: float) -> Iterator[Decision]:
         container_id, kind = event.container_id, event.execution_type
-        if container_id in self._running or any(container_id in line for line in self._lines.values()):
+        if container_id in self._running:
             return
+        for line in self._lines.values():
+            if container_id in line:
+                return
         line = self._lines[kind]
         if kind is ExecutionType.OPPORTUNISTIC and not self._may_wait(event.resource):
             yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _QUEUE_FULL)
@@ -241,16 +244,19 @@ class NodeQueue:
 
     def _settle(self, now: float) -> Iterator[Decision]:
         yield from self._launch_ready(now)
-        yield from self._make_room()
+        if self._opportunistic_running:
+            yield from self._make_room()
 
     def _launch_ready(self, now: float) -> Iterator[Decision]:
-        yield from self._launch_line(ExecutionType.GUARANTEED, now)
-        if not self._lines[ExecutionType.GUARANTEED]:
+        guaranteed, opportunistic = self._lines[ExecutionType.GUARANTEED], self._lines[ExecutionType.OPPORTUNISTIC]
+        if guaranteed:
+            yield from self._launch_line(ExecutionType.GUARANTEED, now)
+        if opportunistic and not guaranteed:
             yield from self._launch_line(ExecutionType.OPPORTUNISTIC, now)
 
     def _launch_line(self, kind: ExecutionType, now: float) -> Iterator[Decision]:
         line = self._lines[kind]
-        while line:
+        while line and not self._is_full(kind):
             first = self._first(kind, now)
             container_id = first.container_id
             if self._running and not self._has_room(first, kind):
@@ -269,6 +275,8 @@ class NodeQueue:
 
     def _first(self, kind: ExecutionType, now: float) -> QueuedTask:
         line = self._lines[kind]
+        if len(line) == 1:
+            return next(iter(line.values()))
         if self._settings.enabled:
             for container_id in self._waiting_masters:
                 if container_id in line:
@@ -278,6 +286,15 @@ class NodeQueue:
     def _ordering(self, kind: ExecutionType) -> Ordering | None:
         is_ordered = self._settings.enabled or kind is ExecutionType.OPPORTUNISTIC
         return self._settings.ordering if is_ordered else None
+
+    def _is_full(self, kind: ExecutionType) -> bool:
+        """Is there surely no room, whoever is first? Most events come to a full node, where nobody need be picked."""
+        if not self._running or self._waiting_masters:
+            return False
+        used, capacity = self._used, self._capacity
+        if used.memory_mb < capacity.memory_mb and used.vcores < capacity.vcores:
+            return False
+        return self._by_resources or self._settings.enabled or kind is ExecutionType.OPPORTUNISTIC
 
     def _has_room(self, task: QueuedTask, kind: ExecutionType) -> bool:
         wanted = self._used + task.resource
