@@ -108,6 +108,8 @@ class NodeQueue:
                 return list(self._arrived(event, now))
             case Ended(container_id):
                 self._remove(container_id)
+                if not self._opportunistic_running and not any(self._lines.values()):
+                    return []
             case Updated():
                 self._update(event)
             case CapacityChanged(capacity):

@@ -131,8 +131,14 @@ class StageRun:
 
     def open(self) -> None:
         self.is_open = True
+        groups = self.groups
+        if len(groups) == 1 and not any(task.hosts for task in self.spec.tasks):
+            (group,) = groups.values()
+            group.waiting = dict.fromkeys(range(len(self.spec.tasks)))
+            group.is_changed = True
+            return
         for task in range(len(self.spec.tasks)):
-            self.groups[self.kind(task)].put(task)
+            groups[self.kind(task)].put(task)
 
     def kind(self, task: int) -> Kind:
         """What must be the same for tasks to be asked for alike."""

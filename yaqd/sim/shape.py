@@ -18,6 +18,8 @@ from yaqd.sim.workload import SLOT
 SYSTEMS: Final = ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d", "mercury", "sparrow")
 #: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all
 ESTIMATES: Final = ("task", "stage", "learned", "none")
+#: what `System.place` may be
+PLACES: Final = ("wait", "length")
 
 
 class Stuck(RuntimeError):
@@ -93,8 +95,10 @@ class System:
     bound_wait_s: float = 0.0
     #: a container that has waited so long goes back and is placed again, s; 0: never
     max_wait_s: float = 0.0
-    # ---- placement: yaq-c, yaq-d
+    # ---- placement
+    #: yaq-d: nodes are known by how long one would "wait" there or by their queues' "length"
     place: str = "wait"
+    #: yaq-c: nothing waits while a larger part of the cluster than this is free (Rf_min)
     free_min: float = 0.05
     # ---- order at the nodes, and of jobs at the ResourceManager: yaq-c, yaq-d
     order: str = "srjf"
@@ -126,6 +130,8 @@ class System:
             raise ValueError(f"no system is called {self.name!r}; there are {', '.join(SYSTEMS)}")
         if self.estimates not in ESTIMATES:
             raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
+        if self.place not in PLACES:
+            raise ValueError(f"nothing is placed by {self.place!r}; there are {', '.join(PLACES)}")
 
 
 def host_name(node: int) -> str:
