@@ -126,6 +126,8 @@ class Giving:
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
         if queued is not None and self._view.node_queues is not None:
             self._view.node_queues.sent(node, container_id, attempt, ask)
+        elif not ask.pending and self._view.node_queues is not None:
+            self._view.node_queues.release_all(attempt, ask)
         if self._view.jobs is not None:
             if not ask.is_master:
                 self._view.jobs.began(attempt.app.id, ask.key[0])

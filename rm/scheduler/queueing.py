@@ -302,12 +302,21 @@ class NodeQueues:
             del self._holds[held]
 
     def release_all(self, attempt: "AttemptView", ask: "Ask") -> None:
-        """The ask may wait after all."""
+        """The ask may wait after all, or has what it wanted."""
         for queue in list(self._holds.get((attempt.id, ask.key), ())):
             self.release(queue)
             self.enter_again(queue)
 
+    def attempt_ended(self, attempt: "AttemptView") -> None:
+        """Before its asks are forgotten."""
+        for ask in attempt.asks if self._holds else ():
+            self.release_all(attempt, ask)
+
     # ---- containers
+
+    def is_waiting(self, node_id: NodeId, container_id: ContainerId) -> bool:
+        queue = self._queues.get(str(node_id))
+        return queue is not None and container_id in queue.waiting
 
     def sent(self, node: NodeView, container_id: ContainerId, attempt: "AttemptView", ask: "Ask") -> None:
         """A container, already charged, was sent to wait."""

@@ -285,6 +285,7 @@ class Scheduler:
     def _end_attempt(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
         leaf = attempt.app.leaf
         self.view.unfile(attempt)
+        self.queues.attempt_ended(attempt)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
         yield from self._giving.settle(attempt, now)

@@ -267,3 +267,18 @@ async def test_a_storm_of_asks_is_answered_within_the_bounds() -> None:
         assert len(given(await master.allocate(ask(100_000)))) == 6
         assert given(await master.allocate()) == given(await master.allocate()) == []
         assert (await beat(node, running=4, queued=3)).yaq_orders.jobs[0].remaining_tasks == 100_000
+
+
+async def test_what_a_master_never_starts_gives_its_place_in_the_queue_back() -> None:
+    clock = ManualClock()
+    limit = "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms"
+    async with cluster({**ON, limit: "5000"}, clock=clock) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        assert len(given(await master.allocate(ask(6)))) == 6
+        await beat(node, running=1)
+        view = rm.manager.scheduler.view
+        clock.seconds += 6
+        await rm.until(lambda: len(view.containers) == 1)
+        assert view.root.sent.used.memory_mb == 0
+        assert len(given(await master.allocate(ask(6)))) == 6

@@ -5,12 +5,13 @@ import math
 import pytest
 
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
 from rm.scheduler.events import (
     ApplicationMoved,
     ApplicationSubmitted,
     Asked,
     AskRow,
+    AttemptEnded,
     AttemptStarted,
     ContainerEnded,
     Estimated,
@@ -18,9 +19,11 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeLeft,
     NodeQueueReported,
+    PreemptionDue,
     QueueingChanged,
     SchedulerEvent,
 )
+from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queueing import QueueingSpec
 from rm.scheduler.queues import PREFIX, QueueConfigError, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -32,13 +35,17 @@ GB = 1024
 class Life:
     """A scheduler and short words for events; recounted after each."""
 
-    def __init__(self, queueing: QueueingSpec | None = None, **queues: str) -> None:
+    def __init__(
+        self, queueing: QueueingSpec | None = None, preemption: PreemptionSpec | None = None, **queues: str
+    ) -> None:
         values = queues or {"root.queues": "default", "root.default.capacity": "100"}
         tree = parse_capacity_scheduler(
             {PREFIX + n: v for n, v in {"maximum-am-resource-percent": "1", **values}.items()}
         )
         bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
-        self.scheduler = Scheduler(tree, SchedulerLimits(bounds, queueing=queueing or QueueingSpec(bound=2)))
+        queues_of_nodes = queueing or QueueingSpec(bound=2)
+        limits = SchedulerLimits(bounds, queueing=queues_of_nodes, preemption=preemption or PreemptionSpec())
+        self.scheduler = Scheduler(tree, limits)
         self.now = 0.0
         self.apps = 0
         #: live, in the order in which they were given
@@ -403,3 +410,30 @@ def test_drawn_nodes_are_different_ones_and_the_same_in_each_life(placement: str
 
     first = drawn()
     assert len(first) == 12 and len(set(first)) >= 4 and first == drawn()
+
+
+def test_a_queue_is_filled_again_when_what_it_was_held_for_is_gone() -> None:
+    life = Life()
+    life.node("a")
+    first = life.app()
+    life.ask(first, 6)
+    second = life.app(has_master=True)
+    assert life.end("a") == []  # held for the second one's master
+    life.tell(AttemptEnded(second))
+    assert life.ask(first, 5) == ["a*"]
+
+
+def test_what_waits_is_not_taken_back_for_other_queues() -> None:
+    queues = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50", "root.b.user-limit-factor": "2"}
+    life = Life(QueueingSpec(bound=4), **queues, preemption=PreemptionSpec(wait_s=0.0, per_round=1.0))
+    life.node("a", gb=8)
+    greedy, poor = life.app("b"), life.app("a", estimate=None)
+    life.ask(greedy, 20)
+    waiting = {c for queue in life.scheduler.queues.all() for c in queue.waiting}
+    assert len(waiting) == 4
+    life.ask(poor, 4)
+    taken = set()
+    for _ in range(3):
+        life.now += 10.0
+        taken |= {d.container_id for d in life.tell(PreemptionDue()) if isinstance(d, Warn | Preempt)}
+    assert taken and not taken & waiting
