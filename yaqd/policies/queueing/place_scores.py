@@ -76,13 +76,19 @@ class NodeLoad(Protocol):
     """What a load is measured by: whoever keeps nodes may hand in its own kind of them."""
 
     @property
-    def queued(self) -> int: ...
+    def queued(self) -> int:
+        """Tasks that wait there."""
+        ...
 
     @property
-    def wait_s(self) -> float: ...
+    def wait_s(self) -> float:
+        """Until one more would start, s."""
+        ...
 
     @property
-    def slots(self) -> int: ...
+    def slots(self) -> int:
+        """Tasks that run there at once; 0 as long as none has been seen."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
