@@ -27,7 +27,7 @@ def test_compare_prints_and_writes(tmp_path: Path) -> None:
     result = run("sim", "compare", *words, "--system", "yarn,out_of_turn=on", "--out", str(tmp_path / "new"))
     assert result.exit_code == 0, result.output
     assert "median yarn,out_of_turn=on" in result.stdout
-    assert "Poisson arrivals at 0.8 of the slots; 4 nodes x 4 slots" in result.stdout
+    assert "3 jobs, Poisson arrivals at 0.8 of the slots" in result.stdout
     written = json.loads((tmp_path / "new" / "compare.json").read_text())
     assert len(written["runs"]) == 4
     assert (tmp_path / "new" / "compare-jct.png").stat().st_size > 1000

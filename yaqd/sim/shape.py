@@ -117,7 +117,7 @@ class System:
     rebalance_gain_s: float = 0.0
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
-    #: sparrow: nodes asked for each task
+    #: sparrow: nodes asked for each task; 0: none, tasks go anywhere
     probes: float = 2.0
     #: sparrow: a node that was asked gets its task when it has a slot for it, not before
     late_binding: bool = True

@@ -52,6 +52,9 @@ class Sparrow(Direct):
         self.engine.at(when, self.send, run)
 
     def _place_shortest(self, job: JobRun, group: Group, now: float) -> None:
+        if not self.system.probes:
+            self._place_blindly(job, group, now)
+            return
         wanted = len(group.waiting)
         sample = self._sample(math.ceil(wanted * self.system.probes))
         load: dict[int, int] = {}
@@ -64,6 +67,16 @@ class Sparrow(Direct):
             assert task is not None
             self.recorder.count("allocated")
             self._send_to(job, group, self.nodes[best], task, now + 3.0 * self.shape.network_s)
+        if group.waiting:
+            group.is_changed = True
+            self.engine.at(now + self.shape.heartbeat_s, self._place_later, job)
+
+    def _place_blindly(self, job: JobRun, group: Group, now: float) -> None:
+        """Nobody is asked: any node for each task, what placement by knowledge is compared with."""
+        there = [node for node in self.nodes if node.is_up]
+        while there and (task := group.take()) is not None:
+            self.recorder.count("allocated")
+            self._send_to(job, group, self._random.choice(there), task, now + self.shape.network_s)
         if group.waiting:
             group.is_changed = True
             self.engine.at(now + self.shape.heartbeat_s, self._place_later, job)

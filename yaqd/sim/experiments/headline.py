@@ -10,7 +10,7 @@ from yaqd.sim.workloads import Drawn
 
 
 def _row(row: str, what: str, metric: str, case: str, reported: float, unit: str, sense: str, reason: str = "") -> Row:
-    return Row(row, what, Measure(metric, case), reported, unit, sense, digits=1, reason=reason)  # type: ignore[arg-type]
+    return Row(row, what, Measure(metric, case), reported, unit, sense, digits=2, reason=reason)  # type: ignore[arg-type]
 
 
 _BUSY: Final = 0.9
@@ -106,6 +106,12 @@ _SAME: Final = (
 )
 
 
+_FREE: Final = (
+    "half of the paper's tasks found a free slot; here 64 jobs start as fast as jobs end, so their tasks meet queues. "
+    "At 32 at a time the median is 0 s and 15 jobs/min are done"
+)
+
+
 def _distributed(label: str, system: System) -> Case:
     """At the number of jobs at a time that serves the system best, as the paper tuned its baselines (4.5)."""
     return Case(label, Drawn("hive-ms", HIVE_JOBS), _SHAPE, system, limits=(32, 64))
@@ -144,7 +150,7 @@ DISTRIBUTED: Final = Experiment(
         ),
         _row("jobs", "throughput of Yaq-d", "jobs_per_min", "Yaq-d", 16.6, "jobs/min", "at-least"),
         _row("delay-mean", "queuing delay, mean", "delay_mean", "Yaq-d", 17.9, "s", "at-most"),
-        _row("delay-median", "queuing delay, median", "delay_median", "Yaq-d", 0.35, "s", "at-most"),
+        _row("delay-median", "queuing delay, median", "delay_median", "Yaq-d", 0.35, "s", "at-most", _FREE),
         _row("plain-mean", "no rebalance: delay, mean", "delay_mean", "Yaq-d no rebalance", 34.2, "s", "shown"),
         _row("plain-median", "no rebalance: delay, median", "delay_median", "Yaq-d no rebalance", 5.6, "s", "shown"),
         _row("plain-jobs", "no rebalance: throughput", "jobs_per_min", "Yaq-d no rebalance", 10.1, "jobs/min", "shown"),

@@ -1,7 +1,7 @@
 """Reported against measured: which rows hold, and under which conditions that was measured."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -51,7 +51,9 @@ def _judge(row: Row, measured: float) -> tuple[bool, str]:
     if row.sense == "near":
         return abs(measured - row.reported) <= slack, f"{off:+.0%} of reported"
     is_better = measured >= row.reported - slack if row.sense == "at-least" else measured <= row.reported + slack
-    return is_better, "holds" if is_better else f"short by {abs(off):.0%}"
+    if is_better:
+        return True, "holds"
+    return False, f"short by {abs(off):.0%}" if abs(off) <= 1 else f"short: {1 + off:.1f} times reported"
 
 
 def middle(values: Sequence[float]) -> float:
@@ -69,32 +71,40 @@ def metrics_of(runs: Sequence[Run], metric: str) -> list[float]:
 
 
 def conditions(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
-    """Seeds, cluster and load, once for all cases that share them."""
+    """Seeds, clusters and loads, each once for all cases that share it."""
     seeds = sorted({run.seed for run in runs})
     said = [f"seeds {seeds[0]}..{seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"] if seeds else []
+    return [*said, *_shared(experiment.cases, _cluster), *_shared(experiment.cases, _load)]
+
+
+def _shared(cases: Sequence[Case], say: Callable[[Case], str]) -> Iterator[str]:
     by_text: dict[str, list[str]] = {}
-    for case in experiment.cases:
-        by_text.setdefault(_ground(case), []).append(case.label)
+    for case in cases:
+        by_text.setdefault(say(case), []).append(case.label)
     for text, labels in by_text.items():
-        said.append(text if len(by_text) == 1 else f"{text}: {', '.join(labels)}")
-    return said
+        yield text if len(by_text) == 1 else f"{text}: {'; '.join(labels)}"
 
 
-def _ground(case: Case) -> str:
-    shape, drawn = case.shape, case.workload
+def _cluster(case: Case) -> str:
+    shape = case.shape
+    return (
+        f"{shape.nodes} nodes x {shape.slots} slots, heartbeat {shape.heartbeat_s:g} s, polling {shape.am_poll_s:g} s, "
+        f"start gap {shape.start_gap_s:g} s after {shape.prepare_s:g} s of preparing, "
+        f"out of turn {'on' if case.system.out_of_turn else 'off'}"
+    )
+
+
+def _load(case: Case) -> str:
+    drawn = case.workload
     how = {
         "poisson": f"Poisson arrivals at {drawn.arrivals.load:g} of the slots",
-        "burst": "all jobs submitted at once",
+        "burst": "all submitted at once",
         "recorded": "arriving as recorded",
     }[drawn.arrivals.kind]
     at_once = case.system.jobs_at_once
     if case.limits:
-        how += f", the best of {', '.join(map(str, case.limits))} jobs at a time"
+        how += f", the best of {', '.join(map(str, case.limits))} at a time"
     elif at_once:
         how += f", {at_once} at a time"
     ends = "" if case.horizon_s is None else f", {case.horizon_s:g} s long"
-    return (
-        f"{drawn.name}, {drawn.jobs} jobs, {how}{ends}; {shape.nodes} nodes x {shape.slots} slots, heartbeat "
-        f"{shape.heartbeat_s:g} s, polling {shape.am_poll_s:g} s, start gap {shape.start_gap_s + shape.prepare_s:g} s, "
-        f"out of turn {'on' if case.system.out_of_turn else 'off'}"
-    )
+    return f"{drawn.name}, {drawn.jobs} jobs, {how}{ends}"
