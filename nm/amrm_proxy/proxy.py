@@ -136,7 +136,7 @@ class AmrmProxy:
             token=real.to_pb(),
         )
         session = self._open(state)
-        self._spawn(self._store.save(session.attempt_id, state))
+        self._spawn(self._store.save(session.attempt_id, state.SerializeToString()))
         local = self._tokens.mint(session.attempt_id)
         session.shown_key_id = self._keys.newest.key_id
         environment = {**launch.environment, ADDRESS_VARIABLE: self.address}

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 #: seconds by priority
 Estimates = Callable[[ApplicationId], Mapping[int, float | None]]
-Save = Callable[[ApplicationAttemptId, server.ProxiedMaster], Awaitable[None]]
+Save = Callable[[ApplicationAttemptId, bytes], Awaitable[None]]
 
 
 class MasterSession:
@@ -66,6 +66,8 @@ class MasterSession:
         self._turn = asyncio.Lock()
         #: None until the master has registered, and where the ResourceManager lets nobody place containers
         self._scheduler: DistributedScheduler | None = None
+        #: by priority and request id, each a ProxiedMaster with these asks alone, so that few are made anew
+        self._asks: dict[tuple[int, int], bytes] = {}
         #: node -> id of the key of the NMToken that the master has
         self._nm_tokens: dict[tuple[str, int], int] = {}
         #: when the master last called, in the proxy's seconds
@@ -155,11 +157,21 @@ class MasterSession:
             places = scheduler.handle(event, time.monotonic())
         except TooManyAsks as error:
             raise InvalidResourceRequest(str(error)) from None
+        changed = {(row.priority, row.allocation_request_id) for row in rows}
+        for key in changed | {(place.priority, place.allocation_request_id) for place in places}:
+            self._note_ask(scheduler, key)
         lifetime_ms = state.registration.container_token_expiry_interval
         state.placed.extend(self._mint.container(place, self._payer(), lifetime_ms) for place in places)
         for place in places:
             log.debug("%s: placed on %s", place.container_id, place.node.node_id)
         return list(state.placed)
+
+    def _note_ask(self, scheduler: DistributedScheduler, key: tuple[int, int]) -> None:
+        ask = scheduler.asks.get(key)
+        if ask is None:
+            self._asks.pop(key, None)
+        else:
+            self._asks[key] = server.ProxiedMaster(asks=map(ask_pb, ask.rows())).SerializeToString()
 
     def _payer(self) -> Payer:
         state = self._state
@@ -194,6 +206,7 @@ class MasterSession:
         state.ClearField("response_id")
         del state.placed[:]
         self._nm_tokens.clear()
+        self._asks.clear()
         scheduler = self._start(lowest)
         if before is not None:
             scheduler.live.update(before.live)
@@ -219,17 +232,20 @@ class MasterSession:
         scheduler = self._start(state.lowest_id)
         scheduler.handle(Asked(ask_rows(state.asks), tuple(state.blacklist)), time.monotonic())
         scheduler.live.update((ContainerId(self.attempt_id, number), None) for number in state.live)
+        for key in {(ask.priority.priority, ask.allocation_request_id) for ask in state.asks}:
+            self._note_ask(scheduler, key)
+        del state.asks[:]
 
     async def _keep(self) -> None:
         """Raises OSError."""
         state, scheduler = self._state, self._scheduler
         if scheduler is not None:
             state.lowest_id = scheduler.lowest_id
-            del state.asks[:], state.live[:], state.blacklist[:]
-            state.asks.extend(ask_pb(row) for row in scheduler.asks.rows())
+            del state.live[:], state.blacklist[:]
             state.live.extend(container_id.id for container_id in scheduler.live)
             state.blacklist.extend(scheduler.blacklist)
-        await self._save(self.attempt_id, state)
+        # messages one after the other are one message with the fields of all
+        await self._save(self.attempt_id, b"".join((state.SerializeToString(), *self._asks.values())))
 
     async def _take_token(self, response: pb.AllocateResponse) -> None:
         """A new token of the ResourceManager's is for this proxy."""

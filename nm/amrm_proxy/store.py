@@ -42,9 +42,9 @@ class ProxyStore:
                 log.warning("%s is of no use: %s", path, error)
         return masters, keys
 
-    async def save(self, attempt_id: ApplicationAttemptId, state: server.ProxiedMaster) -> None:
-        """Raises OSError."""
-        await self._run(self._write, str(attempt_id), state.SerializeToString())
+    async def save(self, attempt_id: ApplicationAttemptId, state: bytes) -> None:
+        """`state`: a ProxiedMaster on the wire. Raises OSError."""
+        await self._run(self._write, str(attempt_id), state)
 
     async def save_keys(self, keys: server.ProxyKeys) -> None:
         """Raises OSError."""

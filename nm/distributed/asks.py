@@ -43,6 +43,11 @@ class Ask:
         """May a place be taken because of the row of this rack, or of `*`?"""
         return name in self.counts and name not in self.strict
 
+    def rows(self) -> Iterator[AskRow]:
+        priority, request_id = self.key
+        for name, count in self.counts.items():
+            yield AskRow(priority, request_id, name, self.resource, count, name not in self.strict)
+
     def take(self, *names: str) -> None:
         """One container was given that these rows wanted."""
         for name in names:
@@ -61,6 +66,9 @@ class AskTable:
     def __iter__(self) -> Iterator[Ask]:
         """In serving order: the lowest number first."""
         return iter([self._asks[key] for key in sorted(self._asks)])
+
+    def get(self, key: AskKey) -> Ask | None:
+        return self._asks.get(key)
 
     @property
     def pending(self) -> int:
@@ -100,9 +108,8 @@ class AskTable:
 
     def rows(self) -> Iterator[AskRow]:
         """What it would take to fill an empty table with the same."""
-        for (priority, request_id), ask in self._asks.items():
-            for name, count in ask.counts.items():
-                yield AskRow(priority, request_id, name, ask.resource, count, name not in ask.strict)
+        for ask in self._asks.values():
+            yield from ask.rows()
 
     def validate(self) -> None:
         """Assert every invariant."""

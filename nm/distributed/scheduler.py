@@ -32,6 +32,8 @@ from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
 _STAGES_MAX: Final = 1000
 #: containers given at a time, whatever was asked: the others come with the next heartbeats
 _AT_ONCE_MAX: Final = 1000
+#: asks that find no node before the others are left for the next heartbeat
+_MISSES_MAX: Final = 1000
 #: of a container that finds no room where nobody is said to wait
 _LEAST_WAIT_S: Final = 1e-3
 
@@ -138,10 +140,14 @@ class DistributedScheduler:
             left = min(left, self._limits.tasks_max - len(self.live))
         #: those of an unknown load that have got what was not wanted there
         served: set[int] = set()
-        for ask in self.asks:
+        misses = 0
+        for ask in self.asks if self._nodes else ():
+            if left <= 0 or misses >= _MISSES_MAX:
+                return
             while ask.pending and left > 0:
                 node = self._choose(ask, served)
                 if node is None:
+                    misses += 1
                     break
                 left -= 1
                 yield self._give(ask, node, served)

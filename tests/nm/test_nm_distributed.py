@@ -1,6 +1,7 @@
 """The distributed scheduler alone: where it places, what it keeps, and what never happens whatever it is told."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -154,6 +155,14 @@ def test_a_hundred_thousand_at_once_come_a_thousand_at_a_time() -> None:
     life.handle(NodesPublished(tuple(offer(f"n{i}", wait_s=1.0) for i in range(10))), 0.0)
     assert [len(life.handle(event, 0.0)) for event in (ask(100_000), Asked())] == [1000, 1000]
     assert life.asks.pending == 98_000
+
+
+def test_asks_that_no_node_takes_do_not_make_a_heartbeat_long() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("a", free=8),)), 0.0)
+    rows = tuple(AskRow(1, number, name, ONE, 1, False) for number in range(2000) for name in ("gone", ANY_HOST))
+    assert life.handle(Asked((*rows, AskRow(1, 5000, ANY_HOST, ONE, 1))), 0.0) == []
+    assert len(life.handle(Asked(tuple(replace(row, count=0) for row in rows[:2500])), 0.0)) == 1
 
 
 def test_a_storm_of_asks_is_refused_with_nothing_changed() -> None:
