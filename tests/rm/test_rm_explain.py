@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from io import StringIO
 
 import pytest
 from aiohttp import ClientSession
 from click.testing import CliRunner
+from rich.console import Console
 from rm_harness import FakeNode, Harness, ask, cluster
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
@@ -13,7 +15,7 @@ from rm.node_use import NodeUse
 from rm.scheduler.why import why_waits
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import explain
-from yaqd.cli.top import top
+from yaqd.cli.top import table, top
 from yaqd.model import ContainerId
 from yaqd.proto import convert
 from yaqd.proto.protocols import ResourceTracker
@@ -143,3 +145,14 @@ def test_use_fades_with_time() -> None:
     assert now == 0.0 and 0.3 < minute < 0.4 and 0.8 < five < 0.83
     use.observe(7.5, 30.0)  # the clock went back, and nothing is more than all
     assert use.shares()[0] == 1.0
+
+
+def test_the_table_of_a_terminal_says_the_same() -> None:
+    use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
+    node = {"id": "[::1]:1", "state": "RUNNING", "queues": True, "running": 4, "slots": 8, "queued": 2, "bound": 6}
+    node |= {"waitS": None, "isDraining": True, "memoryMb": 1024, "usedMb": 512, "utilization": use}
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(table([node]))
+    text = console.export_text()
+    assert "1 nodes, 4 running, 2 queued, 25.0% busy" in text
+    assert "[::1]:1" in text and "DRAINS QUEUE" in text and "no end" in text and "#####..... 50.0%" in text

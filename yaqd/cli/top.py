@@ -45,15 +45,16 @@ def _watch(nodes: Any, interval: float) -> None:
     from rich.live import Live
 
     try:
-        with Live(_table(nodes()), auto_refresh=False, screen=True) as live:
+        with Live(table(nodes()), auto_refresh=False, screen=True) as live:
             while True:
                 time.sleep(interval)
-                live.update(_table(nodes()), refresh=True)
+                live.update(table(nodes()), refresh=True)
     except KeyboardInterrupt:
         return
 
 
-def _table(nodes: list[dict[str, Any]]) -> Any:
+def table(nodes: list[dict[str, Any]]) -> Any:
+    from rich.markup import escape
     from rich.table import Table
 
     queued = sum(node["queued"] for node in nodes)
@@ -63,7 +64,7 @@ def _table(nodes: list[dict[str, Any]]) -> Any:
     for heading in _HEADINGS:
         table.add_column(heading, justify="left" if heading in ("node", "state") else "right", no_wrap=True)
     for node in nodes:
-        cells = [str(cell) for cell in _row(node)]
+        cells = [escape(str(cell)) for cell in _row(node)]
         table.add_row(*cells[:7], f"{_bar(node['utilization']['now'])} {cells[7]}", *cells[8:])
     return table
 
