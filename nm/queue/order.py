@@ -37,9 +37,11 @@ def in_order(
     line: Collection[QueuedTask], ordering: Ordering | None, jobs: Mapping[ApplicationId, JobFacts], now: float
 ) -> list[QueuedTask]:
     """The whole line as it would start if nothing changed."""
-    if ordering is None:
+    if ordering is None or len(line) < 2:
         return list(line)
     tasks = ordering.sorted(line, jobs, now)
+    if all(_ends(task) for task in tasks):
+        return tasks
     ending: dict[ApplicationId, list[QueuedTask]] = defaultdict(list)
     for task in tasks:
         if _ends(task):
