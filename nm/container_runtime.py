@@ -27,11 +27,13 @@ from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.prepare import NodeIdentity
 from nm.launcher import Launcher
 from nm.localizer.localizer import LocalizationFailed, Localized
+from nm.own_estimates import OwnEstimates
 from nm.queue import (
     Arrived,
     CapacityChanged,
     Decision,
     Ended,
+    JobsReported,
     Launch,
     NodeQueue,
     NodeQueueSettings,
@@ -118,6 +120,7 @@ class ContainerRuntime:
             in_thread=self._in_thread,
             retries=self._retries,
         )
+        self._own_estimates = OwnEstimates()
         self._gone = GoneContainers()
         self.containers: dict[ContainerId, Container] = {}
         self.applications: dict[ApplicationId, Application] = {}
@@ -446,9 +449,19 @@ class ContainerRuntime:
         self.gpus.release(container.id)
         self._on_change(container)
         self._driver.tell(Ended(container.id))
+        self._learn(container)
         application = self.applications.get(container.id.application_id)
         if application is not None and application.is_ending:
             self._retire_application(application)
+
+    def _learn(self, container: Container) -> None:
+        """Where nobody tells how long containers run and the order of those that wait may depend on it."""
+        settings = self.queue_settings
+        report = None
+        if settings.ordering is not None and not settings.enabled:
+            report = self._own_estimates.ended(container)
+        if report is not None:
+            self._driver.tell(JobsReported((report,)))
 
     def _retire_application(self, application: Application) -> None:
         """Deletes an ending application's folders once its last container is done; their records stay until told."""

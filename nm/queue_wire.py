@@ -106,11 +106,15 @@ def _estimate(milliseconds: int | None) -> float | None:
 def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> TaskFacts:
     """What a container's token says of it beside its resources; of a stock ResourceManager's that is little."""
     task = token.yaq_task
+    if token.HasField("yaq_task"):
+        arrival = task.job_arrival_ms / 1000
+    else:  # ids tell in which order jobs came, which is all that anybody asks
+        arrival = job.cluster_timestamp / 1000 + job.id / 1e6
     return TaskFacts(
         job,
         user=token.appSubmitter,
         queue=task.leaf_queue,
-        job_arrival=task.job_arrival_ms / 1000,
+        job_arrival=arrival,
         estimate=_estimate(task.estimate_ms if task.HasField("estimate_ms") else None),
         priority=token.priority.priority,
     )

@@ -116,3 +116,30 @@ async def test_none_is_taken_by_default(rm: FakeResourceManager, start_node: Cal
 async def test_an_unknown_queue_policy_is_refused(start_node: Callable[..., Any]) -> None:
     with pytest.raises(ConfigError, match="BY_QUEUE_LEN, BY_RESOURCES"):
         await start_node({"yarn.nodemanager.opportunistic-containers-queue-policy": "BY_LUCK"})
+
+
+@pytest.mark.parametrize(("name", "turns"), [("ejf", [1, 2]), ("stf", [2, 1])])
+async def test_waiting_ones_start_by_the_nodes_own_order(
+    rm: FakeResourceManager, start_node: Callable[..., Any], name: str, turns: list[int]
+) -> None:
+    """Nobody tells anything of the jobs: their ids say which came first, their first containers how long they run."""
+    queue = {"yarn.nodemanager.opportunistic-containers-max-queue-length": "9", "yaq.nm.queue.order": name}
+    node: NodeManager = await start_node({**SETTINGS, **queue})
+    masters = {app: Master(rm, node, app=app) for app in (1, 2)}
+    for app, seconds in ((1, 0.3), (2, 0)):
+        await masters[app].run(container_id(1, app), launch_context(f"sleep {seconds}"), **SPARE)
+        await rm.end_of(container_id(1, app))
+    blocker = container_id(2, 1)
+    await masters[1].run(blocker, launch_context("sleep 1000"), **SPARE)
+    await rm.until(lambda: rm.sub_state(blocker) == ContainerSubState.RUNNING)
+    waiting = [container_id(3, app) for app in reversed(turns)]
+    for number, one in enumerate(waiting, 1):
+        await masters[one.application_id.id].run(one, launch_context("true"), **SPARE)
+        await rm.until(lambda number=number: node.runtime.queue_statistics().queued == number)
+    shown = [view.container_id.application_id.id for view in node.runtime.queue_snapshot().waiting]
+    assert shown == turns, "not as they came"
+    await masters[1].stop(blocker)
+    for one in waiting:
+        assert (await rm.end_of(one)).exit_status == 0
+    for master in masters.values():
+        await master.client.close()
