@@ -25,6 +25,8 @@ _SAME = {"yarn.log-aggregation-enable": "false"}
 _STOCK = {"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": 100}
 _OPPORTUNISTIC = "yarn.resourcemanager.opportunistic-container-allocation.enabled"
 _QUEUE_LENGTH = "yarn.nodemanager.opportunistic-containers-max-queue-length"
+#: what the stock ResourceManager orders nodes to keep of their queues; they end the rest, and the job counts a failure
+_KEPT = "yarn.resourcemanager.nm-container-queuing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ def stock(heartbeat_ms: int = 3000) -> Variant:
 
 
 def stock_opportunistic(queue_length: int) -> Variant:
-    """Stock YARN with its own queues at the nodes, of so many places each."""
-    site = {_OPPORTUNISTIC: "true", _QUEUE_LENGTH: queue_length}
+    """Stock YARN with its own queues at the nodes, of so many places each, all of which may be kept."""
+    kept = {f"{_KEPT}-{which}-queue-length": queue_length for which in ("min", "max")}
+    site = {_OPPORTUNISTIC: "true", _QUEUE_LENGTH: queue_length, **kept}
     return Variant("stock, opportunistic", is_ours=False, opportunistic=True, site=site)
 
 

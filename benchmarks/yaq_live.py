@@ -204,7 +204,8 @@ class Bench:
     def shares(self, row: str) -> None:
         """Largest deviation from 70 % and 30 % over any minute."""
         found: dict[bool, list[float]] = {True: [], False: []}
-        for variant in self.wanted([stock(), _QUEUES]):
+        own = ours(queues=True, events=False, yaq__queue__scope="queue")
+        for variant in self.wanted([stock(), own]):
             for _ in range(self.options.runs):
                 place = self.place()
                 with running(variant, self.jars, place / "cluster", _SLOTS, _SHARES) as where:
