@@ -8,11 +8,10 @@ at once, except asks that wait for a preferred place or for a heartbeat after th
 
 from bisect import insort
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from rm.scheduler.admission import admissible, refresh, refusal
-from rm.scheduler.asks import AskKey, AskTable
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy
 from rm.scheduler.decisions import (
@@ -26,7 +25,6 @@ from rm.scheduler.events import (
     ApplicationMoved,
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
@@ -45,6 +43,7 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.giving import Giving
+from rm.scheduler.intake import split, take_in
 from rm.scheduler.invariants import validate
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.moves import rehome
@@ -57,7 +56,7 @@ from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.reservations import unreserve
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
-from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.model import Resource
 
 _E = TypeVar("_E")
 #: sizes of containers whose normal form is remembered
@@ -342,7 +341,7 @@ class Scheduler:
         attempt = self.view.attempt(event.attempt_id)
         if attempt is None:
             return
-        rows, spare = self._split(event.rows)
+        rows, spare = split(event.rows, gives_opportunistic=self.limits.opportunistic is not None)
         attempt.asks.check_room(len(rows))
         self.opportunistic.check_room(attempt.id, len(spare))
         attempt.blacklist.difference_update(event.blacklist_removals)
@@ -350,49 +349,12 @@ class Scheduler:
         if spare or self.opportunistic.waits(attempt.id):
             self.opportunistic.put(attempt, [(row, self.normalized(row.capability)) for row in spare], now)
             yield from self.opportunistic.place(attempt, now)
-        touched = self._take_in(attempt.asks, rows, now)
+        touched = take_in(attempt.asks, rows, self.normalized, now)
         if attempt.master is None:
             return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
         yield from self._giving.place(attempt, asks, touched, now)
         yield from self._giving.settle(attempt, now)
-
-    def _take_in(self, asks: AskTable, rows: tuple[AskRow, ...], now: float) -> dict[AskKey, list[str]]:
-        """The asks that the rows change, and the names that came with each or wait to be looked at with it."""
-        touched: dict[AskKey, list[str]] = {}
-        last: AskKey | None = None
-        names: list[str] = []
-        asked, size = None, Resource()
-        for row in rows:
-            key = (row.priority, row.allocation_request_id)
-            if key != last:
-                last, names = key, touched.setdefault(key, [])
-            if row.capability is not asked:
-                asked = row.capability
-                size = self.normalized(asked)
-            if row.resource_name != ANY_HOST:
-                asks.put(row, size, now)
-                names.append(row.resource_name)
-                continue
-            known = asks.get(key)
-            was_pending = known is None or known.pending
-            asks.put(row, size, now)
-            if known is not None and not was_pending:
-                names.extend(n for n in known.counts if n != ANY_HOST)
-        return touched
-
-    def _split(self, rows: tuple[AskRow, ...]) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:
-        """Guaranteed and opportunistic asks; all are guaranteed where opportunistic containers are not given."""
-        guaranteed = ExecutionType.GUARANTEED
-        for row in rows:
-            if row.execution_type is not guaranteed:
-                break
-        else:
-            return rows, ()
-        if self.limits.opportunistic is None:
-            return tuple(replace(row, execution_type=ExecutionType.GUARANTEED) for row in rows), ()
-        spare = tuple(row for row in rows if row.execution_type is ExecutionType.OPPORTUNISTIC)
-        return tuple(row for row in rows if row.execution_type is ExecutionType.GUARANTEED), spare
 
     def _update_asked(self, event: UpdateAsked, now: float) -> Iterator[Decision]:
         for update in self.updates.ask(event):
