@@ -234,3 +234,14 @@ def test_jobs_take_turns_at_the_resource_manager(name: str, order: str) -> None:
     result = simulate(ClusterShape(nodes=4, slots=4), Workload((long, *short)), system, 1)
     first = [job.name for job in sorted(result.jobs, key=lambda job: job.ended)]
     assert (first[-1] == "long") is (order != "ejf")
+
+
+@pytest.mark.parametrize("failures", [(), (NodeFailure(2, 5.0, 40.0), NodeFailure(0, 9.0))])
+def test_sparrow_asks_for_no_more_places_than_it_needs(failures: tuple[NodeFailure, ...]) -> None:
+    workload = mixed(15)
+    shape = ClusterShape(nodes=6, slots=2, failures=failures, expiry_s=5.0)
+    result = simulate(shape, workload, System("sparrow", probes=2.0, bound=1), 3)
+    assert result.tasks == workload.tasks
+    assert "refused" not in result.counts
+    lost = result.counts.get("lost", 0)
+    assert 2 * workload.tasks <= result.counts["probes"] <= 2 * (workload.tasks + 4 * lost)

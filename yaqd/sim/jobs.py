@@ -79,7 +79,8 @@ class Group:
             return None
         task = next(iter(self.waiting))
         del self.waiting[task]
-        self.is_changed = self.is_changed or bool(self.by_host)
+        # the rows of the hosts that it preferred are lower too
+        self.is_changed = self.is_changed or (host != ANY_HOST and bool(self.by_host))
         return task
 
 

@@ -9,11 +9,12 @@ import math
 from random import Random
 from typing import Final
 
-from nm.queue import Ended
+from nm.queue import Ended, NodeQueue
 from yaqd.model import ContainerId
 from yaqd.sim.distributed import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.nodes import SimNode
+from yaqd.sim.queues import UNBOUNDED, new_queue
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
@@ -28,12 +29,16 @@ class Sparrow(Direct):
         #: by job: containers made
         self._made: dict[int, int] = {}
 
+    def new_queue(self) -> NodeQueue:
+        """Nodes take any number of places."""
+        return new_queue(self.shape, self.system, queues_guaranteed=False, opportunistic_max=UNBOUNDED)
+
     def place(self, job: JobRun, now: float) -> None:
         for group in job.groups.values():
             if group.is_changed:
                 group.is_changed = False
                 if self.system.late_binding:
-                    self._probe(job, group, now)
+                    self._probe(job, group, len(group.waiting) * self.system.probes, now)
                 else:
                     self._place_shortest(job, group, now)
 
@@ -83,8 +88,8 @@ class Sparrow(Direct):
 
     # ---- late binding
 
-    def _probe(self, job: JobRun, group: Group, now: float) -> None:
-        sample = self._sample(math.ceil(len(group.waiting) * self.system.probes))
+    def _probe(self, job: JobRun, group: Group, places: float, now: float) -> None:
+        sample = self._sample(math.ceil(places))
         for node in sample:
             self.recorder.count("probes")
             self._send_to(job, group, node, _NO_TASK, now + self.shape.network_s)
@@ -117,8 +122,13 @@ class Sparrow(Direct):
         super().launch(run, node, now)
 
     def _again(self, now: float, run: Run) -> None:
-        if run.task != _NO_TASK:
+        """As many places are asked for as went: one, or those of a task."""
+        job, group = run.stage.job, run.group
+        if not self.system.late_binding:
             super()._again(now, run)
-        elif run.group.waiting and not run.stage.job.is_over:
-            run.group.is_changed = True
-            self.look_again(run.stage.job, now)
+        elif not job.is_over:
+            if run.task != _NO_TASK:
+                group.put(run.task)
+                group.is_changed = False
+            if group.waiting:
+                self._probe(job, group, 1 if run.task == _NO_TASK else self.system.probes, now)
