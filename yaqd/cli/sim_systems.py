@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from yaqd.cli.exits import CommandError
 from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
-from yaqd.sim.experiments.ground import PREPARE_S, START_GAP_S, YAQ_C, YAQ_D
+from yaqd.sim.experiments.ground import OURS, PREPARE_S, START_GAP_S, YAQ_D
 from yaqd.sim.shape import SYSTEMS, ClusterShape, System
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, read_workload
@@ -16,14 +16,14 @@ _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_
 _QUEUED: Final = ("bound", "max_wait_s")
 _PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "order_scope", "job_order")
 PARAMETERS: Final = {
-    "yarn": _ALL,
-    "yarn-opportunistic": (*_ALL, *_QUEUED, "opportunistic_share"),
+    "yarn": (*_ALL, "job_order"),
+    "yarn-opportunistic": (*_ALL, "job_order", *_QUEUED, "opportunistic_share"),
     "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", *_PLACED),
     "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once"),
     "mercury": (*_ALL, *_QUEUED, "rebalance", "tasks_at_once"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "tasks_at_once"),
 }
-_BASES: Final = {"yaq-c": YAQ_C, "yaq-d": YAQ_D}
+_BASES: Final = {"yaq-c": OURS, "yaq-d": YAQ_D}
 
 
 #: part of a container's start that begins when its slot is free; the rest is made while it queues
@@ -63,7 +63,7 @@ def comparison(
 
 
 def parse_system(text: str) -> System:
-    """`yaq-c,order=lrtf,bound=8` as a system; what is not said is as in the paper's runs. Raises CommandError."""
+    """`yaq-c,order=lrtf,bound=8` as a system; the rest is what the experiments found best. Raises CommandError."""
     name, *settings = text.split(",")
     if name not in SYSTEMS:
         raise CommandError(f"--system {text}: there is no system {name!r}; there are {', '.join(SYSTEMS)}")
@@ -76,8 +76,8 @@ def parse_system(text: str) -> System:
             )
         changed[key] = _value(text, key, value)
     base = _BASES.get(name, System(name))
-    if changed.get("bound_target") or changed.get("bound_wait_s"):
-        changed.setdefault("bound", 0)
+    if "bound" in changed or "bound_wait_s" in changed:
+        changed.setdefault("bound_target", 0.0)
     try:
         return dataclasses.replace(base, **changed)
     except ValueError as error:

@@ -122,6 +122,8 @@ HEAVY_TAIL: Final = Experiment(
 
 #: jobs arrive, so that there is something to put in order at the ResourceManager
 _LOAD: Final = 0.9
+#: a queue that is long enough to have an order
+_LINED_UP: Final = replace(OURS, bound=4, bound_target=0.0)
 _GLOBAL: Final = ("fifo", "srjf", "lrtf", "sjf")
 
 MATRIX: Final = Experiment(
@@ -129,7 +131,7 @@ MATRIX: Final = Experiment(
     title="every order of jobs at the ResourceManager with every order inside the queues",
     source="section 3.4.1, where the authors left it open",
     cases=tuple(
-        hive(f"{outer} / {inner}", replace(OURS, job_order=outer, order=inner), load=_LOAD)
+        hive(f"{outer} / {inner}", replace(_LINED_UP, job_order=outer, order=inner), load=_LOAD)
         for outer in _GLOBAL
         for inner in _ORDERS
     ),
