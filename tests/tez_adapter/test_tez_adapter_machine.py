@@ -106,6 +106,17 @@ def test_a_share_of_the_maps_may_use_what_others_leave_idle(share: float) -> Non
     assert (spare, others) == {0.0: ({}, everywhere), 0.5: ({"*": 2}, {"*": 3}), 1.0: (everywhere, {})}[share]
 
 
+def test_reduces_do_not_run_in_containers_that_others_may_end() -> None:
+    maps, reduces = VertexSpec("map", 1, SMALL, 10, opportunistic=1.0), VertexSpec("reduce", 1, SMALL, 20)
+    drive = Driver(DagSpec((maps, reduces), (EdgeSpec(0, 1, 1.0),)))
+    drive.allocate("spare")
+    drive(ev.TaskRequested("spare"))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0))) == [ev.GiveExit("spare")]
+    assert drive.machine.asks() == [Ask(20, "*", 1, SMALL)]
+    assert drive.allocate("more") == [ev.Release("more")]
+    assert drive.allocate("firm", priority=20) == [ev.Launch("firm", "h1:1", AttemptId(1, 0, 0))]
+
+
 def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
     drive = Driver(mapreduce(2, 1))
     drive.allocate("c0")

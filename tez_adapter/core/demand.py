@@ -78,7 +78,7 @@ class Demand:
     def is_in_sight(self, container: Container) -> bool:
         """There is work that the container's process could get later."""
         return any(
-            (not v.ready or v.pending) and v.spec.reusable and v.spec.resource.fits_in(container.resource)
+            (not v.ready or v.pending) and container.may_go_on_with(v) and v.spec.resource.fits_in(container.resource)
             for v in self._vertices
         )
 

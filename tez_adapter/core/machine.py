@@ -18,7 +18,7 @@ from tez_adapter.core.job import JobRecords
 from tez_adapter.core.moves import Moves
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.notices import Notices
-from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
+from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex, may_run
 from tez_adapter.core.states import (
     AttemptEvent,
     AttemptState,
@@ -103,11 +103,14 @@ class JobMachine(JobRecords):
             return
         if self._unusable.park(event.container, event.node):
             return
-        vertex = self._demand.vertex_for(event.resource, lambda _: True)
+        spare = first.spec.opportunistic > 0
+        vertex = self._demand.vertex_for(event.resource, lambda v: may_run(v.spec, spare=spare))
         if vertex is None:
             self._out.append(ev.Release(event.container))
             return
-        container = Container(event.container, event.node, event.host, event.resource, vertex.spec.reusable, self._now)
+        container = Container(
+            event.container, event.node, event.host, event.resource, vertex.spec.reusable, self._now, spare=spare
+        )
         self.containers[container.id] = container
         attempt = self._assign(vertex, container)
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
@@ -153,7 +156,7 @@ class JobMachine(JobRecords):
         for container_id in list(self._idle):
             container = self.containers[container_id]
             avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container)
-            vertex = None if avoided else self._demand.vertex_for(container.resource, lambda v: v.spec.reusable)
+            vertex = None if avoided else self._demand.vertex_for(container.resource, container.may_go_on_with)
             if vertex is not None:
                 del self._idle[container_id]
                 attempt = self._assign(vertex, container)

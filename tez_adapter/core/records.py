@@ -62,6 +62,19 @@ class Container:
     state: ContainerState = ContainerState.STARTING
     attempt: Attempt | None = None
     idle_since: float = 0.0
+    #: may be an opportunistic one
+    spare: bool = False
+
+    def may_go_on_with(self, vertex: "Vertex") -> bool:
+        return vertex.spec.reusable and may_run(vertex.spec, spare=self.spare)
+
+
+def may_run(spec: VertexSpec, *, spare: bool) -> bool:
+    """Only tasks that were asked for so run in opportunistic containers.
+
+    A reduce in one is ended for any guaranteed container, and holds room that the job's own queued maps wait for.
+    """
+    return spec.opportunistic > 0 or not spare
 
 
 @dataclass(frozen=True, slots=True)
