@@ -42,14 +42,15 @@ class ContainerProcess:
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._reap_by_forker = reap_by_forker
         self._reaping: asyncio.Task[None] | None = None
-        self._is_over = False
+        #: it has ended; its exit code follows
+        self.is_over = False
         self._when_ended: Callable[[], None] | None = None
         self._pidfd = os.pidfd_open(pid)
         self._loop.add_reader(self._pidfd, self._ended)
 
     def when_ended(self, call: Callable[[], None]) -> None:
         """Calls once the process has ended and what it left behind is killed; `exited` takes longer, for the code."""
-        if self._is_over:
+        if self.is_over:
             call()
         else:
             self._when_ended = call
@@ -78,7 +79,7 @@ class ContainerProcess:
     def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
         self.signal_group(signal.SIGKILL)  # what the leader left behind
-        self._is_over = True
+        self.is_over = True
         if self._when_ended is not None:
             self._when_ended()
         self._reaping = self._loop.create_task(self._reap())

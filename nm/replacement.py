@@ -52,7 +52,7 @@ class Replacements:
 
     @staticmethod
     def may_change(container: Container) -> bool:
-        return container.stage is Stage.RUNNING and not container.is_replacing
+        return _runs(container) and not container.is_replacing
 
     # ---- further files
 
@@ -100,7 +100,7 @@ class Replacements:
             container.is_replacing = False
             container.add_diagnostics(str(error))
             return
-        if container.stage is not Stage.RUNNING:
+        if not _runs(container):
             container.is_replacing = False
             return
         container.previous = None if auto_commit else previous
@@ -130,3 +130,9 @@ class Replacements:
         container.launch, container.retries = previous.launch, self._retries(previous.launch)
         held = self._holds[container.id]
         self._holds[container.id] = Localized(previous.links, held.entries, held.counters)
+
+
+def _runs(container: Container) -> bool:
+    """One whose process has just ended does not: what it held in the node queue may be another's already."""
+    process = container.process
+    return container.stage is Stage.RUNNING and process is not None and not process.is_over

@@ -1,6 +1,8 @@
 """Guaranteed containers that the ResourceManager has wait at a real node: order, bound, what heartbeats say of them."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ from nm_faults import gone
 
 from nm.container_states import Stage
 from nm.daemon import NodeManager
+from yaqd.ipc import RemoteException
 from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto.protocols import ContainerManagementProtocol
 
 ONE, TWO, THREE, FOUR = map(container_id, range(1, 5))
 SLOT = Resource(500, 1)
@@ -254,6 +258,33 @@ async def test_the_next_starts_before_the_last_ones_exit_code_is_known(
     assert node.runtime.containers[ONE].stage is Stage.KILLING
     may_be_reaped.set()
     assert (await rm.end_of(ONE)).exit_status == ExitStatus.KILLED_BY_APPMASTER
+
+
+async def test_one_whose_process_has_just_ended_cannot_be_restarted(
+    rm: FakeResourceManager, node: NodeManager, master: Master, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place may be another's already."""
+    await order(rm, settings())
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await run(master, TWO, "sleep 1000", resource=Resource(1000, 1))
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING and queue_of(rm).queued == 1)
+    may_be_reaped = asyncio.Event()
+    reap = node.bare.reap
+
+    async def late(pid: int) -> int | None:
+        await may_be_reaped.wait()
+        return await reap(pid)
+
+    process = node.runtime.containers[ONE].process
+    assert process is not None
+    monkeypatch.setattr(process, "_reap_by_forker", late)
+    os.kill(process.pid, signal.SIGKILL)
+    await rm.until(lambda: rm.sub_state(TWO) == ContainerSubState.RUNNING)
+    assert node.runtime.containers[ONE].stage is Stage.RUNNING
+    with pytest.raises(RemoteException, match="Cannot perform RE_INIT"):
+        await master.client.call(ContainerManagementProtocol.restartContainer, convert.container_id_pb(ONE))
+    may_be_reaped.set()
+    assert (await rm.end_of(ONE)).exit_status == 128 + signal.SIGKILL
 
 
 async def test_one_that_may_run_again_keeps_its_place(
