@@ -64,16 +64,14 @@ def stock_opportunistic(queue_length: int) -> Variant:
     return Variant("stock, opportunistic", is_ours=False, opportunistic=True, site=site)
 
 
-def ours(*, queues: bool, events: bool, name: str = "", heartbeat_ms: int = 3000, **site: object) -> Variant:
+def ours(*, queues: bool, events: bool, name: str = "", site: Mapping[str, object] = {}) -> Variant:
     """Our daemons with or without queues at the nodes, with or without out-of-turn heartbeats."""
-    given = {key.replace("__", "."): value for key, value in site.items()}
     what = " and ".join(word for word, is_on in (("queues", queues), ("events", events)) if is_on) or "neither"
     return Variant(
         name or f"ours, {what}",
         is_ours=True,
-        heartbeat_ms=heartbeat_ms,
         out_of_turn=events,
-        site={"yaq.queue.enabled": str(queues).lower(), **given},
+        site={"yaq.queue.enabled": str(queues).lower(), **site},
     )
 
 

@@ -58,6 +58,7 @@ AT_LEAST = {
     "shares": "5 points",
     "start-latency": "20x",
 }
+_NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yarn.scheduler.capacity.root.default.ordering-policy"
 _QUEUES = ours(queues=True, events=False)
 _EVENTS = ours(queues=False, events=True)
 _BOTH = ours(queues=True, events=True)
@@ -189,11 +190,12 @@ class Bench:
         self.add(row, found[True], found[False], "s")
 
     def mix(self, row: str, value: Callable[[Traced], float]) -> None:
-        """Short and long jobs in our queues: by least remaining work against first come, first served."""
+        """Short and long jobs: least remaining work first, at ResourceManager and nodes, against FIFO at both."""
         workload = mixed(self.options.scale, NODES * _SLOTS)
         found = []
         for order in ("srjf", "fifo"):
-            variant = ours(queues=True, events=False, name=f"ours, {order}", yaq__queue__order=order)
+            site = {_NODE_ORDER: order, _JOB_ORDER: order}
+            variant = ours(queues=True, events=False, name=f"ours, {order}", site=site)
             if self.options.ours:
                 found.append([value(traced) for traced in self.traced(row, "mix", workload, variant, _SLOTS)])
         if found:
@@ -204,7 +206,7 @@ class Bench:
     def shares(self, row: str) -> None:
         """Largest deviation from 70 % and 30 % over any minute."""
         found: dict[bool, list[float]] = {True: [], False: []}
-        own = ours(queues=True, events=False, yaq__queue__scope="queue")
+        own = ours(queues=True, events=False, site={"yaq.queue.scope": "queue"})
         for variant in self.wanted([stock(), own]):
             for _ in range(self.options.runs):
                 place = self.place()
