@@ -76,8 +76,8 @@ def parse_system(text: str) -> System:
             )
         changed[key] = _value(text, key, value)
     base = _BASES.get(name, System(name))
-    if "bound" in changed or "bound_wait_s" in changed:
-        changed.setdefault("bound_target", 0.0)
+    if "bound_target" in changed or "bound_wait_s" in changed:
+        changed.setdefault("bound", 0)
     try:
         return dataclasses.replace(base, **changed)
     except ValueError as error:

@@ -40,9 +40,9 @@ NEVER: Final = float("inf")
 YARN: Final = System("yarn")
 #: 4.4: four queue slots, placed by wait time, SRJF; 10 s of starvation as 4.7.3 found best for it
 YAQ_C: Final = System("yaq-c", bound=4, place="wait", order="srjf", starve_s=10.0)
-#: what the experiments here taught: SRJF of jobs and of tasks, queues only as long as nine tenths of the heartbeat
-#: intervals need them, and a threshold that is far above what tasks wait
-OURS: Final = System("yaq-c", bound_target=0.9, place="wait", order="srjf", job_order="srjf", starve_s=300.0)
+#: what the experiments here taught: SRJF of jobs and of tasks, queues as short as tasks of 23 s on four
+#: slots need, and a threshold that is far above what tasks wait
+OURS: Final = System("yaq-c", bound=2, place="wait", order="srjf", job_order="srjf", starve_s=300.0)
 #: 4.5
 YAQ_D: Final = System("yaq-d", place="wait", order="srjf", starve_s=10.0, rebalance=True)
 

@@ -123,7 +123,7 @@ HEAVY_TAIL: Final = Experiment(
 #: jobs arrive, so that there is something to put in order at the ResourceManager
 _LOAD: Final = 0.9
 #: a queue that is long enough to have an order
-_LINED_UP: Final = replace(OURS, bound=4, bound_target=0.0)
+_LINED_UP: Final = replace(OURS, bound=4)
 _GLOBAL: Final = ("fifo", "srjf", "lrtf", "sjf")
 
 MATRIX: Final = Experiment(
