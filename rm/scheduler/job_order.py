@@ -91,7 +91,9 @@ class Starving:
                 continue
             if not attempt.asks.pending:
                 job.since = None
-            elif now - job.since < self._limit(jobs, attempt):
+            elif (
+                job.since + self._limit(jobs, attempt) > now
+            ):  # the same sum as when it was filed, or it would never end
                 self._push(jobs, job, attempt)
             else:
                 job.is_starved = True
