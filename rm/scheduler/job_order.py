@@ -91,9 +91,7 @@ class Starving:
                 continue
             if not attempt.asks.pending:
                 job.since = None
-            elif (
-                job.since + self._limit(jobs, attempt) > now
-            ):  # the same sum as when it was filed, or it would never end
+            elif job.since + self._limit(jobs, attempt) > now:  # the sum that it is filed under, or this never ends
                 self._push(jobs, job, attempt)
             else:
                 job.is_starved = True

@@ -185,3 +185,16 @@ def test_whatever_happens_the_books_agree(events, fills) -> None:
             c.tell(QueuesRefreshed(spec(one, two)))
         elif name == "beat":
             c.beat(one)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("asked_at", [38.1, 84.7])
+def test_looking_for_the_starved_ends_whichever_way_sums_are_rounded(asked_at: float) -> None:
+    """A job becomes starved at since + ST, which less since is a little less than ST."""
+    assert (asked_at + 60.0) - asked_at < 60.0
+    c = Cluster("ejf", slots=2)
+    attempt = c.app()
+    c.now = asked_at
+    c.tell(Asked(attempt, (AskRow(20, -1, "*", SLOT * 2, 1),)))  # one place is free, and too small
+    c.beat(60.0)
+    assert c.scheduler.view.jobs.of(attempt.application_id).is_starved
