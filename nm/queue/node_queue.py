@@ -94,6 +94,8 @@ class NodeQueue:
         self._waiting_masters: dict[ContainerId, None] = {}
         #: in the order of their start
         self._running: dict[ContainerId, _Running] = {}
+        #: some container needs no memory or no core, so it fits where all of that is taken
+        self._some_need_nothing = False
         self._used = Resource()
         #: those of the running ones that were told to make room
         self._leaving: set[ContainerId] = set()
@@ -146,6 +148,7 @@ class NodeQueue:
             yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _QUEUE_FULL)
             return
         facts = self._jobs.revised(event.facts or TaskFacts(container_id.application_id))
+        self._note_size(event.resource)
         line[container_id] = QueuedTask(container_id, event.resource, facts, now)
         if event.is_master:
             self._waiting_masters[container_id] = None
@@ -159,6 +162,10 @@ class NodeQueue:
             yield Refuse(container_id, ExitStatus.PREEMPTED, reason)
         else:
             yield from self._make_room()
+
+    def _note_size(self, resource: Resource) -> None:
+        if resource.memory_mb <= 0 or resource.vcores <= 0:
+            self._some_need_nothing = True
 
     def _max_waiting(self) -> int:
         if not self._settings.enabled:
@@ -191,6 +198,7 @@ class NodeQueue:
 
     def _update(self, event: Updated) -> None:
         container_id, resource, kind = event.container_id, event.resource, event.execution_type
+        self._note_size(resource)
         held = self._running.get(container_id)
         if held is not None:
             self._running[container_id] = now = _Running(replace(held.task, resource=resource), kind)
@@ -291,7 +299,7 @@ class NodeQueue:
 
     def _is_full(self, kind: ExecutionType) -> bool:
         """Is there surely no room, whoever is first? Most events come to a full node, where nobody need be picked."""
-        if not self._running or self._waiting_masters:
+        if not self._running or self._waiting_masters or self._some_need_nothing:
             return False
         used, capacity = self._used, self._capacity
         if used.memory_mb < capacity.memory_mb and used.vcores < capacity.vcores:

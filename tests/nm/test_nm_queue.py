@@ -1,7 +1,7 @@
 """The node queue: invariants on any sequence of events, order, bound."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from nm_cluster import container_id
 
@@ -233,6 +233,7 @@ class NaiveQueue:
             ended.append(Preempt(victims[-1].container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, ""))
 
 
+@example([arrived(1, 0, 0), CapacityChanged(Resource(0, 0)), arrived(2, 0, 0)], 0, 0)
 @given(st.lists(events, max_size=60), st.integers(0, 3), st.integers(0, 3))
 def test_agrees_with_the_naive_twin(sequence: list[Event], max_length: int, spare_max: int) -> None:
     queue = NodeQueue(Resource(100, 6), max_length=max_length, opportunistic_max=spare_max)
