@@ -46,6 +46,7 @@ async def running_family(rm: FakeResourceManager, node: NodeProcess, command: st
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_sigterm_ends_everything_in_time(
     rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ async def test_kill_nine_leaves_no_container(
     assert await gone(lambda: processes_of(ONE))
 
 
+@pytest.mark.slow
 async def test_next_start_finds_what_lost_its_forker_too(
     rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
 ) -> None:
@@ -89,6 +91,7 @@ async def test_next_start_finds_what_lost_its_forker_too(
     assert await again.process.wait() == 0
 
 
+@pytest.mark.slow
 async def test_a_dead_forker_loses_no_container(
     rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
 ) -> None:

@@ -220,6 +220,7 @@ def _with_context(
     return minted
 
 
+@pytest.mark.slow
 async def test_a_long_application_uploads_each_interval_and_each_file_once(
     rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
 ) -> None:
@@ -247,6 +248,7 @@ async def test_a_long_application_uploads_each_interval_and_each_file_once(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_an_application_that_ends_during_an_upload_uploads_nothing_twice(
     rm: FakeResourceManager,
     start_node: StartNode,

@@ -178,6 +178,7 @@ async def test_memory_of_a_warm_task_is_its_own(rm: FakeResourceManager, node: N
     assert not rm.completed.get(small)
 
 
+@pytest.mark.slow
 async def test_running_tasks_survive_the_prepared_process_which_comes_back(
     rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:

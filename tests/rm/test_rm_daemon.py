@@ -60,6 +60,7 @@ def test_bad_queues_are_one_clear_line() -> None:
     assert "add up to 99" in stderr and "Traceback" not in stderr
 
 
+@pytest.mark.slow
 def test_a_second_one_on_the_same_store_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     settings = {"yaq.rm.state-store.path": str(tmp_path / "rm.sqlite")}
     first = start(**settings)

@@ -104,6 +104,7 @@ def test_settings(tmp_path: Path, retain: str, interval: str, expected: Retentio
     assert RetentionSettings.read(Configuration.load(environ={}, overrides=given)) == expected
 
 
+@pytest.mark.slow
 async def test_the_resource_manager_deletes_what_is_old_of_applications_that_are_over(tmp_path: Path) -> None:
     overrides = {
         "fs.defaultFS": "file:///",

@@ -83,6 +83,7 @@ async def test_program_that_fails_leaves_the_default_rack_and_one_line(
     assert "no rack for 127.0.0.1" in record.getMessage()
 
 
+@pytest.mark.slow
 async def test_program_whose_child_left_with_the_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     body = f"setsid sh -c 'echo $$ > {pid_file}; exec sleep 600' & until [ -s {pid_file} ]; do :; done; echo /r1"

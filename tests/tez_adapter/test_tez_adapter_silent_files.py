@@ -49,6 +49,7 @@ class KilledJob:
         pass
 
 
+@pytest.mark.slow
 def test_neither_its_kill_nor_its_result_waits_for_files(
     silent: Configuration, caplog: pytest.LogCaptureFixture
 ) -> None:
