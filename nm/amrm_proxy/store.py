@@ -6,14 +6,17 @@ writes, in the order of the calls. Nothing is flushed to the disk: a machine tha
 
 import asyncio
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVarTuple
 
 from google.protobuf.message import DecodeError
 
 from yaqd.model import ApplicationAttemptId
 from yaqd.proto import yarn_server_pb2 as server
+
+Arguments = TypeVarTuple("Arguments")
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +61,8 @@ class ProxyStore:
         """Waits for what is being written."""
         self._writer.shutdown(wait=True)
 
-    async def _run(self, work: "object", *arguments: object) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._writer, work, *arguments)  # type: ignore[arg-type]
+    async def _run(self, work: Callable[[*Arguments], None], *arguments: *Arguments) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._writer, work, *arguments)
 
     def _write(self, name: str, data: bytes) -> None:
         path = self._folder / f"{name}.new"

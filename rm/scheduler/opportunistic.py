@@ -22,6 +22,7 @@ from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.queueing.rebalance import queue_limit
 
 
 class LoadOrder(Enum):
@@ -127,13 +128,9 @@ class Opportunistic:
 
     def queue_limit(self) -> int:
         """How many containers any node should let wait (Hadoop's QueueLimitCalculator)."""
-        lengths = [load.length for load in self._loads.values() if load.length is not None]
-        if not lengths:
-            return self.limits.queue_max
-        mean = sum(lengths) / len(lengths)
-        deviation = math.sqrt(sum((n - mean) ** 2 for n in lengths) / len(lengths))
-        wanted = int(mean + self.limits.deviations * deviation)
-        return max(self.limits.queue_min, min(wanted, self.limits.queue_max))
+        lengths = (load.length for load in self._loads.values() if load.length is not None)
+        bounds = self.limits
+        return int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
 
     # ---- asks
 
