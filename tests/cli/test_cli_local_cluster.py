@@ -157,6 +157,16 @@ def test_ports_are_kept_where_they_are_free() -> None:
     assert len(set(free_ports([first[0], first[0]]))) == 2
 
 
+def test_no_port_is_one_that_a_connecting_client_could_be_given_meanwhile() -> None:
+    first_client_port = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert max(free_ports([0] * 50)) < first_client_port
+
+
+def test_ports_are_found_where_the_kernel_does_not_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(site, "_CLIENT_PORTS", tmp_path / "none")
+    assert len(set(free_ports([0, 0]))) == 2
+
+
 @pytest.mark.parametrize("nodes", [1, 2, 3, 100])
 def test_the_nodes_share_the_machine(nodes: int) -> None:
     memory = machine.node_memory_mb(nodes)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -221,12 +220,6 @@ class Master:
     async def statuses(self, *containers: ContainerId) -> service.GetContainerStatusesResponse:
         request = service.GetContainerStatusesRequest(container_id=map(convert.container_id_pb, containers))
         return await self.client.call(ContainerManagementProtocol.getContainerStatuses, request)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def node_configuration(root: Path, tracker_port: int, overrides: Mapping[str, str] | None = None) -> Configuration:

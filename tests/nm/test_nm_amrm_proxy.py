@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import USER, FakeResourceManager, Master, attempt, container_id, free_port, launch_context
+from nm_cluster import USER, FakeResourceManager, Master, attempt, container_id, launch_context
 from nm_faults import NodeProcess
 from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 
 from nm.daemon import NodeManager
+from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidResourceRequest, InvalidToken, Retriable
@@ -256,7 +257,8 @@ async def test_its_own_address_is_not_the_resource_managers(start_node: Callable
 async def test_killed_between_question_and_answer_it_gives_each_container_once(
     rm: FakeResourceManager, scheduler: FakeScheduler, tmp_path: Path
 ) -> None:
-    settings = {**proxy_settings(scheduler, free_port()), "yarn.nodemanager.address": f"127.0.0.1:{free_port()}"}
+    proxy_port, node_port = free_ports([0, 0])
+    settings = {**proxy_settings(scheduler, proxy_port), "yarn.nodemanager.address": f"127.0.0.1:{node_port}"}
     first = await NodeProcess.start(rm, tmp_path, settings)
     scheduler.publish(first.node_id)
     master = first.master(rm)

@@ -1,5 +1,6 @@
 """The configuration folder of a local cluster: all that a client, ours or stock, needs to use it."""
 
+import random
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ HOST = "127.0.0.1"
 NODE_PREFIX = "nodemanager-"
 _COMMENT = "Written by `yaq cluster start`, which writes it anew at every start; give settings with -D key=value."
 _RM_PORTS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+_CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_PORT = 15000
+_PORT_TRIES = 200
 _QUEUES = "yarn.scheduler.capacity."
 _NODE_FOLDERS = {"yarn.nodemanager.local-dirs": "local", "yarn.nodemanager.log-dirs": "logs"}
 _FILE_OF_PREFIX = (
@@ -80,11 +84,15 @@ def node_settings(directory: Path, daemon: str, defines: Mapping[str, str]) -> d
 
 
 def free_ports(wanted: list[int]) -> list[int]:
-    """The wanted ports where they are free, others where they are not or are 0. All differ."""
+    """The wanted ports where they are free, others where they are not or are 0. All differ.
+
+    The others lie below those that the kernel hands to connecting clients, so that none is taken before its daemon
+    listens on it.
+    """
     sockets: list[socket.socket] = []
     try:
         for port in wanted:
-            sockets.append(_bound(port) or _bound(0) or _refused())
+            sockets.append((_bound(port) if port else None) or _any_bound())
         return [bound.getsockname()[1] for bound in sockets]
     finally:
         for bound in sockets:
@@ -107,8 +115,22 @@ def _bound(port: int) -> socket.socket | None:
     return candidate
 
 
-def _refused() -> socket.socket:
-    raise OSError(f"no free port on {HOST}")
+def _any_bound() -> socket.socket:
+    top = _first_client_port()
+    chooser = random.SystemRandom()
+    tries = (chooser.randrange(_LOWEST_PORT, top) for _ in range(_PORT_TRIES)) if top > _LOWEST_PORT else ()
+    found = next((bound for bound in map(_bound, tries) if bound), None) or _bound(0)
+    if found is None:
+        raise OSError(f"no free port on {HOST}")
+    return found
+
+
+def _first_client_port() -> int:
+    """The first port that the kernel hands to a client; 0 where it does not say."""
+    try:
+        return int(_CLIENT_PORTS.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _file_of(key: str) -> str:
