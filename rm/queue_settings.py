@@ -1,17 +1,21 @@
 """What the ResourceManager reads about queues at the nodes: the keys `yaq.queue.*`, from `yaq-site.xml` as a rule."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from rm.scheduler.queueing import QueueingSpec, Tuning
+from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.config import Configuration
+from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import Ordering
 from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
+Named = TypeVar("Named")
 #: no queue is longer
 _BOUND_MAX: Final = 10_000
 
@@ -24,25 +28,36 @@ class QueueSettings:
     ordering: Ordering
     #: how long a guaranteed container waits before it goes back
     max_wait_ms: int
+    #: the ordering policy of leaf queues that name none
+    job_order: str
 
     @classmethod
     def read(cls, conf: Configuration) -> "QueueSettings":
         """Raises ConfigError."""
         scope = conf.get_choice("yaq.queue.scope", ("all", "queue", "user"))
         starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0) / 1000
-        ratio = conf.get_float("yaq.queue.starve-ratio", minimum=0.0)
+        ratio = conf.get_float("yaq.queue.starve-ratio", math.inf, minimum=0.0)
         ordering = _named(conf, "yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
         spec = _spec(conf)
+        job_order = _named(conf, "yaq.queue.job-order", _job_order)
+        is_enabled = conf.get_bool("yaq.queue.enabled")
         return cls(
-            spec if conf.get_bool("yaq.queue.enabled") else None,
+            spec if is_enabled else None,
             ordering,
             conf.get_duration_ms("yaq.queue.max-wait", minimum=100),
+            job_order if is_enabled else LEAF_ORDERINGS[0],
         )
 
 
-def _named(conf: Configuration, key: str, make: "Callable[[str], Ordering]") -> Ordering:
+def _job_order(name: str) -> str:
+    if name not in LEAF_ORDERINGS:
+        JOB_ORDERS[name]
+    return name
+
+
+def _named(conf: Configuration, key: str, make: Callable[[str], Named]) -> Named:
     try:
-        return make(conf.require(key).lower())
+        return make(conf.require(key).strip().lower())
     except UnknownPolicy as error:
         raise conf.error(key, str(error), "give another name") from None
 

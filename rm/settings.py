@@ -197,7 +197,7 @@ def read_queues(conf: Configuration) -> SchedulerSpec:
     queues = conf.capacity_scheduler()
     properties = {key: value for key, value in queues.items() if key.startswith(PREFIX)}
     try:
-        spec = parse_capacity_scheduler(properties)
+        spec = parse_capacity_scheduler(properties, QueueSettings.read(conf).job_order)
         if not spec.calculator.counts_vcores:
             require_dominant(resource_types(conf), properties.get(f"{PREFIX}resource-calculator", ""))
         return spec

@@ -10,7 +10,7 @@ master's next heartbeat.
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -18,10 +18,9 @@ from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
-from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
-from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.rebalance import queue_limit
 
 
@@ -92,6 +91,10 @@ class NodeLoad:
         return used / total.memory_mb if total.memory_mb > 0 else math.inf
 
 
+def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> None:
+    pass
+
+
 class Opportunistic:
     def __init__(self, limits: OpportunisticLimits, calculator: Calculator, *, ask_rows_max: int) -> None:
         self.limits = limits
@@ -103,8 +106,8 @@ class Opportunistic:
         self._chosen_at = -math.inf
         #: containers that are not over
         self.containers: dict[ContainerId, Placed] = {}
-        #: what is left of each job, to which they count as well; set by the scheduler
-        self.jobs: Jobs | None = None
+        #: told of each one that begins (true) or is over, with its priority; set by the scheduler
+        self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
 
     # ---- nodes
 
@@ -265,8 +268,7 @@ class Opportunistic:
     def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource, priority: int) -> None:
         """Book a container as opportunistic from now on."""
         self.containers[container_id] = Placed(node_id, resource, priority)
-        if self.jobs is not None:
-            self.jobs.began(container_id.application_id, priority)
+        self.counted(container_id.application_id, priority, True)
         load = self._loads.get(node_id)
         if load is not None:
             load.held = load.held + resource
@@ -277,8 +279,8 @@ class Opportunistic:
         load = self._loads.get(placed.node_id) if placed is not None else None
         if placed is not None and load is not None:
             load.held = load.held - placed.resource
-        if placed is not None and self.jobs is not None:
-            self.jobs.ended(container_id.application_id, placed.priority)
+        if placed is not None:
+            self.counted(container_id.application_id, placed.priority, False)
         return placed
 
     def validate(self) -> None:

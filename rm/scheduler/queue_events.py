@@ -9,6 +9,7 @@ from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.view import ClusterView
+from yaqd.model import ApplicationId
 
 
 class QueueEvents:
@@ -43,6 +44,14 @@ class QueueEvents:
             self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
             self._view.jobs = self._queues.jobs
 
+    def counted(self, app_id: ApplicationId, priority: int, begins: bool) -> None:
+        """The application has an opportunistic container more, or one less."""
+        if begins:
+            self._queues.jobs.began(app_id, priority)
+        else:
+            self._queues.jobs.ended(app_id, priority)
+        self._view.reorder(app_id)
+
     def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
         if node is not None:
@@ -71,6 +80,7 @@ class QueueEvents:
     def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:
         if event.application_id in self._view.applications:
             self._queues.jobs.wanted_elsewhere(event.application_id, dict(event.counts))
+            self._view.reorder(event.application_id)
         yield from ()
 
     def _ran(self, event: TaskTimes, now: float) -> Iterator[Decision]:

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
 _DEFAULT_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _QUEUES_MAX: Final = 10_000
 #: beside the orders of jobs (yaqd.policies.queueing.job_order)
-_ORDERINGS: Final = ("fifo", "fair")
+LEAF_ORDERINGS: Final = ("fifo", "fair")
 _APPLICATIONS_MAX: Final = 10_000
 
 
@@ -82,7 +82,7 @@ class QueueSpec:
     @property
     def orders_jobs(self) -> bool:
         """Do applications take turns by what is left of them?"""
-        return not self.children and self.ordering not in _ORDERINGS
+        return not self.children and self.ordering not in LEAF_ORDERINGS
 
     def walk(self) -> Iterator["QueueSpec"]:
         """This queue and all below it, parents first."""
@@ -108,8 +108,9 @@ class SchedulerSpec:
 class _Properties:
     """Typed reads of the mapping; errors name key and value."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(self, properties: Mapping[str, str], job_order: str) -> None:
         self._properties = properties
+        self.job_order: Final = job_order
 
     def text(self, name: str, default: str) -> str:
         return self._properties.get(PREFIX + name, default).strip() or default
@@ -169,9 +170,12 @@ class _Properties:
         return self.fraction(f"{path}.{name}", self.fraction(name, default))
 
 
-def parse_capacity_scheduler(properties: Mapping[str, str]) -> SchedulerSpec:
-    """Read the queue tree; raises `QueueConfigError` for the first thing that is wrong."""
-    reader = _Properties(properties)
+def parse_capacity_scheduler(properties: Mapping[str, str], job_order: str = "fifo") -> SchedulerSpec:
+    """Read the queue tree; raises `QueueConfigError` for the first thing that is wrong.
+
+    `job_order`: of the leaf queues that name no ordering policy.
+    """
+    reader = _Properties(properties, job_order)
     calculator_name = reader.text("resource-calculator", _DEFAULT_CALCULATOR)
     calculator = CALCULATORS.get(calculator_name)
     if calculator is None:
@@ -210,9 +214,9 @@ def _parse_queue(
         raise QueueConfigError(f"{PREFIX}{path}.maximum-capacity", f"{maximum * 100:g}", remedy)
     absolute = (parent_absolute[0] * capacity, parent_absolute[1] * maximum)
     state = _parse_state(reader, path, parent_state)
-    ordering = reader.text(f"{path}.ordering-policy", "fifo").lower()
+    ordering = reader.text(f"{path}.ordering-policy", reader.job_order).lower()
     names = [n.strip() for n in reader.text(f"{path}.queues", "").split(",") if n.strip()]
-    if not names and ordering not in _ORDERINGS:
+    if not names and ordering not in LEAF_ORDERINGS:
         try:
             JOB_ORDERS[ordering]
         except UnknownPolicy:

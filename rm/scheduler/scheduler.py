@@ -108,8 +108,8 @@ class Scheduler:
         )
         self._preemption = Preemption(limits.preemption)
         self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
-        self.opportunistic.jobs = self.queues.jobs
         self._queue_events = QueueEvents(self.view, self.queues, self._giving)
+        self.opportunistic.counted = self._queue_events.counted
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}

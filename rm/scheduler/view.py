@@ -212,6 +212,14 @@ class ClusterView:
         if shapes:
             self._count_waiting(attempt.app, 1)
 
+    def reorder(self, app_id: ApplicationId) -> None:
+        """What is left of the application has changed, and with it its place where jobs are in order of that."""
+        app = self.applications.get(app_id)
+        if app is None or not app.leaf.spec.orders_jobs:
+            return
+        if app.attempt is not None and app.attempt.filed_at is not None:
+            self.file(app.attempt)
+
     def unfile(self, attempt: AttemptView) -> None:
         leaf, key = attempt.app.leaf, attempt.filed_at
         if key is None:

@@ -209,6 +209,12 @@ def site(folder: Path, **settings: str) -> Configuration:
     )
 
 
+def leaf_order(rm: Harness) -> str:
+    leaf = rm.manager.scheduler.view.find_queue("default")
+    assert leaf is not None
+    return leaf.spec.ordering
+
+
 async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> None:
     async with cluster(conf=site(tmp_path)) as rm:
         node = await queueing_node(rm)
@@ -224,6 +230,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             site(tmp_path, **{**ON, "yaq.queue.node.127.0.0.1.bound": "1"})
             await refresh()
             assert (await beat(node, running=4)).yaq_orders.settings.enabled
+            assert leaf_order(rm) == "srjf"
             assert len(given(await master.allocate())) == 1, "this host's own bound"
             site(tmp_path, **{**ON, "yaq.queue.order": "whatever"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:.*yaq\.queue\.order|yaq\.queue\.order.*yaq-site"):
@@ -232,6 +239,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             await refresh()
             orders = (await beat(node, running=4, queued=1)).yaq_orders
             assert orders.HasField("settings") and not orders.settings.enabled
+            assert leaf_order(rm) == "fifo"
             assert not (await beat(node, running=4, queued=1)).HasField("yaq_orders")
         finally:
             await operator.close()
@@ -245,6 +253,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
         ("yaq.queue.target-utilization", "1.5"),
         ("yaq.queue.bound-policy", "magic"),
         ("yaq.queue.order", "magic"),
+        ("yaq.queue.job-order", "magic"),
         ("yaq.queue.placement", "magic"),
         ("yaq.queue.scope", "galaxy"),
         ("yaq.queue.starve-ratio", "nan"),
