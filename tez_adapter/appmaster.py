@@ -112,7 +112,10 @@ class ApplicationMaster:
         self._umbilical = Umbilical(self._server, self)
         await self._server.start()
         self._nodes = NodeLinks(
-            str(self._container.attempt_id), on_failure=self._launch_failed, on_started=self._launched
+            str(self._container.attempt_id),
+            on_failure=self._launch_failed,
+            on_started=self._launched,
+            on_waiting=self._waits,
         )
         self._rm = self._make_rm_link()
         self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address)
@@ -278,6 +281,8 @@ class ApplicationMaster:
             case ev.Stop():
                 log.info("stopping %s: %s", decision.container, decision.reason)
                 self._nodes.stop(NodeId.parse(decision.node), self._ids[decision.container])
+            case ev.AskNode():
+                self._nodes.ask(NodeId.parse(decision.node), self._ids[decision.container])
             case ev.Blacklist():
                 log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
                 self._rm.blacklist(decision.additions, decision.removals)
@@ -296,6 +301,9 @@ class ApplicationMaster:
 
     def _launch_failed(self, container: ContainerId, reason: str, refused: bool) -> None:
         self.dispatch(ev.LaunchFailed(str(container), reason, refused))
+
+    def _waits(self, container: ContainerId) -> None:
+        self.dispatch(ev.ContainerWaits(str(container)))
 
     def _launched(self, _: ContainerId) -> None:
         self._rm.expect_news()

@@ -35,6 +35,7 @@ class _Node:
     client: RpcClient | None = None
     starts: list[tuple[ContainerId, pb.StartContainerRequest]] = field(default_factory=list)
     stops: list[ContainerId] = field(default_factory=list)
+    questions: list[ContainerId] = field(default_factory=list)
 
 
 class NodeLinks:
@@ -44,10 +45,13 @@ class NodeLinks:
         *,
         on_failure: Callable[[ContainerId, str, bool], None],
         on_started: Callable[[ContainerId], None],
+        on_waiting: Callable[[ContainerId], None],
     ) -> None:
+        """`on_waiting` hears of containers asked for that their node has not started yet."""
         self._user = user
         self._on_failure = on_failure
         self._on_started = on_started
+        self._on_waiting = on_waiting
         self._tokens: dict[NodeId, Token] = {}
         self._nodes: dict[NodeId, _Node] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -75,6 +79,11 @@ class NodeLinks:
         self._node(node).stops.append(container)
         self._schedule_flush()
 
+    def ask(self, node: NodeId, container: ContainerId) -> None:
+        """Does it still wait there? No answer is as good as no."""
+        self._node(node).questions.append(container)
+        self._schedule_flush()
+
     def _node(self, node: NodeId) -> _Node:
         return self._nodes.setdefault(node, _Node(node))
 
@@ -92,6 +101,9 @@ class NodeLinks:
             if record.stops:
                 stops, record.stops = record.stops, []
                 self._spawn(self._stop(record, stops))
+            if record.questions:
+                questions, record.questions = record.questions, []
+                self._spawn(self._ask(record, questions))
 
     def _spawn(self, work: "asyncio._CoroutineLike[None]") -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -146,6 +158,17 @@ class NodeLinks:
             await self._client(record).call(Protocol.stopContainers, request)
         except (RpcError, RemoteException, OSError) as error:
             log.warning("node %s did not stop %d containers: %s", record.id, len(stops), error)
+
+    async def _ask(self, record: _Node, questions: list[ContainerId]) -> None:
+        request = pb.GetContainerStatusesRequest(container_id=[convert.container_id_pb(c) for c in questions])
+        try:
+            response = await self._client(record).call(Protocol.getContainerStatuses, request)
+        except (RpcError, RemoteException, OSError) as error:
+            log.warning("node %s does not say whether %d containers wait: %s", record.id, len(questions), error)
+            return
+        for status in response.status:
+            if status.state == common.C_RUNNING and status.container_sub_state == common.CSS_SCHEDULED:
+                self._on_waiting(convert.container_id(status.container_id))
 
     async def drain(self, timeout_s: float) -> None:
         """Wait for calls under way."""

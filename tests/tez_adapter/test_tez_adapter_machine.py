@@ -264,12 +264,37 @@ def test_a_hanging_task_is_failed_and_its_process_stopped() -> None:
     assert drive.machine.vertices[0].done == 0
 
 
+def test_a_task_is_not_to_blame_for_waiting_in_its_nodes_queue() -> None:
+    drive = Driver(mapreduce(2, 0, timeout_s=10.0))
+    drive.allocate("c1")
+    drive.allocate("c2")
+    drive(ev.TaskRequested("c2"))
+    for quarter in range(1, 21):
+        drive.now = 2.6 * quarter
+        drive(ev.AttemptReported(AttemptId(0, 1, 0), 0.5, True))
+        # only of the one that has not been heard, and once until it was due again
+        assert drive(ev.Tick()) == [ev.AskNode("c1", "h1:1")]
+        assert drive(ev.Tick()) == []
+        drive(ev.ContainerWaits("c1"))
+    # the node says so no longer: from then on it counts, and the node is asked all the same
+    seen = [ev.AskNode("c1", "h1:1")]
+    for after in (2.6, 5.2, 7.8):
+        drive.now = 52.0 + after
+        drive(ev.AttemptReported(AttemptId(0, 1, 0), 0.5, True))
+        assert drive(ev.Tick()) == seen
+    drive.now = 62.1
+    assert drive(ev.Tick()) == [ev.Stop("c1", "h1:1", "its task hangs")]
+    # what is said of it after its end, or of nobody, changes nothing
+    assert drive(ev.ContainerWaits("c1")) == drive(ev.ContainerWaits("c9")) == []
+    assert drive.machine.vertices[0].tasks[0].failures == 1
+
+
 def test_a_process_that_falls_silent_is_lost() -> None:
     drive = Driver(mapreduce(1, 0))
     drive.allocate("c1")
     drive.now = 500.0
     # queued on its node: nobody expects a word of it yet
-    assert drive(ev.Tick()) == []
+    assert drive(ev.Tick()) == [ev.AskNode("c1", "h1:1")]
     drive(ev.TaskRequested("c1"))
     drive.now = 550.0
     drive(ev.AttemptReported(AttemptId(0, 0, 0), 0.5, False))

@@ -30,6 +30,7 @@ class RandomCluster:
     now: float = 0.0
     processes: dict[str, Process] = field(default_factory=dict)
     granted: dict[tuple[int, int], AttemptId] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
     committed_twice: bool = False
     _serial: int = 0
 
@@ -49,6 +50,8 @@ class RandomCluster:
             case ev.GiveExit(container=c) | ev.Stop(container=c):
                 if c in self.processes:
                     self.processes[c].ending = True
+            case ev.AskNode(container=c):
+                self.asked.append(c)
             case ev.AnswerCommit(attempt=attempt, granted=True):
                 live = self.machine.attempt(self.granted.get(attempt.task_id, attempt))
                 self.committed_twice |= live is not None and live.id != attempt and live.live
@@ -78,6 +81,10 @@ class RandomCluster:
             if self.rng.random() < 0.7 and name in self.processes:
                 self._turn(name)
         self.send(ev.Tick())
+        asked, self.asked = self.asked, []
+        for name in asked:
+            if self.rng.random() < 0.5:  # a node may also answer late, wrongly or not at all
+                self.send(ev.ContainerWaits(name))
 
     def _turn(self, name: str) -> None:
         process = self.processes[name]

@@ -44,6 +44,13 @@ class LaunchFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerWaits:
+    """Asked for (`AskNode`), the node says that the container has not had its turn there yet."""
+
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRequested:
     """The process in a container asks what to do."""
 
@@ -122,6 +129,7 @@ Event = (
     ContainerAllocated
     | ContainerCompleted
     | LaunchFailed
+    | ContainerWaits
     | TaskRequested
     | AttemptReported
     | AttemptSucceeded
@@ -179,6 +187,14 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class AskNode:
+    """Ask the node whether the container, of which nothing has been heard, still waits there."""
+
+    container: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerCommit:
     attempt: AttemptId
     granted: bool
@@ -198,4 +214,4 @@ class Finish:
     diagnostics: str
 
 
-Decision = Launch | GiveTask | GiveExit | Release | Stop | AnswerCommit | Blacklist | Finish
+Decision = Launch | GiveTask | GiveExit | Release | Stop | AskNode | AnswerCommit | Blacklist | Finish

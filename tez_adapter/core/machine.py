@@ -61,6 +61,7 @@ class JobMachine(JobRecords):
             ev.ContainerAllocated: self._on_allocated,
             ev.ContainerCompleted: self._on_completed,
             ev.LaunchFailed: self._on_launch_failed,
+            ev.ContainerWaits: self._on_waits,
             ev.TaskRequested: self._on_task_requested,
             ev.AttemptReported: self._on_reported,
             ev.AttemptSucceeded: self._on_succeeded,
@@ -231,6 +232,11 @@ class JobMachine(JobRecords):
             self._unusable.silent(container.node, self._now)
             self.notices.unreachable(container.node, event.reason)
 
+    def _on_waits(self, event: ev.ContainerWaits) -> None:
+        container = self.containers.get(event.container)
+        if container is not None and container.state is ContainerState.STARTING and container.attempt is not None:
+            container.attempt.moved = self._now
+
     # ---- attempts
 
     def _on_reported(self, event: ev.AttemptReported) -> None:
@@ -369,6 +375,10 @@ class JobMachine(JobRecords):
     def _on_tick(self, _: ev.Tick) -> None:
         self.notices.watch(self.live_attempts(), self._now)
         for attempt in list(self.live_attempts()):
+            container = self.containers.get(attempt.container)
+            if container is not None and self._watch.may_wait(attempt, container, self._now):
+                container.asked_at = self._now
+                self._out.append(ev.AskNode(container.id, container.node))
             hanging, silent = self._watch.hanging(attempt, self._now), self._watch.silent(attempt, self._now)
             if not (hanging or silent) or self.state is not JobState.RUNNING:
                 continue

@@ -62,6 +62,8 @@ class Container:
     state: ContainerState = ContainerState.STARTING
     attempt: Attempt | None = None
     idle_since: float = 0.0
+    #: when its node was last asked whether it waits there
+    asked_at: float = 0.0
     #: may be an opportunistic one
     spare: bool = False
 

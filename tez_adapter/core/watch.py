@@ -1,9 +1,15 @@
 """What only time shows: tasks that hang, processes that fall silent, sources that wait for ever for room."""
 
+from typing import Final
+
 from tez_adapter.core.dag import DagSpec
-from tez_adapter.core.records import Attempt, Vertex
-from tez_adapter.core.states import AttemptState
+from tez_adapter.core.records import Attempt, Container, Vertex
+from tez_adapter.core.states import AttemptState, ContainerState
 from yaqd.model import Resource
+
+#: a node is asked so often within a time-out whether a container still waits there; a process whose start was missed
+#: has at least the rest of it for its first request
+_ASKED_TIMES: Final = 4
 
 
 class Watch:
@@ -22,6 +28,13 @@ class Watch:
         if timeout_s and now - attempt.moved > timeout_s:
             return f"no progress for {timeout_s:g} s (mapreduce.task.timeout); its process was ended"
         return ""
+
+    def may_wait(self, attempt: Attempt, container: Container, now: float) -> bool:
+        """Is it time to ask the node? A container that waits in its queue is not to blame for its silence."""
+        timeout_s = self._vertices[attempt.id.vertex].spec.timeout_s
+        if not timeout_s or container.state is not ContainerState.STARTING or container.attempt is not attempt:
+            return False
+        return now - max(attempt.moved, container.asked_at) > timeout_s / _ASKED_TIMES
 
     def silent(self, attempt: Attempt, now: float) -> str:
         """The same for its process: from its first request on it reports every second, whatever its task does."""
