@@ -180,7 +180,7 @@ def test_queues_of_a_bound_are_as_busy_as_the_formula_says(slots: int, bound: in
     drawn = random.Random(5)
     jobs = (SimJob("job", (SimStage("task", tuple(SimTask(drawn.expovariate(1 / mean)) for _ in range(2500))),)),)
     shape = ClusterShape(nodes=5, slots=slots, am_poll_s=0.0, network_s=0.0, start_gap_s=0.0)
-    system = System("yaq-c" if bound else "yarn", bound=bound, order="fifo", free_min=1.0)
+    system = System("yaq-c" if bound else "yarn", bound=bound or None, order="fifo", free_min=1.0)
     result = simulate(shape, Workload(jobs), system, 1)
     end = 0.8 * result.makespan
     assert result.utilization_between(20.0, end) == pytest.approx(utilization(slots, mean, 3.0, bound), abs=0.02)

@@ -77,7 +77,7 @@ def parse_system(text: str) -> System:
         changed[key] = _value(text, key, value)
     base = _BASES.get(name, System(name))
     if "bound_target" in changed or "bound_wait_s" in changed:
-        changed.setdefault("bound", 0)
+        changed.setdefault("bound", None)
     try:
         return dataclasses.replace(base, **changed)
     except ValueError as error:
@@ -85,8 +85,10 @@ def parse_system(text: str) -> System:
 
 
 def _value(text: str, key: str, value: str) -> object:
-    """As the field's own default has it."""
-    default = getattr(System(), key)
+    """As the field's own default has it; a bound is a number or `none`."""
+    if key == "bound" and value.lower() == "none":
+        return None
+    default = 0 if key == "bound" else getattr(System(), key)
     try:
         if isinstance(default, bool):
             return {"true": True, "on": True, "false": False, "off": False}[value.lower()]
@@ -97,7 +99,8 @@ def _value(text: str, key: str, value: str) -> object:
         else:
             return value
     except (KeyError, ValueError):
-        raise CommandError(f"--system {text}: {key} is {value!r}, not {_kind(default)}") from None
+        kind = _kind(default) + (" or none" if key == "bound" else "")
+        raise CommandError(f"--system {text}: {key} is {value!r}, not {kind}") from None
     if math.isnan(number) or number < 0:
         raise CommandError(f"--system {text}: {key} is {value}; it must not be negative")
     return number

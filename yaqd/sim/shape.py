@@ -18,8 +18,10 @@ from yaqd.sim.workload import SLOT
 SYSTEMS: Final = ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d", "mercury", "sparrow")
 #: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all
 ESTIMATES: Final = ("task", "stage", "learned", "none")
-#: what `System.place` may be
-PLACES: Final = ("wait", "length")
+#: what `System.place` may be; yaq-d's nodes are known by the first two only
+PLACES: Final = ("wait", "length", "length-per-slot", "two-choices", "random")
+#: the longest queue at a node that may be asked for
+BOUND_MAX: Final = 1_000_000
 
 
 class Stuck(RuntimeError):
@@ -87,8 +89,8 @@ class System:
     #: what a task is taken to run of which nobody knows anything, s
     default_estimate_s: float = 10.0
     # ---- queues at nodes: yarn-opportunistic, yaq-c (by length), yaq-d, mercury, sparrow
-    #: containers that may wait at a node; 0: any number, where the system can do without a bound
-    bound: int = 0
+    #: containers that may wait at a node, 1 and more; None: any number (yarn-opportunistic: Hadoop's own limit)
+    bound: int | None = None
     #: yaq-c: the bound comes from the observed durations and gaps, for this part of the intervals with all slots busy
     bound_target: float = 0.0
     #: yaq-c: nothing is sent to a node where it would wait longer than this, s; 0: no such bound
@@ -96,7 +98,7 @@ class System:
     #: a container that has waited so long goes back and is placed again, s; 0: never
     max_wait_s: float = 0.0
     # ---- placement
-    #: yaq-d: nodes are known by how long one would "wait" there or by their queues' "length"
+    #: yaq-c: at which of the nodes one waits; yaq-d: nodes are known by their "wait" or their queues' "length"
     place: str = "wait"
     #: yaq-c: nothing waits while a larger part of the cluster than this is free (Rf_min)
     free_min: float = 0.05
@@ -132,6 +134,19 @@ class System:
             raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
         if self.place not in PLACES:
             raise ValueError(f"nothing is placed by {self.place!r}; there are {', '.join(PLACES)}")
+        if self.name == "yaq-d" and self.place not in PLACES[:2]:
+            raise ValueError(f"yaq-d does not place by {self.place!r}; it knows {', '.join(PLACES[:2])}")
+        if self.bound is not None and not 1 <= self.bound <= BOUND_MAX:
+            raise ValueError(
+                f"bound is {self.bound}; it must be 1 to {BOUND_MAX}, or none for any number; "
+                "without queues at the nodes it is the system yarn"
+            )
+        for name in ("bound_target", "free_min", "opportunistic_share"):
+            part = getattr(self, name)
+            if not 0.0 <= part <= 1.0:  # also refuses NaN
+                raise ValueError(f"{name} is {part}; it is a part, 0 to 1")
+        if self.bound_target == 1.0:
+            raise ValueError("bound_target is 1; no bound keeps the slots busy in all intervals")
 
 
 def host_name(node: int) -> str:

@@ -30,6 +30,7 @@ class YaqC(Central):
             tuning=Tuning(
                 idle=1.0 - system.bound_target, heartbeat_s=self.shape.heartbeat_s, poll_s=self.shape.am_poll_s
             ),
+            placement=system.place,
             free_share=system.free_min,
             wait_max_s=system.bound_wait_s or None,
             default_estimate_s=system.default_estimate_s,

@@ -55,7 +55,7 @@ UTILIZATION: Final = Experiment(
         *(_saturated(f"Yaq-c b 6, {load}", load, replace(_FIFO, bound=6)) for load in _LOADS),
         _saturated("Yaq-c b 2, 50 s", "50 s", replace(_FIFO, bound=2)),
         *(
-            _saturated(f"Yaq-c tuned, {load}", load, replace(_FIFO, bound=0, bound_target=_TARGET))
+            _saturated(f"Yaq-c tuned, {load}", load, replace(_FIFO, bound=None, bound_target=_TARGET))
             for load in ("5 s", "50 s")
         ),
     ),
@@ -137,7 +137,7 @@ BOUNDING: Final = Experiment(
         ),
         gridmix("YARN", YARN),
         *(gridmix(f"QS={length}", replace(_FIFO, bound=length)) for length in (2, 4, 6, 10, 20)),
-        *(gridmix(f"MWT={wait}", replace(_FIFO, bound=0, bound_wait_s=float(wait))) for wait in (3, 10, 30)),
+        *(gridmix(f"MWT={wait}", replace(_FIFO, bound=None, bound_wait_s=float(wait))) for wait in (3, 10, 30)),
     ),
     rows=(
         Row(
