@@ -207,6 +207,35 @@ def test_queues_put_short_jobs_first_and_starve_nobody() -> None:
     assert by_work.jobs[0].from_submission < by_arrival.jobs[0].from_submission * 1.25
 
 
+def test_managers_that_know_few_nodes_all_send_to_those() -> None:
+    """A job of as many tasks as there are slots finds them all, or waits at the one node that it knows."""
+    workload = Workload((SimJob("job", (stage(32, 10.0),)),))
+    few, all_of_them = (
+        simulate(ClusterShape(nodes=8, slots=4), workload, System("mercury", published=known), 1) for known in (1, 8)
+    )
+    assert all_of_them.jobs[0].from_start < 12.0
+    assert few.jobs[0].from_start > 20.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bound": 0},
+        {"bound": -1},
+        {"bound": 1_000_001},
+        {"bound_target": math.nan},
+        {"bound_target": 1.0},
+        {"free_min": 1.5},
+        {"opportunistic_share": -0.1},
+        {"published": 0},
+        {"place": "nowhere"},
+    ],
+)
+def test_absurd_systems_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong)) if "place" not in wrong else "nowhere"):
+        System("yaq-c", **wrong)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
 @pytest.mark.parametrize("estimates", [{"estimates": "none"}, {"estimates": "learned"}, {"estimate_error": 10.0}])
 def test_bad_estimates_lose_nothing(name: str, estimates: dict[str, object]) -> None:

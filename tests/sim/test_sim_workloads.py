@@ -41,6 +41,14 @@ def test_the_heavy_tail_adds_500_s_to_a_fifth() -> None:
     assert every.max() == pytest.approx(durations(plain).max() + 500, rel=0.5)
 
 
+def test_gridmix_jobs_of_any_size_have_a_hundred_tasks_in_the_mean() -> None:
+    workload = draw(Drawn("gridmix-sizes", 80), 800, 2)
+    sizes = np.array([len(job.stages[0].tasks) for job in workload])
+    assert sizes.mean() == 100
+    assert sizes.std() > 50
+    assert durations(workload).mean() == pytest.approx(49.0)
+
+
 def test_both_mixed_workloads_say_what_they_mix() -> None:
     jobs = draw(Drawn("mixed-5-50-jobs", 100), 800, 3)
     assert sum(job.stages[0].tasks[0].duration_s == 5.0 for job in jobs) == 80

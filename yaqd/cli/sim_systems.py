@@ -19,8 +19,8 @@ PARAMETERS: Final = {
     "yarn": (*_ALL, "job_order"),
     "yarn-opportunistic": (*_ALL, "job_order", *_QUEUED, "opportunistic_share"),
     "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", *_PLACED),
-    "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once"),
-    "mercury": (*_ALL, *_QUEUED, "rebalance", "tasks_at_once"),
+    "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once", "published"),
+    "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "tasks_at_once"),
 }
 _BASES: Final = {"yaq-c": OURS, "yaq-d": YAQ_D}

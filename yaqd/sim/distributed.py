@@ -22,8 +22,6 @@ from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer, report_of
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
-#: nodes that are published, the least loaded ones
-_PUBLISHED_MAX: Final = 200
 _IDS_FROM: Final = 1 << 39
 #: queues are told to keep no more than the mean and so many standard deviations, as Hadoop has it
 _DEVIATIONS: Final = 1.0
@@ -172,7 +170,7 @@ class Distributed(Direct):
         """The least loaded nodes as they are known, made anew at the polling interval."""
         if now - self._published_at >= max(self.shape.am_poll_s, 1e-3):
             there = [offer for offer in self._offers if self._by_host[offer.node_id.host].is_up]
-            self._published = tuple(nsmallest(_PUBLISHED_MAX, there, key=_load))
+            self._published = tuple(nsmallest(self.system.published, there, key=_load))
             self._published_at = now
             if self.rebalances:
                 self._even_out(there)

@@ -119,6 +119,8 @@ class System:
     rebalance_gain_s: float = 0.0
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
+    #: yaq-d, mercury: nodes whose load is published, the least loaded ones; Hadoop's own are 10 (nodes-used)
+    published: int = 200
     #: sparrow: nodes asked for each task; 0: none, tasks go anywhere
     probes: float = 2.0
     #: sparrow: a node that was asked gets its task when it has a slot for it, not before
@@ -141,6 +143,8 @@ class System:
                 f"bound is {self.bound}; it must be 1 to {BOUND_MAX}, or none for any number; "
                 "without queues at the nodes it is the system yarn"
             )
+        if self.published < 1:
+            raise ValueError(f"published is {self.published}; managers must know 1 node and more")
         for name in ("bound_target", "free_min", "opportunistic_share"):
             part = getattr(self, name)
             if not 0.0 <= part <= 1.0:  # also refuses NaN

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from yaqd.sim.experiments.ground import GRIDMIX_SHAPE, YAQ_C, YARN, gridmix
+from yaqd.sim.experiments.ground import GRIDMIX_SHAPE, YAQ_C, YARN, all_over
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.shape import System
 from yaqd.sim.workloads import Drawn
@@ -135,9 +135,9 @@ BOUNDING: Final = Experiment(
             for load in ("5 s", "10 s", "50 s")
             for length in _LENGTHS
         ),
-        gridmix("YARN", YARN),
-        *(gridmix(f"QS={length}", replace(_FIFO, bound=length)) for length in (2, 4, 6, 10, 20)),
-        *(gridmix(f"MWT={wait}", replace(_FIFO, bound=None, bound_wait_s=float(wait))) for wait in (3, 10, 30)),
+        all_over("YARN", YARN),
+        *(all_over(f"QS={length}", replace(_FIFO, bound=length)) for length in (2, 4, 6, 10, 20)),
+        *(all_over(f"MWT={wait}", replace(_FIFO, bound=None, bound_wait_s=float(wait))) for wait in (3, 10, 30)),
     ),
     rows=(
         Row(

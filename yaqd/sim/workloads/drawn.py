@@ -193,6 +193,15 @@ def _gridmix_iid(rng: np.random.Generator, drawn: Drawn) -> Stages:
     return Stages(("task",), [(rng.exponential(49.0, _tasks(drawn)),) for _ in range(drawn.jobs)])
 
 
+def _gridmix_sizes(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """GridMix-MS where 100 tasks a job are the mean, with the spread that the mappers of a Hive query have here."""
+    counts = _task_counts(rng, drawn, float(GRIDMIX_TASKS), 1.5)
+    means = rng.exponential(49.0, drawn.jobs)
+    drawn_tasks = [m * lognormal(rng, int(count), 1.0, STAGE_CV) for m, count in zip(means, counts, strict=True)]
+    every = fitted(np.concatenate(drawn_tasks), 49.0, 49.0)
+    return Stages(("task",), [(part,) for part in np.split(every, np.cumsum(counts)[:-1])])
+
+
 @value()
 class Kind:
     """A line of the table of workloads."""
@@ -205,6 +214,7 @@ WORKLOADS: Final[dict[str, Kind]] = {
     "hive-ms": Kind("57.9 maps and 1.5 reduces a query; tasks 22.9 s mean, 27.8 s deviation", _hive_ms),
     "gridmix-ms": Kind("100 tasks a job, exponential, mean 49 s; a job's tasks are alike (cv 0.5)", _gridmix_ms),
     "gridmix-iid": Kind("100 tasks a job, exponential, mean 49 s; every task for itself", _gridmix_iid),
+    "gridmix-sizes": Kind("gridmix-ms, but 100 tasks are the mean of the jobs (cv 1.5)", _gridmix_sizes),
     "heavy-tailed": Kind("gridmix-ms, the longest 20 % of all tasks 500 s longer", _heavy_tailed),
     "mixed-5-50-jobs": Kind("80 % of the jobs of 5 s tasks, 20 % of 50 s (section 4.3)", _mixed_jobs),
     "mixed-5-50-tasks": Kind("5 s and 50 s tasks in equal number in every job (table 2.1)", _mixed_tasks),
