@@ -43,6 +43,11 @@ class Variant:
     out_of_turn: bool = False
     site: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def queue_length(self) -> int:
+        """Of stock's own queues at the nodes; 0 where none is set."""
+        return int(str(self.site.get(_QUEUE_LENGTH, 0)))
+
     def facts(self) -> str:
         """For people: what one has to know of it."""
         parts = [f"heartbeat {self.heartbeat_ms} ms", f"out-of-turn heartbeats {'on' if self.out_of_turn else 'off'}"]

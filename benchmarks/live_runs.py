@@ -48,6 +48,8 @@ class Traced:
     names: list[str] = field(default_factory=list)
     #: of the nodes' queues, once a minute
     bounds: list[int] = field(default_factory=list)
+    #: of tasks that waited at their nodes
+    gaps_s: list[float] = field(default_factory=list)
 
 
 def queue_bounds(where: Addresses) -> list[int]:
@@ -118,6 +120,7 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
             time.monotonic() - began,
             [job.name for job in jobs],
             bounds,
+            start_gaps(log.tasks, began, time.monotonic(), queued=True),
         )
 
 
@@ -157,10 +160,10 @@ async def shares(
     heartbeat_s: float,
     window_s: float,
     span_s: float,
-) -> tuple[float, Failures]:
+) -> tuple[float, Loaded]:
     """Backlogs in every queue; returns the largest deviation of a queue's part of the use from its share, in points.
 
-    Looked at over every span of `span_s` seconds of the window.
+    Looked at over every span of `span_s` seconds of the window. And what else became of that window.
     """
     warm_s = _WARM_HEARTBEATS * heartbeat_s + poll_s
     count = int(slots * ((warm_s + window_s) / duration_s + 4))
@@ -182,18 +185,28 @@ async def shares(
         failures = Failures()
         for job in jobs.values():
             failures.add(job.failures)
+        bounds = await asyncio.to_thread(queue_bounds, where)
         await asyncio.gather(*(job.kill() for job in jobs.values()))
+        end = start + window_s
+        started = sum(1 for task in log.tasks if task.started_at is not None)
+        gaps = start_gaps(log.tasks, start, end)
+        loaded = Loaded(utilization(log.tasks, slots, start, end), gaps, failures, log.doubled, started, bounds)
     worst = 0.0
     for second in range(int(window_s - span_s) + 1):
         span = (start + second, start + second + span_s)
         used = {name: utilization(job.tasks, slots, *span) for name, job in jobs.items()}
         for name, share in queues.items():
             worst = max(worst, abs(100 * used[name] / sum(used.values()) - share))
-    return worst, failures
+    return worst, loaded
 
 
-async def latencies(where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float) -> list[float]:
-    """Asks for one container after another on an idle cluster; seconds from each ask to the running process."""
+async def latencies(
+    where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float
+) -> tuple[list[float], list[int]]:
+    """Asks for one container after another on an idle cluster; seconds from each ask to the running process.
+
+    And the bounds of the nodes' queues in the end.
+    """
     chooser = random.Random(1)
     found = []
     with StartLog(folder) as log:
@@ -206,8 +219,9 @@ async def latencies(where: Addresses, folder: Path, *, count: int, poll_s: float
             await job.run_stage(stage)
             (task,) = stage.tasks
             found.append(_started(task) - task.asked_at)
+        bounds = await asyncio.to_thread(queue_bounds, where)
         await job.finish()
-    return found
+    return found, bounds
 
 
 def _started(task: Task) -> float:

@@ -92,10 +92,11 @@ def utilization(tasks: Iterable[Task], slots: int, start: float, end: float) -> 
     return busy / (slots * (end - start))
 
 
-def start_gaps(tasks: Sequence[Task], start: float, end: float) -> list[float]:
+def start_gaps(tasks: Sequence[Task], start: float, end: float, *, queued: bool = False) -> list[float]:
     """Seconds between a process's end and the next one's start on the same node, for the starts between two moments.
 
-    Each start takes the earliest end that no other start has taken, as slots that are filled in turn would.
+    Each start takes the earliest end that no other start has taken, as slots that are filled in turn would. `queued`:
+    only of tasks that their master had before the slot was free.
     """
     gaps: list[float] = []
     by_node: dict[str, list[Task]] = {}
@@ -107,8 +108,9 @@ def start_gaps(tasks: Sequence[Task], start: float, end: float) -> list[float]:
         for task in sorted(found, key=lambda task: task.started_at or 0.0):
             began = task.started_at or 0.0
             if free and free[0] <= began:
-                gap = began - heapq.heappop(free)
-                if start <= began <= end:
-                    gaps.append(gap)
+                freed = heapq.heappop(free)
+                was_there = task.given_at is not None and task.given_at < freed
+                if start <= began <= end and (was_there or not queued):
+                    gaps.append(began - freed)
             heapq.heappush(free, task.ended_at)
     return gaps

@@ -6,9 +6,11 @@ differ. Completion times count to the end of the last task's process. Each row p
 interval, the bound of the queues, the median gap between one process and the next on a slot, and whether heartbeats
 out of turn were on.
 
-Rows that share a run (`hive-median` and `hive-p95`) are measured in one. Times at `--scale 1`: `utilization-*` 2
-minutes a variant; `hive-*`, `queue-or-event` and `low-load` 15 minutes a variant and run; `short-jobs` and
-`longest-job` 8; `shares` 4; `start-latency` 3. `--scale` shortens windows and traces.
+Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
+and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
+Times at `--scale 1`: `utilization-*` 2 minutes a variant; `hive-*`, `fidelity-*`, `queue-or-event` and `low-load` 15
+minutes a variant and run; `short-jobs` and `longest-job` 8; `shares` 4; `start-latency` 3. `--scale` shortens windows
+and traces.
 """
 
 import os
@@ -27,6 +29,7 @@ from . import live_runs as runs
 from .live_cluster import NODES, Variant, ours, running, stock, stock_opportunistic
 from .live_mixes import earlier_runs, hive, mixed
 from .live_runs import Loaded, Traced
+from .live_simulated import foretell, quantile
 from .options import Options, parse_options, progress, show, stock_jars
 from .report import Row, make_row
 from .stock.artifacts import HadoopJars
@@ -51,6 +54,8 @@ AT_LEAST = {
     "hive-p95": "1.2x",
     "hive-median-opp": "1.6x",
     "hive-p95-opp": "0.95x",
+    "fidelity-median": "0.9x to 1.1x",
+    "fidelity-p95": "0.9x to 1.1x",
     "queue-or-event": "printed",
     "low-load": "1x",
     "short-jobs": "3x",
@@ -88,8 +93,8 @@ class Bench:
         made.chmod(0o755)
         return made
 
-    def note(self, row: str, variant: Variant, text: str) -> None:
-        facts = self.beside.setdefault(row, {"at least": AT_LEAST[row], "masters poll every": f"{POLL_S:g} s"})
+    def note(self, row: str, variant: Variant, text: str, *, poll_s: float = POLL_S) -> None:
+        facts = self.beside.setdefault(row, {"at least": AT_LEAST[row], "masters poll every": f"{poll_s:g} s"})
         facts[variant.name] = f"{variant.facts()}; {text}"
         progress(f"{row}: {variant.name}: {text}")
 
@@ -109,13 +114,7 @@ class Bench:
             for _ in range(self.options.runs):
                 loaded = self._backlog(variant, duration_s)
                 found.setdefault(variant.name, []).append(100 * loaded.utilization)
-                gap = statistics.median(loaded.gaps_s) if loaded.gaps_s else float("nan")
-                self.note(
-                    row,
-                    variant,
-                    f"{100 * loaded.utilization:.1f} %, {_bound(loaded, variant)}, start gap {1000 * gap:.0f} ms, "
-                    f"{loaded.started} starts, {_losses(loaded)}",
-                )
+                self.note(row, variant, f"{100 * loaded.utilization:.1f} %, {_facts(loaded, variant)}")
         own, theirs = found.get(_QUEUES.name, []), found.get(variants[0].name, [])
         self.add(row, own, theirs, "% of slots", higher_is_better=True)
 
@@ -145,9 +144,9 @@ class Bench:
         for traced in self._traced[key]:
             submitted, started = traced.from_submission_s, traced.from_start_s
             text = (
-                f"from submission p50 {_p(submitted, 0.5):.1f} p95 {_p(submitted, 0.95):.1f} s, "
-                f"from start p50 {_p(started, 0.5):.1f} p95 {_p(started, 0.95):.1f} s, "
-                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_bound(traced, variant)}, {_losses(traced)}"
+                f"from submission p50 {quantile(submitted, 0.5):.1f} p95 {quantile(submitted, 0.95):.1f} s, "
+                f"from start p50 {quantile(started, 0.5):.1f} p95 {quantile(started, 0.95):.1f} s, "
+                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_facts(traced, variant)}"
             )
             self.note(row, variant, text)
         return self._traced[key]
@@ -164,6 +163,19 @@ class Bench:
         workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
         self._compare(row, "hive", workload, [_BOTH], theirs, share)
 
+    def fidelity(self, row: str, share: float) -> None:
+        """One percentile of Hive-MS, live against simulated; the row is ours, stock's stands beside it."""
+        workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
+        for variant in self.wanted([stock(), _BOTH]):
+            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S).at(share)
+            lived = [
+                quantile(t.from_submission_s, share) for t in self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
+            ]
+            text = f"simulated {foretold:.1f} s, live {statistics.median(lived):.1f} s"
+            self.note(row, variant, f"{text}: {foretold / statistics.median(lived):.2f}x")
+            if variant.is_ours:
+                self.add(row, lived, [foretold], "s")
+
     def low_load(self, row: str) -> None:
         """A tenth of the load, so a tenth of the jobs in the same time."""
         workload = hive(0.1 * self.options.scale, NODES * _HIVE_SLOTS, load=0.09)
@@ -173,7 +185,7 @@ class Bench:
         """What queues and events are each worth; the row itself is both against the better one alone."""
         workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
         found = {
-            v.name: [_p(t.from_submission_s, 0.5) for t in self.traced(row, "hive", workload, v, _HIVE_SLOTS)]
+            v.name: [quantile(t.from_submission_s, 0.5) for t in self.traced(row, "hive", workload, v, _HIVE_SLOTS)]
             for v in self.wanted([_QUEUES, _EVENTS, _BOTH])
         }
         if found:
@@ -186,7 +198,7 @@ class Bench:
         found: dict[bool, list[float]] = {True: [], False: []}
         for variant in self.wanted([theirs, *own]):
             for traced in self.traced(row, what, workload, variant, _HIVE_SLOTS):
-                found[variant.is_ours].append(_p(traced.from_submission_s, share))
+                found[variant.is_ours].append(quantile(traced.from_submission_s, share))
         self.add(row, found[True], found[False], "s")
 
     def mix(self, row: str, value: Callable[[Traced], float]) -> None:
@@ -211,7 +223,7 @@ class Bench:
             for _ in range(self.options.runs):
                 place = self.place()
                 with running(variant, self.jars, place / "cluster", _SLOTS, _SHARES) as where:
-                    worst, failures = run(
+                    worst, loaded = run(
                         runs.shares(
                             where,
                             place,
@@ -225,7 +237,7 @@ class Bench:
                         )
                     )
                 found[variant.is_ours].append(worst)
-                self.note(row, variant, f"at most {worst:.1f} points off, {failures.count} containers lost")
+                self.note(row, variant, f"at most {worst:.1f} points off, {_facts(loaded, variant)}")
         self.add(row, found[True], found[False], "points")
 
     def start_latency(self, row: str) -> None:
@@ -237,10 +249,12 @@ class Bench:
             heartbeat_s = variant.heartbeat_ms / 1000
             count = max(3, int(_ASKS * self.options.scale))
             with running(variant, self.jars, place / "cluster", _SLOTS) as where:
-                taken = run(runs.latencies(where, place, count=count, poll_s=_QUICK_POLL_S, heartbeat_s=heartbeat_s))
+                taken, bounds = run(
+                    runs.latencies(where, place, count=count, poll_s=_QUICK_POLL_S, heartbeat_s=heartbeat_s)
+                )
             found[variant.name] = taken
-            text = f"median {1000 * _p(taken, 0.5):.0f} ms, 95 % within {1000 * _p(taken, 0.95):.0f} ms"
-            self.note(row, variant, f"at {variant.heartbeat_ms} ms, polled every {1000 * _QUICK_POLL_S:.0f} ms: {text}")
+            text = f"median {1000 * quantile(taken, 0.5):.0f} ms, 95 % within {1000 * quantile(taken, 0.95):.0f} ms"
+            self.note(row, variant, f"{text}, {_bound(bounds, variant)}, nothing waits", poll_s=_QUICK_POLL_S)
         self.add(row, found.get(variants[2].name, []), found.get(variants[0].name, []), "s")
 
     def run(self) -> None:
@@ -252,9 +266,11 @@ class Bench:
             "hive-p95": lambda row: self.hive(row, 0.95, stock()),
             "hive-median-opp": lambda row: self.hive(row, 0.5, stock_opportunistic(_STOCK_HIVE_QUEUE)),
             "hive-p95-opp": lambda row: self.hive(row, 0.95, stock_opportunistic(_STOCK_HIVE_QUEUE)),
+            "fidelity-median": lambda row: self.fidelity(row, 0.5),
+            "fidelity-p95": lambda row: self.fidelity(row, 0.95),
             "queue-or-event": self.queue_or_event,
             "low-load": self.low_load,
-            "short-jobs": lambda row: self.mix(row, lambda t: _p(_of(t, "short"), 0.5)),
+            "short-jobs": lambda row: self.mix(row, lambda t: quantile(_of(t, "short"), 0.5)),
             "longest-job": lambda row: self.mix(row, lambda t: max(_of(t, "long"))),
             "shares": self.shares,
             "start-latency": self.start_latency,
@@ -269,23 +285,20 @@ def _of(traced: Traced, kind: str) -> list[float]:
     return [seconds for name, seconds in pairs if name.startswith(kind)]
 
 
-def _bound(result: Loaded | Traced, variant: Variant) -> str:
-    if variant.opportunistic and not variant.is_ours:
-        return "b as set"
-    return f"b {min(result.bounds)} to {max(result.bounds)}" if result.bounds else "no queues"
-
-
-def _losses(result: Loaded | Traced) -> str:
+def _facts(result: Loaded | Traced, variant: Variant) -> str:
+    """Bound of the queues, median gap between a process and the next on its slot, and what went wrong."""
+    gap = f"start gap {1000 * statistics.median(result.gaps_s):.0f} ms" if result.gaps_s else "nothing waited at a node"
     failures = result.failures
     statuses = "".join(f", {count} with exit status {status}" for status, count in sorted(failures.by_status.items()))
     first = f" ({' '.join(failures.first.split())[:160]})" if failures.first else ""
-    return f"{failures.refused_starts} starts refused{statuses}, {result.doubled} run twice{first}"
+    losses = f"{failures.refused_starts} starts refused{statuses}, {result.doubled} run twice{first}"
+    return f"{_bound(result.bounds, variant)}, {gap}, {losses}"
 
 
-def _p(values: Sequence[float], share: float) -> float:
-    """The value that this share of all stays within."""
-    ordered = sorted(values)
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+def _bound(bounds: Sequence[int], variant: Variant) -> str:
+    if variant.opportunistic and not variant.is_ours:
+        return f"b {variant.queue_length}"
+    return f"b {min(bounds)} to {max(bounds)}" if bounds else "no queues"
 
 
 def main() -> int:

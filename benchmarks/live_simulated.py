@@ -1,0 +1,82 @@
+"""The live benchmark's workloads in the simulator: what it says of the same cluster, and how far reality is from that.
+
+The simulator knows each variant's settings and nothing of this machine but the gap between a process and the next on
+its slot. Heartbeats fall differently in every run, live or simulated, so it is asked with several seeds, and the median
+of what they say is compared.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rm.queue_settings import QueueSettings
+from yaqd.config import Configuration
+from yaqd.sim.cluster import ClusterShape, System, simulate
+from yaqd.sim.workload import Workload
+
+from .live_cluster import NODES, Variant
+
+_SEEDS: Final = range(1, 8)
+#: from a slot's being free to the next process on it, s: ours from a queue, stock's launch by shell and JVM
+_OUR_GAP_S, _STOCK_GAP_S = 0.015, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """Job completion times from submission, of each seed, s."""
+
+    by_seed: list[list[float]]
+
+    def at(self, share: float) -> float:
+        """The value that this share of the jobs stays within, s."""
+        return statistics.median(quantile(times, share) for times in self.by_seed)
+
+
+def foretell(variant: Variant, workload: Workload, slots: int, *, poll_s: float) -> Foretold:
+    """Simulates the workload; `slots`: of a node, `poll_s`: of the masters."""
+    shape = ClusterShape(
+        nodes=NODES,
+        slots=slots,
+        heartbeat_s=variant.heartbeat_ms / 1000,
+        am_poll_s=poll_s,
+        start_gap_s=_OUR_GAP_S if variant.is_ours else _STOCK_GAP_S,
+    )
+    system = _ours(variant) if variant.is_ours else _stock(variant)
+    return Foretold([list(simulate(shape, workload, system, seed).completion_times()) for seed in _SEEDS])
+
+
+def _stock(variant: Variant) -> System:
+    if variant.opportunistic:
+        return System("yarn-opportunistic", bound=variant.queue_length)
+    return System("yarn")
+
+
+def _ours(variant: Variant) -> System:
+    """By the keys that the daemons read, shipped defaults below the variant's own."""
+    conf = Configuration.load(environ={}, overrides={key: str(text) for key, text in variant.site.items()})
+    queues = QueueSettings.read(conf)
+    job_order = conf.get("yarn.scheduler.capacity.root.default.ordering-policy") or queues.job_order
+    starve_s = conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms") / 1000
+    if queues.spec is None:
+        return System("yarn", out_of_turn=variant.out_of_turn, at_asks=True, job_order=job_order, job_starve_s=starve_s)
+    return System(
+        "yaq-c",
+        out_of_turn=variant.out_of_turn,
+        at_asks=True,
+        job_order=job_order,
+        job_starve_s=starve_s,
+        bound_target=conf.get_float("yaq.queue.target-utilization"),
+        free_min=queues.spec.free_share,
+        order=queues.ordering.strategy,
+        starve_s=queues.ordering.starve_s,
+        starve_ratio=queues.ordering.starve_ratio,
+        order_scope=queues.ordering.scope,
+        max_wait_s=queues.max_wait_ms / 1000,
+    )
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that this share of all stays within."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
