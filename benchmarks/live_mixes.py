@@ -16,8 +16,9 @@ _SEED: Final = 1
 _PRIORITY: Final = 20
 #: of the mix: short jobs, their tasks and their tasks' seconds; the same of long ones
 _SHORT: Final = (40, 8, 2.0)
-_LONG: Final = (8, 64, 10.0)
-_MIX_LOAD: Final = 0.9
+_LONG: Final = (8, 96, 10.0)
+#: they come faster than the cluster can run them, so there is something to put in order
+_MIX_LOAD: Final = 1.2
 
 
 def hive(scale: float, slots: int, *, load: float) -> Workload:
@@ -54,7 +55,7 @@ def _letters(number: int) -> str:
 
 
 def mixed(scale: float, slots: int) -> Workload:
-    """Short and long jobs in random order; a long one alone fills the cluster more than once."""
+    """Short and long jobs in random order; a long one alone fills the cluster three times."""
     chooser = random.Random(_SEED)
     kinds = []
     for name, (jobs, tasks, seconds) in (("short", _SHORT), ("long", _LONG)):

@@ -63,7 +63,7 @@ AT_LEAST = {
     "shares": "5 points",
     "start-latency": "20x",
 }
-_NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yarn.scheduler.capacity.root.default.ordering-policy"
+_NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
 _QUEUES = ours(queues=True, events=False)
 _EVENTS = ours(queues=False, events=True)
 _BOTH = ours(queues=True, events=True)
@@ -207,7 +207,7 @@ class Bench:
         found = []
         for order in ("srjf", "fifo"):
             site = {_NODE_ORDER: order, _JOB_ORDER: order}
-            variant = ours(queues=True, events=False, name=f"ours, {order}", site=site)
+            variant = ours(queues=True, events=True, name=f"ours, {order}", site=site)
             if self.options.ours:
                 found.append([value(traced) for traced in self.traced(row, "mix", workload, variant, _SLOTS)])
         if found:
