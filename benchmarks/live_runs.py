@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import statistics
 import time
 import urllib.request
 from collections.abc import Sequence
@@ -50,6 +51,13 @@ class Traced:
     bounds: list[int] = field(default_factory=list)
     #: of tasks that waited at their nodes
     gaps_s: list[float] = field(default_factory=list)
+    #: of all, from their masters' having a container to the process
+    launches_s: list[float] = field(default_factory=list)
+
+    @property
+    def gap_s(self) -> float:
+        """Until a process runs where one may, s: its median."""
+        return statistics.median(self.gaps_s if self.bounds and self.gaps_s else self.launches_s)
 
 
 def queue_bounds(where: Addresses) -> list[int]:
@@ -121,6 +129,7 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
             [job.name for job in jobs],
             bounds,
             start_gaps(log.tasks, began, time.monotonic(), queued=True),
+            [_started(task) - task.given_at for task in log.tasks if task.given_at is not None],
         )
 
 

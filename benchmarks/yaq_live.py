@@ -287,7 +287,8 @@ def _of(traced: Traced, kind: str) -> list[float]:
 
 def _facts(result: Loaded | Traced, variant: Variant) -> str:
     """Bound of the queues, median gap between a process and the next on its slot, and what went wrong."""
-    gap = f"start gap {1000 * statistics.median(result.gaps_s):.0f} ms" if result.gaps_s else "nothing waited at a node"
+    waited = result.gaps_s if isinstance(result, Loaded) or result.bounds or variant.opportunistic else []
+    gap = f"start gap {1000 * statistics.median(waited):.0f} ms" if waited else "nothing waited at a node"
     failures = result.failures
     statuses = "".join(f", {count} with exit status {status}" for status, count in sorted(failures.by_status.items()))
     first = f" ({' '.join(failures.first.split())[:160]})" if failures.first else ""
