@@ -94,7 +94,7 @@ class Cluster:
         attempt = self.find_attempt(decision.container_id.attempt_id)
         if attempt is None:
             raise AssertionError(f"the scheduler gave {decision.container_id} to an attempt that is not there")
-        container = RmContainer(decision, attempt, node.http_address, self.clock.wall_ms())
+        container = RmContainer(decision, attempt, node.http_address, self.clock.wall_ms(), self.clock.now())
         self.containers[container.id] = container
         self.containers_allocated += 1
         node.containers[container.id] = container

@@ -84,6 +84,7 @@ class RmContainer:
         "booked_ms",
         "completion",
         "confirmed",
+        "created_at",
         "created_ms",
         "finished_ms",
         "http_address",
@@ -94,7 +95,9 @@ class RmContainer:
         "version",
     )
 
-    def __init__(self, allocation: Allocate, attempt: "Attempt", http_address: str, created_ms: int) -> None:
+    def __init__(
+        self, allocation: Allocate, attempt: "Attempt", http_address: str, created_ms: int, created_at: float = 0.0
+    ) -> None:
         self.id = allocation.container_id
         #: whose container it is
         self.attempt = attempt
@@ -112,6 +115,8 @@ class RmContainer:
         self.http_address = http_address
         self.machine = Machine(self.id, CONTAINER_TRANSITIONS, ContainerStage.ALLOCATED)
         self.created_ms = created_ms
+        #: on the clock that only goes forward, s
+        self.created_at = created_at
         #: up to when its use is in its application's totals, epoch ms
         self.booked_ms = created_ms
         self.finished_ms = 0

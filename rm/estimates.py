@@ -2,7 +2,7 @@
 
 A container that ended well tells of its application's priority and of the same stage of a recurring job, whose estimate
 outlives the application and the ResourceManager. Where the node said how long it ran that counts, else the time from
-its placement. Nothing is learnt while no queue is filled.
+its placement. While no queue is filled only stages are learnt: who switches queues on knows his recurring jobs at once.
 """
 
 import logging
@@ -14,7 +14,7 @@ from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.scheduler.events import Estimated, TaskTimes
 from rm.state_store import StateStore, StateStoreError
-from yaqd.model import ApplicationId, ExitStatus
+from yaqd.model import ApplicationId
 from yaqd.policies.queueing.estimates import Estimator, ask_key, stage_key
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -42,6 +42,8 @@ class Estimates:
         self._stored: dict[str, None] = dict.fromkeys(key for key, _, _ in self._known.dump())
         self._unsaved: dict[str, None] = {}
         self._saved_at = cluster.clock.now()
+        #: the stages of applications that run: a key is made of the application's whole name
+        self._stages: dict[ApplicationId, dict[int, str]] = {}
 
     def expect(self, app: Application, priorities: set[int]) -> None:
         """The application is about to ask with these: what is known from earlier runs should be known first."""
@@ -49,29 +51,36 @@ class Estimates:
         for priority in sorted(priorities - told.keys()):
             self._tell(app, priority)
 
-    def ended(self, container: RmContainer, exit_status: int, times: common.TaskTimes | None) -> None:
-        """A container of a running application is over."""
-        allocation = container.allocation
-        if exit_status != ExitStatus.SUCCESS or allocation.is_master:
-            return
+    def _stage(self, app: Application, priority: int) -> str:
+        stages = self._stages.setdefault(app.id, {})
+        key = stages.get(priority)
+        if key is None:
+            key = stage_key(app.name, app.user, priority)
+            if len(stages) < _PRIORITIES_MAX:
+                stages[priority] = key
+        return key
+
+    def ended(self, container: RmContainer, times: common.TaskTimes | None, *, is_used: bool) -> None:
+        """A container of a running application, not its master's, ended well. `is_used`: the scheduler is told."""
         if times is not None:
             queued_s, run_s = times.queued_ms / 1000, times.run_ms / 1000
         else:
-            queued_s, run_s = 0.0, (self._cluster.clock.wall_ms() - container.created_ms) / 1000
+            queued_s, run_s = 0.0, self._cluster.clock.now() - container.created_at
         if run_s < 0 or queued_s < 0:
             return
-        app, priority = container.attempt.app, allocation.priority
-        self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id))
-        stage = stage_key(app.name, app.user, priority)
-        self._known.observe(ask_key(app.id, priority), run_s)
+        app, priority = container.attempt.app, container.allocation.priority
+        stage = self._stage(app, priority)
         self._known.observe(stage, run_s)
         self._unsaved[stage] = None
-        self._tell(app, priority)
+        if is_used:
+            self._known.observe(ask_key(app.id, priority), run_s)
+            self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id))
+            self._tell(app, priority)
 
     def _tell(self, app: Application, priority: int) -> None:
         told = self._told.setdefault(app.id, {})
         before = told.get(priority)
-        estimate = self._known.estimate(ask_key(app.id, priority), stage_key(app.name, app.user, priority))
+        estimate = self._known.estimate(ask_key(app.id, priority), self._stage(app, priority))
         if estimate is None:
             return
         if before is not None and math.isclose(before, estimate, rel_tol=_TOLD_CHANGE):
@@ -83,6 +92,7 @@ class Estimates:
 
     def forget(self, app_id: ApplicationId) -> None:
         """The application is over."""
+        self._stages.pop(app_id, None)
         for priority in self._told.pop(app_id, {}):
             self._known.forget(ask_key(app_id, priority))
 
@@ -93,7 +103,7 @@ class Estimates:
             return
         self._saved_at = now
         running = self._cluster.scheduler.view.applications
-        for app_id in [app_id for app_id in self._told if app_id not in running]:
+        for app_id in [app_id for app_id in self._told.keys() | self._stages.keys() if app_id not in running]:
             self.forget(app_id)
         if self._unsaved:
             self.save()

@@ -14,6 +14,7 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import why_waits
 from rm.task_records import accuracy
+from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server
 
@@ -87,7 +88,7 @@ class Explain:
         allocation, name = container.allocation, str(container.id)
         place = allocation.queued
         said = node.status.yaq_queue.waiting[line.index(name)] if name in line else None
-        since_s = (self._cluster.clock.wall_ms() - container.created_ms) / 1000
+        since_s = self._cluster.clock.now() - container.created_at
         return {
             "container": name,
             "node": str(node.id),
@@ -98,8 +99,8 @@ class Explain:
             "expectedWaitS": None if place is None else round(place.expected_wait_s, 3),
             "wereAhead": None if place is None else place.behind,
             #: as its node said last; None: its master has not started it there
-            "waitedS": None if said is None else said.waited_ms / 1000,
-            "expectedStartInS": said.expected_ms / 1000 if said is not None and said.HasField("expected_ms") else None,
+            "waitedS": None if said is None else max(0, said.waited_ms) / 1000,
+            "expectedStartInS": None if said is None else _expected_s(said),
             "behind": [] if said is None else line[: line.index(name)],
         }
 
@@ -135,6 +136,11 @@ class Explain:
 
 
 _LISTED: Final = ("RUNNING", "UNHEALTHY", "DECOMMISSIONING")
+
+
+def _expected_s(said: server.QueuedContainer) -> float | None:
+    expected_s = limits.duration(said.expected_ms / 1000 if said.HasField("expected_ms") else None)
+    return expected_s if expected_s < math.inf else None
 
 
 def _line(node: RmNode) -> list[str]:

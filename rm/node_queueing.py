@@ -18,6 +18,7 @@ from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, NodeQueueReported, QueueingChanged
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ExitStatus
+from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -56,13 +57,27 @@ class NodeQueueing:
     def is_on(self) -> bool:
         return self.settings.spec is not None
 
+    @property
+    def _are_estimates_used(self) -> bool:
+        """By queues at nodes, or by the order of jobs alone."""
+        return self.is_on or self._cluster.scheduler.view.jobs is not None
+
     def refresh(self, settings: QueueSettings) -> None:
         """Go by these from now on; nodes hear of them at their next heartbeat."""
         if settings == self.settings:
             return
-        self.settings = settings
+        was_on, self.settings = self.is_on, settings
         log.info("queues at nodes are %s: %s", "on" if self.is_on else "off", settings)
         self._cluster.schedule(QueueingChanged(settings.spec))
+        if self.is_on and not was_on:
+            self._expect_all()
+
+    def _expect_all(self) -> None:
+        """What has been asked for already was asked for when nobody wanted to know how long it runs."""
+        for app in list(self._cluster.applications.values()):
+            scheduled = self._cluster.scheduler.view.applications.get(app.id)
+            if scheduled is not None and scheduled.attempt is not None:
+                self.estimates.expect(app, {ask.key[0] for ask in scheduled.attempt.asks if not ask.is_master})
 
     # ---- what nodes say
 
@@ -100,19 +115,20 @@ class NodeQueueing:
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
         """A node reports a container's end."""
-        if self.is_on:
-            is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
-            times = status.yaq_times if is_told else None
-            if times is not None and not container.allocation.is_master and status.exit_status == ExitStatus.SUCCESS:
-                known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
-                self.records.note(container, known, max(0, times.queued_ms) / 1000, max(0, times.run_ms) / 1000)
-            self.estimates.ended(container, status.exit_status, times)
+        if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:
+            return
+        is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
+        times = status.yaq_times if is_told else None
+        if times is not None and self.is_on:
+            known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
+            self.records.note(container, known, max(0, times.queued_ms) / 1000, max(0, times.run_ms) / 1000)
+        self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
     # ---- what masters ask
 
     def expect(self, attempt: Attempt, rows: tuple[AskRow, ...]) -> None:
         """These rows are about to be asked for."""
-        if self.is_on and rows:
+        if rows and self._are_estimates_used:
             self.estimates.expect(attempt.app, {row.priority for row in rows})
 
     # ---- what nodes are told
@@ -127,7 +143,7 @@ class NodeQueueing:
         if not container.allocation.is_master:
             estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
             if estimate_s is not None:
-                facts.estimate_ms = round(estimate_s * 1000)
+                facts.estimate_ms = _ms(estimate_s)
         return facts
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
@@ -152,7 +168,7 @@ class NodeQueueing:
             max_wait_ms=self.settings.max_wait_ms,
         )
         if math.isfinite(ordering.starve_s):
-            settings.starve_ms = round(ordering.starve_s * 1000)
+            settings.starve_ms = _ms(ordering.starve_s)
         if math.isfinite(ordering.starve_ratio):
             settings.starve_ratio = ordering.starve_ratio
         return settings
@@ -173,10 +189,15 @@ class NodeQueueing:
             message = response.yaq_orders.jobs.add(arrival_ms=app.submitted_ms)
             message.application_id.CopyFrom(convert.application_id_pb(app_id))
             if facts.remaining_work is not None:
-                message.remaining_work_ms = round(facts.remaining_work * 1000)
+                message.remaining_work_ms = _ms(facts.remaining_work)
             if facts.remaining_tasks is not None:
                 message.remaining_tasks = min(facts.remaining_tasks, 0x7FFFFFFF)
             if facts.critical_path is not None:
-                message.critical_path_ms = round(facts.critical_path * 1000)
+                message.critical_path_ms = _ms(facts.critical_path)
             for priority, estimate_s in jobs.of(app_id).estimates.items():
-                message.estimates.add(priority=priority, estimate_ms=round(estimate_s * 1000))
+                message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
+
+
+def _ms(seconds: float) -> int:
+    """For a message: what is longer than a life is as good as that."""
+    return round(1000 * min(seconds, LONGEST_S))

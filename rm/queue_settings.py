@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from rm.scheduler.queueing import QueueingSpec, Tuning
 from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.config import Configuration
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import Ordering
 from yaqd.policies.queueing.place_scores import PLACES
@@ -17,7 +18,9 @@ _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
 Named = TypeVar("Named")
 #: no queue is longer
-_BOUND_MAX: Final = 10_000
+_BOUND_MAX: Final = limits.LONGEST_QUEUE
+#: a longer time is none, and would not fit the messages to the nodes
+_MS_MAX: Final = int(limits.LONGEST_S * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class QueueSettings:
     def read(cls, conf: Configuration) -> "QueueSettings":
         """Raises ConfigError."""
         scope = conf.get_choice("yaq.queue.scope", ("all", "queue", "user"))
-        starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0) / 1000
+        starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0, maximum=_MS_MAX) / 1000
         ratio = conf.get_float("yaq.queue.starve-ratio", math.inf, minimum=0.0)
         ordering = _named(conf, "yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
         spec = _spec(conf)
@@ -44,7 +47,7 @@ class QueueSettings:
         return cls(
             spec if is_enabled else None,
             ordering,
-            conf.get_duration_ms("yaq.queue.max-wait", minimum=100),
+            conf.get_duration_ms("yaq.queue.max-wait", minimum=100, maximum=_MS_MAX),
             job_order if is_enabled else LEAF_ORDERINGS[0],
         )
 
@@ -68,7 +71,7 @@ def _spec(conf: Configuration) -> QueueingSpec:
         policy=conf.require("yaq.queue.bound-policy").lower(),
         idle=1.0 - target,
         heartbeat_s=conf.get_duration_ms("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1) / 1000,
-        poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0) / 1000,
+        poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0, maximum=_MS_MAX) / 1000,
     )
     try:
         tuning.begin()
@@ -100,7 +103,8 @@ def _bound(conf: Configuration, key: str) -> int:
 
 
 def _seconds(conf: Configuration, key: str) -> float | None:
-    return conf.get_duration_ms(key, minimum=0) / 1000 if (conf.get(key) or "").strip() else None
+    is_set = bool((conf.get(key) or "").strip())
+    return conf.get_duration_ms(key, minimum=0, maximum=_MS_MAX) / 1000 if is_set else None
 
 
 def _family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str]]:

@@ -167,12 +167,18 @@ class Configuration:
         return values.parse_list(text)
 
     def get_duration_ms(
-        self, key: str, default: int | None = None, *, unit: str | None = None, minimum: int | None = None
+        self,
+        key: str,
+        default: int | None = None,
+        *,
+        unit: str | None = None,
+        minimum: int | None = None,
+        maximum: int | None = None,
     ) -> int:
         """Milliseconds. A bare number counts in `unit`, by default what the key's name says (`-secs`), else ms."""
         bare = unit or values.bare_duration_unit(key)
         found = self._typed(key, default, lambda text: values.parse_duration_ms(text, bare))
-        return self._within(key, found, minimum, None)
+        return self._within(key, found, minimum, maximum)
 
     def get_size_bytes(self, key: str, default: int | None = None, *, minimum: int | None = None) -> int:
         return self._within(key, self._typed(key, default, values.parse_size_bytes), minimum, None)
