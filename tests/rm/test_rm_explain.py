@@ -102,7 +102,7 @@ async def test_top_shows_queues_and_use() -> None:
 
 
 async def test_what_is_not_there_is_said_in_one_line() -> None:
-    async with cluster() as rm:
+    async with cluster({"yaq.queue.enabled": "false"}) as rm:
         with pytest.raises(CommandError, match="not found"):
             await command(rm, "explain", "application_1_0001")
         node = await rm.node()

@@ -19,6 +19,7 @@ from yaqd.proto.protocols import ResourceManagerAdministrationProtocol, Resource
 
 OURS = ("yaq-1", "yaq-queue")
 ON = {"yaq.queue.enabled": "true", "yaq.queue.bound": "3", "yaq.queue.default-estimate": "10s"}
+OFF = {"yaq.queue.enabled": "false"}
 
 
 async def beat(
@@ -127,7 +128,7 @@ async def test_estimates_outlive_the_resource_manager(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("capabilities", "is_on"), [((), True), (("yaq-1",), True), (OURS, False)])
 async def test_nobody_else_hears_of_it(capabilities: tuple[str, ...], is_on: bool) -> None:
     """Stock nodes, our nodes that do not queue, and all nodes while it is off."""
-    async with cluster(ON if is_on else {}) as rm:
+    async with cluster(ON if is_on else OFF) as rm:
         node = await rm.node(memory_mb=4096, vcores=4, capabilities=capabilities)
         await beat(node)
         _, master = await rm.running(node)
@@ -216,7 +217,7 @@ def leaf_order(rm: Harness) -> str:
 
 
 async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> None:
-    async with cluster(conf=site(tmp_path)) as rm:
+    async with cluster(conf=site(tmp_path, **OFF)) as rm:
         node = await queueing_node(rm)
         _, master = await rm.running(node)
         assert len(given(await master.allocate(ask(9)))) == 3
@@ -235,7 +236,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             site(tmp_path, **{**ON, "yaq.queue.order": "whatever"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:.*yaq\.queue\.order|yaq\.queue\.order.*yaq-site"):
                 await refresh()
-            site(tmp_path)
+            site(tmp_path, **OFF)
             await refresh()
             orders = (await beat(node, running=4, queued=1)).yaq_orders
             assert orders.HasField("settings") and not orders.settings.enabled
