@@ -142,6 +142,8 @@ class CapacityPolicy:
                 return True
             return may_reserve and now - who.since >= reserve_after_s
 
+        if not is_worth_it(view.root):
+            return None
         for leaf in leaves_by_need(view, view.root, is_worth_it):
             starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
             chosen = self._in_leaf(view, leaf, node, now, passed, starves)

@@ -129,7 +129,8 @@ class DecisionLog:
 
     def note(self, at: float, event: str, decisions: Collection[Decision]) -> None:
         """What one event led to."""
-        self._entries.extend(zip(repeat(at), repeat(event), decisions))
+        if self._entries.maxlen:
+            self._entries.extend(zip(repeat(at), repeat(event), decisions))
         self.count += len(decisions)
 
     def __iter__(self) -> Iterator[LogEntry]:

@@ -3,7 +3,7 @@
 The policy picks; here each pick is charged to the view and becomes a decision.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
@@ -58,12 +58,12 @@ class Giving:
             self.starving.waits(self._view.jobs, attempt, now)
         self._view.file(attempt)
 
-    def give_away(self, node: NodeView, now: float) -> Iterator[Decision]:
+    def give_away(self, node: NodeView, now: float) -> Iterable[Decision]:
         """Something became free on the node; one that is drained gives it to nobody."""
         if node.is_draining:
             self.shrink(node)
-        else:
-            yield from self.fill(node, now)
+            return ()
+        return self.fill(node, now)
 
     def shrink(self, node: NodeView) -> None:
         """Count a node that is drained as large as what it holds."""
@@ -72,7 +72,8 @@ class Giving:
 
     def fill(self, node: NodeView, now: float) -> Iterator[Decision]:
         """Give away what the node has free."""
-        yield from self._updates.settle(node)
+        if self._updates.any_waiting:
+            yield from self._updates.settle(node)
         if self._view.jobs is not None:
             self.starving.find(self._view.jobs, now)
         reservation = self._view.reservations.get(node.id)
@@ -80,7 +81,7 @@ class Giving:
             reservation.ask.waiting_since = now
             yield unreserve(self._view, reservation, "the node did not get free in time")
         passed: dict[int, Ask] = {}
-        for result in self.policy.for_node(self._view, node, now):
+        for result in self.policy.for_node(self._view, node, now) if self._view.root.waiting else ():
             match result:
                 case Pass(ask):
                     passed[id(ask)] = ask

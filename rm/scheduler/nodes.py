@@ -7,6 +7,7 @@ walk when cores run out first.) Taking the emptiest node spreads containers, as 
 chance.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,9 @@ class _Row:
     __slots__ = ("cells", "mask")
 
     def __init__(self) -> None:
-        #: by cores; the nodes of a cell in the order of their coming
-        self.cells: dict[int, dict[NodeView, None]] = {}
+        #: by cores; the nodes of a cell in the order of their coming: the first leave first, and a plain dict, asked for
+        #: its first key, passes all those that left
+        self.cells: dict[int, OrderedDict[NodeView, None]] = {}
         self.mask = 0
 
 
@@ -124,7 +126,7 @@ class FreeIndex:
             self._mask |= 1 << steps
         nodes = row.cells.get(cores)
         if nodes is None:
-            row.cells[cores] = {node: None}
+            row.cells[cores] = OrderedDict({node: None})
             row.mask |= 1 << cores
         else:
             nodes[node] = None

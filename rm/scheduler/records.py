@@ -127,10 +127,12 @@ class QueueView(Tally):
 
     def _look_who_waits(self) -> "WhoWaits":
         since, mb, cores = math.inf, sys.maxsize, sys.maxsize
-        for child in self.children:
-            if child.waiting:
-                below = child.who_waits()
-                since, mb, cores = min(since, below.since), min(mb, below.least_mb), min(cores, below.least_cores)
+        waiting = [child for child in self.children if child.waiting]
+        if len(waiting) == 1:
+            return waiting[0].who_waits()
+        for child in waiting:
+            below = child.who_waits()
+            since, mb, cores = min(since, below.since), min(mb, below.least_mb), min(cores, below.least_cores)
         attempts = self.attempts
         for (shape, _), line in self.lines.items():
             if shape.memory_mb < mb:

@@ -7,7 +7,7 @@ at once, except asks that wait for a preferred place or for a heartbeat after th
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -28,12 +28,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
-    NodeBeat,
-    NodeDraining,
-    NodeJoined,
-    NodeLeft,
     NodeLoaded,
-    NodeResized,
     PreemptionDue,
     PreemptionRefreshed,
     PriorityChanged,
@@ -47,13 +42,12 @@ from rm.scheduler.intake import split, take_in
 from rm.scheduler.invariants import validate
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.moves import rehome
-from rm.scheduler.nodes import NodeView
+from rm.scheduler.node_events import NodeEvents
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption import Preemption, PreemptionSpec
 from rm.scheduler.queue_events import QueueEvents
 from rm.scheduler.queueing import NodeQueues, QueueingSpec
 from rm.scheduler.queues import SchedulerSpec
-from rm.scheduler.reservations import unreserve
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
 from yaqd.model import Resource
@@ -109,16 +103,14 @@ class Scheduler:
         self._preemption = Preemption(limits.preemption)
         self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
         self._queue_events = QueueEvents(self.view, self.queues, self._giving)
+        self._node_events = NodeEvents(
+            self.view, self._giving, self.updates, self.opportunistic, self.queues, self._admit_everywhere
+        )
         self.opportunistic.counted = self._queue_events.counted
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}
-        self._handlers: dict[type[Any], Callable[[Any, float], Iterator[Decision]]] = {
-            NodeJoined: self._node_joined,
-            NodeLeft: self._node_left,
-            NodeResized: self._node_resized,
-            NodeDraining: self._node_draining,
-            NodeBeat: self._node_beat,
+        self._handlers: dict[type[Any], Callable[[Any, float], Iterable[Decision]]] = {
             ApplicationSubmitted: self._application_submitted,
             ApplicationEnded: self._application_ended,
             AttemptStarted: self._attempt_started,
@@ -133,6 +125,7 @@ class Scheduler:
             QueuesRefreshed: self._queues_refreshed,
             PreemptionDue: self._preemption_due,
             PreemptionRefreshed: self._preemption_refreshed,
+            **self._node_events.handlers(),
             **self._queue_events.handlers(),
         }
 
@@ -182,62 +175,6 @@ class Scheduler:
         validate(self.view)
         self.opportunistic.validate()
         self.queues.validate()
-
-    # ---- nodes
-
-    def _node_joined(self, event: NodeJoined, now: float) -> Iterator[Decision]:
-        if self.view.nodes.get(event.node_id) is not None:
-            return
-        node = NodeView(event.node_id, event.rack, event.total)
-        for container_id in event.containers:
-            held = self.view.containers.get(container_id)
-            if held is not None and held.node_id == node.id:
-                node.containers[container_id] = held.resource
-                node.free = node.free - held.resource
-        self.view.nodes.add(node)
-        self.opportunistic.node_joined(node, event.containers)
-        self.view.set_limits()
-        yield from self._giving.fill(node, now)
-        yield from self._admit_everywhere(now)
-
-    def _node_left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
-        node = self.view.nodes.get(event.node_id)
-        if node is None:
-            return
-        if event.node_id in self.view.reservations:
-            yield unreserve(self.view, self.view.reservations[event.node_id], "the node left")
-        self.view.nodes.remove(node)
-        self.queues.left(node)
-        self.opportunistic.node_left(node.id)
-        self.updates.node_left(node.id)
-        self.view.set_limits()
-
-    def _node_resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
-        node = self.view.nodes.get(event.node_id)
-        if node is None or (node.total == event.total and not node.is_draining):
-            return
-        node.is_draining = False
-        self.view.nodes.resize(node, event.total)
-        self.queues.resized(node)
-        self.view.set_limits()
-        yield from self._giving.fill(node, now)
-        yield from self._admit_everywhere(now)
-
-    def _node_draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
-        node = self.view.nodes.get(event.node_id)
-        if node is None or node.is_draining:
-            return
-        if node.id in self.view.reservations:
-            yield unreserve(self.view, self.view.reservations[node.id], "the node is drained")
-        node.is_draining = True
-        self._giving.shrink(node)
-
-    def _node_beat(self, event: NodeBeat, now: float) -> Iterator[Decision]:
-        if not self.has_waiting:
-            return
-        node = self.view.nodes.get(event.node_id)
-        if node is not None and (node.free.memory_mb > 0 or node.queue is not None):
-            yield from self._giving.fill(node, now)
 
     # ---- applications and attempts
 

@@ -4,7 +4,7 @@ It keeps what every real one keeps: stages that open when enough of what they re
 container, and tasks that go back when their container is lost. Who places the containers is not known here.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Final
 
 from rm.scheduler.decisions import Allocate
@@ -51,8 +51,8 @@ class Group:
         self.key = key
         self.resource = resource
         self.execution_type = execution_type
-        #: tasks without a container, in order
-        self.waiting: dict[int, None] = {}
+        #: tasks without a container, in order; in a plain dict the search for its first key passes all that were taken
+        self.waiting: OrderedDict[int, None] = OrderedDict()
         #: those of them that prefer a host
         self.by_host: dict[str, deque[int]] = {}
         #: the ResourceManager has not been told yet
@@ -77,8 +77,7 @@ class Group:
                 return task
         if not self.waiting:
             return None
-        task = next(iter(self.waiting))
-        del self.waiting[task]
+        task, _ = self.waiting.popitem(last=False)
         # the rows of the hosts that it preferred are lower too
         self.is_changed = self.is_changed or (host != ANY_HOST and bool(self.by_host))
         return task
@@ -135,7 +134,7 @@ class StageRun:
         groups = self.groups
         if len(groups) == 1 and not any(task.hosts for task in self.spec.tasks):
             (group,) = groups.values()
-            group.waiting = dict.fromkeys(range(len(self.spec.tasks)))
+            group.waiting = OrderedDict.fromkeys(range(len(self.spec.tasks)))
             group.is_changed = True
             return
         for task in range(len(self.spec.tasks)):

@@ -1,0 +1,98 @@
+"""What the scheduler is told about nodes, and what it does about it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rm.scheduler.decisions import Decision
+from rm.scheduler.events import NodeBeat, NodeDraining, NodeJoined, NodeLeft, NodeResized
+from rm.scheduler.giving import Giving
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.opportunistic import Opportunistic
+from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.reservations import unreserve
+from rm.scheduler.updates import Updates
+from rm.scheduler.view import ClusterView
+
+
+class NodeEvents:
+    def __init__(
+        self,
+        view: ClusterView,
+        giving: Giving,
+        updates: Updates,
+        opportunistic: Opportunistic,
+        queues: NodeQueues,
+        admit: Callable[[float], Iterator[Decision]],
+    ) -> None:
+        """`admit`: masters that wait may start, as far as a larger cluster lets them."""
+        self._view = view
+        self._giving = giving
+        self._updates = updates
+        self._opportunistic = opportunistic
+        self._queues = queues
+        self._admit = admit
+
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Decision]]]:
+        return {
+            NodeJoined: self._joined,
+            NodeLeft: self._left,
+            NodeResized: self._resized,
+            NodeDraining: self._draining,
+            NodeBeat: self._beat,
+        }
+
+    def _joined(self, event: NodeJoined, now: float) -> Iterator[Decision]:
+        if self._view.nodes.get(event.node_id) is not None:
+            return
+        node = NodeView(event.node_id, event.rack, event.total)
+        for container_id in event.containers:
+            held = self._view.containers.get(container_id)
+            if held is not None and held.node_id == node.id:
+                node.containers[container_id] = held.resource
+                node.free = node.free - held.resource
+        self._view.nodes.add(node)
+        self._opportunistic.node_joined(node, event.containers)
+        self._view.set_limits()
+        yield from self._giving.fill(node, now)
+        yield from self._admit(now)
+
+    def _left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
+        node = self._view.nodes.get(event.node_id)
+        if node is None:
+            return
+        if event.node_id in self._view.reservations:
+            yield unreserve(self._view, self._view.reservations[event.node_id], "the node left")
+        self._view.nodes.remove(node)
+        self._queues.left(node)
+        self._opportunistic.node_left(node.id)
+        self._updates.node_left(node.id)
+        self._view.set_limits()
+
+    def _resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
+        node = self._view.nodes.get(event.node_id)
+        if node is None or (node.total == event.total and not node.is_draining):
+            return
+        node.is_draining = False
+        self._view.nodes.resize(node, event.total)
+        self._queues.resized(node)
+        self._view.set_limits()
+        yield from self._giving.fill(node, now)
+        yield from self._admit(now)
+
+    def _draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
+        node = self._view.nodes.get(event.node_id)
+        if node is None or node.is_draining:
+            return
+        if node.id in self._view.reservations:
+            yield unreserve(self._view, self._view.reservations[node.id], "the node is drained")
+        node.is_draining = True
+        self._giving.shrink(node)
+
+    def _beat(self, event: NodeBeat, now: float) -> Iterable[Decision]:
+        """Most of them come to nothing, at once: there are as many as nodes, however few wait."""
+        if not self._view.root.waiting and not self._updates.any_waiting:
+            return ()
+        node = self._view.nodes.get(event.node_id)
+        if node is not None and (node.free_mb > 0 or node.queue is not None):
+            return self._giving.fill(node, now)
+        return ()
