@@ -108,8 +108,8 @@ class NodeQueue:
         match event:
             case Arrived():
                 return list(self._arrived(event, now))
-            case Ended(container_id):
-                self._remove(container_id)
+            case Ended():
+                self._remove(event.container_id)
                 if not self._opportunistic_running and not any(self._lines.values()):
                     return []
             case Updated():
@@ -141,7 +141,7 @@ class NodeQueue:
         if container_id in self._running:
             return
         for line in self._lines.values():
-            if container_id in line:
+            if line and container_id in line:
                 return
         line = self._lines[kind]
         if kind is ExecutionType.OPPORTUNISTIC and not self._may_wait(event.resource):
@@ -193,7 +193,8 @@ class NodeQueue:
         held = self._running.pop(container_id, None)
         if held is not None:
             self._used -= held.task.resource
-            self._leaving.discard(container_id)
+            if self._leaving:
+                self._leaving.discard(container_id)
             self._opportunistic_running -= held.is_opportunistic
 
     def _update(self, event: Updated) -> None:

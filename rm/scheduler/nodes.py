@@ -79,8 +79,8 @@ class _Row:
     __slots__ = ("cells", "mask")
 
     def __init__(self) -> None:
-        #: by cores; the nodes of a cell in the order of their coming: the first leave first, and a plain dict, asked for
-        #: its first key, passes all those that left
+        #: by cores; the nodes of a cell in the order of their coming
+        #: (the first ones leave first, and a plain dict asked for its first key passes all that have left)
         self.cells: dict[int, OrderedDict[NodeView, None]] = {}
         self.mask = 0
 

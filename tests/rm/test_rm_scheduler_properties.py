@@ -283,6 +283,9 @@ class SchedulerLife(RuleBasedStateMachine):
     @rule(capacity_of_a=st.sampled_from([20, 50, 80]), factor=st.sampled_from([-1, 0.5, 1]))
     def queues_change(self, capacity_of_a: int, factor: float) -> None:
         self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator, factor)))
+        # What a limit held back that is no more goes at the nodes' next heartbeats.
+        for node in self.scheduler.view.nodes.all():
+            self.tell(NodeBeat(node.id))
 
     # ---- what always holds
 

@@ -1,18 +1,25 @@
 """Time: what happens when.
 
-Single events wait in a heap. Heartbeats come round and round in one order, so they stand in a wheel instead, and a
-stretch in which no heartbeat could change anything is jumped over. At one moment single events come before
-heartbeats, and single events in the order in which they were made: two runs are never ordered differently.
+Single events wait in a calendar: those of the present slice of time in a heap, those of each later slice as they were
+made, so that an event costs the same however many are still to come. Heartbeats come round and round in one order, so
+they stand in a wheel instead, and a stretch in which no heartbeat could change anything is jumped over. At one moment
+single events come before heartbeats, and single events in the order in which they were made: two runs are never
+ordered differently.
 """
 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 #: what is done: the time, and what it was made with
 Act = Callable[[float, Any], None]
+#: when, its number in the order of their making, what is done
+_Event = tuple[float, int, Act, Any]
+#: slices of time in a second; later than the last one are all others
+_SLICES: Final = 16.0
+_LAST_SLICE: Final = 1 << 60
 #: rounds of heartbeats that bring about nothing, after which nothing is expected any more
 _FRUITLESS_ROUNDS: Final = 100
 
@@ -20,7 +27,12 @@ _FRUITLESS_ROUNDS: Final = 100
 class Engine:
     def __init__(self, period_s: float, phases: Sequence[tuple[float, Any]]) -> None:
         """`phases`: in order, when in each period somebody beats (in [0, period)), and who."""
-        self._heap: list[tuple[float, int, Act, Any]] = []
+        #: events up to the end of the present slice; empty when there is none at all
+        self._heap: list[_Event] = []
+        self._slice = 0
+        #: by slice, and the heap of these slices
+        self._later: dict[int, list[_Event]] = {}
+        self._slices: list[int] = []
         self._made = 0
         self.events = 0
         self.beats = 0
@@ -33,7 +45,24 @@ class Engine:
 
     def at(self, when: float, act: Act, what: Any = None) -> None:
         self._made += 1
-        heappush(self._heap, (when, self._made, act, what))
+        event = (when, self._made, act, what)
+        part = int(when * _SLICES) if when < _LAST_SLICE / _SLICES else _LAST_SLICE
+        if part <= self._slice or not self._heap:
+            self._slice = max(part, self._slice)
+            heappush(self._heap, event)
+        elif part in self._later:
+            self._later[part].append(event)
+        else:
+            self._later[part] = [event]
+            heappush(self._slices, part)
+
+    def _next_event(self) -> _Event:
+        event = heappop(self._heap)
+        if not self._heap and self._slices:
+            self._slice = heappop(self._slices)
+            self._heap += self._later.pop(self._slice)
+            heapify(self._heap)
+        return event
 
     def run(self, beat: Act, is_over: Callable[[], bool], may_matter: Callable[[], bool], horizon_s: float) -> float:
         """Until `is_over`, or the horizon, or until nothing more can happen; the time then.
@@ -58,7 +87,7 @@ class Engine:
                 due = self._due()
             if when > horizon_s:
                 return horizon_s
-            now, _, act, what = heappop(heap)
+            now, _, act, what = self._next_event()
             self.events += 1
             act(now, what)
         return now
@@ -68,15 +97,15 @@ class Engine:
 
     def _beat_until(self, when: float, horizon_s: float, beat: Act, may_matter: Callable[[], bool]) -> float:
         """Heartbeats before the next single event; each may make one that is earlier."""
-        heap = self._heap
+        heap, who, offsets = self._heap, self._who, self._offsets
         due = now = self._due()
         last_round = self._round + _FRUITLESS_ROUNDS
         while due < when and due <= horizon_s:
             now = due
             self.beats += 1
-            beat(now, self._who[self._next])
+            beat(now, who[self._next])
             self._next += 1
-            if self._next == len(self._who):
+            if self._next == len(who):
                 self._next = 0
                 self._round += 1
             if not may_matter():
@@ -86,7 +115,7 @@ class Engine:
             elif self._round > last_round:
                 self._is_fruitless = True
                 break
-            due = self._due()
+            due = self._round * self._period_s + offsets[self._next]
         return now
 
     def _jump(self, when: float) -> None:
