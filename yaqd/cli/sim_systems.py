@@ -21,7 +21,7 @@ PARAMETERS: Final = {
     "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", *_PLACED),
     "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once", "published"),
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
-    "sparrow": (*_ALL, *_QUEUED, "probes", "tasks_at_once"),
+    "sparrow": (*_ALL, *_QUEUED, "probes", "published"),
 }
 _BASES: Final = {"yaq-c": OURS, "yaq-d": YAQ_D}
 

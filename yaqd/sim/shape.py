@@ -119,7 +119,7 @@ class System:
     rebalance_gain_s: float = 0.0
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
-    #: yaq-d, mercury: nodes whose load is published, the least loaded ones; Hadoop's own are 10 (nodes-used)
+    #: nodes whose load is published, the least loaded ones; Hadoop's own are 10 (nodes-used). sparrow asks among these
     published: int = 200
     #: sparrow: nodes asked for each task; 0: none, tasks go anywhere
     probes: float = 2.0

@@ -6,6 +6,7 @@ are and the m shortest get the tasks at once; so the paper's authors built it on
 """
 
 import math
+from heapq import nsmallest
 from random import Random
 from typing import Final
 
@@ -28,6 +29,8 @@ class Sparrow(Direct):
         self._random: Final[Random] = self.random("samples")
         #: by job: containers made
         self._made: dict[int, int] = {}
+        #: by node: containers there at its last heartbeat
+        self._said: Final = [0] * shape.nodes
 
     def new_queue(self) -> NodeQueue:
         """Nodes take any number of places."""
@@ -44,11 +47,20 @@ class Sparrow(Direct):
 
     def _sample(self, number: int) -> list[SimNode]:
         """So many nodes, each as often as any other or once more."""
-        there = [node for node in self.nodes if node.is_up]
+        there = self._published()
         if not there:
             return []
         rounds, rest = divmod(number, len(there))
         return there * rounds + self._random.sample(there, rest)
+
+    def reported(self, node: SimNode, now: float) -> None:
+        self._said[node.index] = len(node.runs)
+
+    def _published(self) -> list[SimNode]:
+        """All that are there; or, as Mercury has it, those that said that they had the least to do."""
+        there = [node for node in self.nodes if node.is_up]
+        most = self.system.published
+        return there if most >= len(there) else nsmallest(most, there, key=lambda node: self._said[node.index])
 
     def _send_to(self, job: JobRun, group: Group, node: SimNode, task: int, when: float) -> None:
         made = self._made[job.index] = self._made.get(job.index, 0) + 1

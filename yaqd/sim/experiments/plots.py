@@ -88,9 +88,8 @@ def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
         part = np.arange(1, times.size + 1) / times.size * 100
         colour = _COLOURS[at % len(_COLOURS)]
         median = float(np.median(times))
-        axes.plot(
-            times, part, color=colour, linestyle=_LINES[at % len(_LINES)], label=f"{label} (median {median:.0f} s)"
-        )
+        axes.plot(times, part, color=colour, linestyle=_LINES[at % len(_LINES)], linewidth=_width(label),
+                  label=f"{label} (median {median:.0f} s)")  # fmt: skip
         axes.plot([median], [50], "o", color=colour, markersize=5)
     if plot.log:
         axes.set_xscale("log")
@@ -123,6 +122,11 @@ def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
         axes.set_yscale("log")
     if reported:
         axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 1.09))
+
+
+def _width(label: str) -> float:
+    """Our own setting is the thick line."""
+    return 2.6 if label.startswith("ours") else 1.5
 
 
 def _bar_colour(label: str) -> int:
