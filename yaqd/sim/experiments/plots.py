@@ -22,7 +22,7 @@ _DPI: Final = 130
 _COLOURS: Final = ("#6b6b6b", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _LINES: Final = ("-", "-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 #: characters of the line under the figure before it is broken
-_FOOT_CHARS: Final = 118
+_FOOT_CHARS: Final = 165
 
 
 class NoPlots(Exception):
@@ -64,7 +64,7 @@ def _foot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> str:
         if len(lines[-1]) + len(word) > _FOOT_CHARS:
             lines.append("")
         lines[-1] += word + " "
-    return "\n".join(lines[:3]) + ("..." if len(lines) > 3 else "")
+    return "\n".join(lines[:4]) + ("..." if len(lines) > 4 else "")
 
 
 def experiment_of(experiment: Experiment, cases: Sequence[Any]) -> Experiment:
@@ -81,7 +81,10 @@ def _of(runs: Sequence[Run], label: str, metric: str) -> list[float]:
 
 def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     """One curve a case over all seeds' jobs; the median is marked."""
-    for at, label in enumerate(_labels(runs)):
+    labels = _labels(runs)
+    # what is compared with is grey; where there is no such thing nothing is
+    first = 0 if labels and _bar_colour(labels[0]) == 0 else 1
+    for at, label in enumerate(labels, first):
         times = np.sort(np.concatenate([run.jct for run in runs if run.label == label]))
         if not times.size:
             continue
