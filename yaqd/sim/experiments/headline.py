@@ -163,8 +163,8 @@ _HERDED: Final = (
 )
 _DRAWN: Final = (
     f"{_SAME}; the paper's was built on Mercury: where it draws among the {_HERD} nodes that are published it does "
-    "the 5.3 jobs/min, herd-sampling-jobs, and with all jobs at once the ratio appears: flood-ten. Among all nodes it "
-    "does not: flood-sampling, nor where nodes are chosen blindly, flood-blindly"
+    "the 5.3 jobs/min, herd-sampling-jobs, and with all jobs at once the ratio comes near: flood-ten. Among all nodes "
+    "it does not: flood-sampling, nor where nodes are chosen blindly, flood-blindly"
 )
 _OLDER: Final = (
     "half of the paper's tasks found a free slot; here 64 jobs start as fast as jobs end, so their tasks meet queues. "
@@ -174,6 +174,7 @@ _STEEP: Final = (
     f"with {_HERD_JOBS} jobs at a time the throughputs are the paper's, and the ratio of medians climbs steeply with "
     "more: flood-mercury, flood-ours"
 )
+_ALL_IN: Final = "no more jobs than all can be let in; the reported ratio is within the spread of the seeds"
 _LIMITS: Final = (16, 32, 64, 128)
 
 
@@ -277,7 +278,7 @@ DISTRIBUTED: Final = Experiment(
         _against("flood-mercury", "and all jobs at once: against Mercury", "Yaq-d, flood", "Mercury, flood", 3.9),
         _against("flood-ours", "and all jobs at once: ours against Mercury", "ours, flood", "Mercury, flood", 3.9),
         _against(
-            "flood-ten", "all at once: ours, sampling of ten", "ours, flood", "sampling of ten, flood", 9.3, _STEEP
+            "flood-ten", "all at once: ours, sampling of ten", "ours, flood", "sampling of ten, flood", 9.3, _ALL_IN
         ),
         _against(
             "flood-sampling", "all jobs at once: ours against sampling", "ours, flood", "sampling, flood", 9.3, _DRAWN

@@ -140,11 +140,18 @@ HEAVY_TAIL: Final = Experiment(
         gridmix("SRJF both", replace(_ORDERED, job_order="srjf", bound=2), "heavy-tailed"),
     ),
     rows=(
-        Row("heavy-tail", "median JCT, SRJF against YARN", Measure("jct_median", "SRJF", "YARN"), 1.8),
+        Row(
+            "heavy-tail",
+            "median JCT, SRJF against YARN",
+            Measure("jct_median", "SRJF", "YARN"),
+            1.8,
+            reason="the median falls between jobs with and without tasks of more than 500 s, which is a jump",
+        ),
         Row("heavy-tail-both", "the same, SRJF of jobs too, b 2", Measure("jct_median", "SRJF both", "YARN"), 1.8),
         Row("heavy-tail-fifo", "the same with FIFO queues", Measure("jct_median", "FIFO queues", "YARN")),
     ),
     plots=(Plot("cdf", "jct", "Heavy-tailed GridMix-MS, b = 10"),),
+    seeds=9,
     notes=(
         "Jobs that are over within the 30 minutes count, as in the paper: what an order leaves for later does not.",
     ),
@@ -182,10 +189,14 @@ MATRIX: Final = Experiment(
 
 _GUARDS: Final = (0.5, 1.5, 10.0, 60.0)
 _RATIOS: Final = (1.0, 3.0)
+_BELOW: Final = (
+    "tasks of 49 s wait 44 s, stf-waits, so both thresholds are below every wait; where they wait 8 s, in between, "
+    "there is no difference either. What hurts is to have none: stf-tail, stf-short-tail"
+)
 
 
 def _briefly(label: str, guard: float) -> Case:
-    """Jobs of 5 s and 50 s tasks, which wait about 6 s at the nodes: not longer than every threshold."""
+    """Jobs of 5 s and 50 s tasks, which wait about 8 s at the nodes: not longer than every threshold."""
     system = replace(_ORDERED, order="stf", starve_s=guard, jobs_at_once=GRIDMIX_AT_ONCE)
     return Case(label, Drawn("mixed-5-50-jobs", 300), GRIDMIX_SHAPE, system)
 
@@ -211,7 +222,7 @@ STARVATION: Final = Experiment(
             "STF: median JCT of ST 0.5 s against 10 s",
             Measure("jct_median", "STF: ST 0.5 s", "STF: ST 10 s"),
             1.0,
-            reason="tasks of 49 s wait 44 s, stf-waits, so both thresholds are below every wait: stf-short-waits",
+            reason=_BELOW,
         ),
         Row(
             "stf-tail",
@@ -221,9 +232,10 @@ STARVATION: Final = Experiment(
         ),
         Row(
             "stf-short-waits",
-            "the same where tasks wait 6 s",
+            "the same where tasks wait 8 s",
             Measure("jct_median", "STF, short waits: ST 0.5 s", "STF, short waits: ST 10 s"),
             1.0,
+            reason=_BELOW,
         ),
         Row(
             "stf-short-tail",
@@ -276,6 +288,7 @@ ESTIMATES: Final = Experiment(
             Measure("jct_median", label, "YARN"),
             1.7 if label == "stage mean" else 1.0,
             sense="at-least",
+            reason="tasks of 23 s on four slots need no more than one place a node: jct-arriving-b1 of yaq-c",
         )
         for row, label in (
             ("stage", "stage mean"),

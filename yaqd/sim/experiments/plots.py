@@ -118,7 +118,7 @@ def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
             axes.plot([at - 0.4, at + 0.4], [reported[label]] * 2, color="black", linewidth=2, zorder=4,
                       label="reported by the paper" if label == next(iter(reported)) else None)  # fmt: skip
     many = max(map(len, labels), default=0) * len(labels) > 80
-    axes.set_xticks(range(len(labels)), labels, rotation=20 if many else 0, ha="right" if many else "center")
+    axes.set_xticks(range(len(labels)), labels, rotation=30 if many else 0, ha="right" if many else "center")
     axes.grid(axis="x", visible=False)
     axes.set_ylabel(plot.axis or NAMES.get(plot.metric, plot.metric))
     if plot.log:
