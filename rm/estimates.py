@@ -74,7 +74,7 @@ class Estimates:
         self._unsaved[stage] = None
         if is_used:
             self._known.observe(ask_key(app.id, priority), run_s)
-            self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id))
+            self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id, container.id))
             self._tell(app, priority)
 
     def _tell(self, app: Application, priority: int) -> None:

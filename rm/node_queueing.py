@@ -17,7 +17,7 @@ from rm.node import RmNode
 from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, NodeQueueReported, QueueingChanged
 from rm.task_records import TaskRecords
-from yaqd.model import ApplicationId, ExitStatus
+from yaqd.model import ApplicationId, ContainerId, ExitStatus
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -32,6 +32,15 @@ _JOBS_MAX: Final = 500
 #: a node that says more than this lies; longer waits count as for ever
 _QUEUED_MAX: Final = 100_000
 _WAIT_MS_MAX: Final = 10**12
+
+
+def _stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozenset[ContainerId]]:
+    """The containers that have not started on the node, and those that run."""
+    stages: dict[bool, list[ContainerId]] = {False: [], True: []}
+    for said in status.containersStatuses[:_QUEUED_MAX]:
+        if said.state != common.C_COMPLETE:
+            stages[said.container_sub_state != common.CSS_SCHEDULED].append(convert.container_id(said.container_id))
+    return frozenset(stages[False]), frozenset(stages[True])
 
 
 class Told:
@@ -98,7 +107,8 @@ class NodeQueueing:
         wait_s = wait_ms / 1000 if 0 <= wait_ms <= _WAIT_MS_MAX else math.inf
         running = min(max(0, said.running), _QUEUED_MAX)
         queued = min(max(0, queued), _QUEUED_MAX)
-        self._cluster.schedule(NodeQueueReported(node.id, running, queued, wait_s))
+        waiting, started = _stages(status)
+        self._cluster.schedule(NodeQueueReported(node.id, running, queued, wait_s, waiting, started))
         scheduled = self._cluster.scheduler.view.nodes.get(node.id)
         slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0
         busy = running / slots if slots else 0.0

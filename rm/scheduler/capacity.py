@@ -23,6 +23,7 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement, satisfies
+from rm.scheduler.shares import Shares
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
@@ -281,6 +282,9 @@ def leaves_by_need(
         return
 
     total, share_among = view.nodes.total, view.calculator.share_among
+    if view.shares is not None:
+        yield from leaves_by_deficit(view, view.shares, queue, is_worth_it)
+        return
 
     def need(child: QueueView) -> tuple[float, str]:
         share = share_among(child.used_mb, child.used_cores, child.used_extras, total)
@@ -293,5 +297,27 @@ def leaves_by_need(
     for child in waiting:
         if child.children:
             yield from leaves_by_need(view, child, is_worth_it)
+        else:
+            yield child
+
+
+def leaves_by_deficit(
+    view: ClusterView,
+    shares: Shares,
+    queue: QueueView,
+    is_worth_it: Callable[[QueueView], bool] | None = None,
+    *,
+    with_sent: bool = False,
+) -> Iterator[QueueView]:
+    """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
+    total, share = view.nodes.total, view.calculator.share
+    held = {}
+    for child in queue.children:
+        if child.waiting and (is_worth_it is None or is_worth_it(child)):
+            held[child.path] = share(child.used + child.sent.used if with_sent else child.used, total)
+    need = shares.need(queue, held)
+    for child in sorted((c for c in queue.children if c.path in need), key=lambda c: (need[c.path], c.path)):
+        if child.children:
+            yield from leaves_by_deficit(view, shares, child, is_worth_it, with_sent=with_sent)
         else:
             yield child

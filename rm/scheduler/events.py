@@ -158,6 +158,9 @@ class NodeQueueReported:
     queued: int
     #: how long a newcomer would wait, s; inf: for ever
     wait_s: float
+    #: which of its containers wait, and which run; None: it does not say
+    waiting: frozenset[ContainerId] | None = None
+    started: frozenset[ContainerId] = frozenset()
 
 
 @value()
@@ -188,6 +191,7 @@ class TaskTimes:
     run_s: float
     #: None: not known
     node_id: NodeId | None = None
+    container_id: ContainerId | None = None
 
 
 @value()

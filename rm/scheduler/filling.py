@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask
-from rm.scheduler.capacity import CapacityPolicy, Pass
+from rm.scheduler.capacity import CapacityPolicy, Pass, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
@@ -108,7 +108,7 @@ class QueueFilling:
         self._queues.release(queue)
         while self._view.root.waiting and self._queues.has_room(queue):
             chosen: QueuePick | _Hold | None = None
-            for leaf in self._leaves_by_need(self._view.root):
+            for leaf in self._leaves():
                 for result in self._in_leaf(leaf, node, queue):
                     if isinstance(result, Pass):
                         yield result
@@ -173,20 +173,12 @@ class QueueFilling:
                 yield _Hold(attempt, ask)
                 return
 
-    def _leaves_by_need(self, queue: QueueView) -> Iterator[QueueView]:
+    def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
-        if queue.is_leaf:
-            yield queue
-            return
         view = self._view
-
-        def need(child: QueueView) -> tuple[float, str]:
-            share = view.calculator.share(child.used + child.sent.used, view.nodes.total)
-            guarantee = child.spec.absolute_capacity
-            return (share / guarantee if guarantee > 0 else share * 1e9, child.path)
-
-        for child in sorted((c for c in queue.children if c.waiting), key=need):
-            yield from self._leaves_by_need(child)
+        if view.root.is_leaf or view.shares is None:
+            return iter((view.root,))
+        return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
 
     def reach(self) -> float:
         """How many times what runs now may run or wait."""

@@ -125,6 +125,9 @@ class Giving:
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
+        if self._view.shares is not None and self._view.node_queues is not None:
+            estimate = self._view.node_queues.estimate(attempt.app.id, ask.key[0]) if not ask.is_master else None
+            self._view.shares.given(container_id, attempt.app, ask.capability, estimate)
         if queued is not None and self._view.node_queues is not None:
             self._view.node_queues.sent(node, container_id, attempt, ask)
         elif not ask.pending and self._view.node_queues is not None:

@@ -8,6 +8,7 @@ from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged, T
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.shares import Shares
 from rm.scheduler.view import ClusterView
 from yaqd.model import ApplicationId
 
@@ -35,6 +36,8 @@ class QueueEvents:
         """From now on containers may wait; what was sent to wait is looked after also when that ends."""
         self.count_jobs()
         self._view.node_queues = self._queues
+        if self._view.shares is None:
+            self._view.shares = Shares(self._view.calculator, self._view.nodes)
         self._giving.filling = QueueFilling(self._view, self._queues, self._giving.policy)
 
     def count_jobs(self) -> None:
@@ -55,6 +58,9 @@ class QueueEvents:
     def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
         if node is not None:
+            if self._view.shares is not None:
+                for container_id in event.started:
+                    self._view.shares.runs(container_id, now)
             self._queues.reported(node, event, now)
         yield from ()
 
@@ -87,10 +93,14 @@ class QueueEvents:
         node = self._view.nodes.get(event.node_id) if event.node_id is not None else None
         if node is not None:
             self._queues.ran(node, event.run_s)
+        if self._view.shares is not None and event.container_id is not None:
+            self._view.shares.ran(event.container_id, event.run_s)
         yield from ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
         self._queues.change(event.spec)
         if event.spec is not None:
             self._begin()
+        else:
+            self._view.shares = None
         yield from ()

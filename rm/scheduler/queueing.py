@@ -164,6 +164,8 @@ class NodeQueues:
             queue = self._queues[str(node.id)] = node.queue = NodeQueue(node)
             self._draws.add(queue)
             self._set_bound(queue)
+        if event.waiting is not None:
+            self._as_told(queue, event.waiting, event.started)
         self.resized(node)
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
@@ -180,6 +182,30 @@ class NodeQueues:
         queue.at_node = queue.queued
         queue.count_added()
         self._enter(queue)
+
+    def _as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
+        """Which containers wait is the node's to say; of what it does not name the last ones are on their way."""
+        before, queue.waiting = queue.waiting, {}
+        for container_id, resource in queue.node.containers.items():
+            sent = before.pop(container_id, None)
+            if container_id in waiting or (sent is not None and container_id not in started):
+                if sent is None:
+                    held = self._charged[container_id]
+                    if not held.is_master:
+                        self._wait(queue, container_id, Waiting(held.application, resource, 0.0))
+                else:
+                    queue.waiting[container_id] = sent
+            elif sent is not None:
+                queue.waiting[container_id] = sent
+                self._start(queue, container_id)
+        missing = [c for c in reversed(queue.node.containers) if c not in started and c not in queue.waiting]
+        over = (queue.node.free * -1).floored()
+        for container_id in missing:
+            if self._calculator.fits(over, queue.excess):
+                break
+            held = self._charged[container_id]
+            if not held.is_master:
+                self._wait(queue, container_id, Waiting(held.application, held.resource, 0.0))
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
         self.bounds += bound - queue.counted

@@ -315,6 +315,8 @@ class Scheduler:
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
         self.view.tags.remove(event.container_id)
         held = self.view.discharge(event.container_id)
+        if self.view.shares is not None:
+            self.view.shares.ended(event.container_id, now)
         if held is None:
             placed = self.opportunistic.release(event.container_id)
             if placed is not None:
@@ -346,4 +348,6 @@ class Scheduler:
         if any(queue.orders_jobs for queue in event.spec.root.walk()):
             self._queue_events.count_jobs()
         refresh(self.view, event.spec)
+        if self.view.shares is not None:
+            self.view.shares.queues_changed()
         yield from self._admit_everywhere(now)

@@ -17,6 +17,7 @@ from rm.scheduler.placement import TagStore
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.records import AppView, AttemptView, Held, OrderKey, QueueView, Reservation, build_queues
+from rm.scheduler.shares import Shares
 from rm.scheduler.users import set_fixed_limits, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
@@ -43,6 +44,8 @@ class ClusterView:
         self.jobs: Jobs | None = None
         #: what waits at the nodes; None where nothing ever may
         self.node_queues: NodeQueues | None = None
+        #: what each queue has been given in time; None where nothing ever waits at nodes
+        self.shares: Shares | None = None
         self._ask_rows_max = ask_rows_max
         self.set_limits()
 

@@ -1,121 +1,89 @@
-"""Deficits over actual use: nobody is kept from its share for longer than ST while tasks can be taken from others."""
+"""Deficits over actual use: what is owed evens out, is bounded, and belongs to nobody who wants nothing."""
 
-from math import nan
+from math import isfinite, nan
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from policy_facts import hostile_s
 
 from yaqd.policies.queueing.sharing import DeficitCounters
 
-SLOTS = 20
+GROUPS = ["a", "b", "c"]
+shares = st.floats(0.01, 1.0)
 
 
-def longest_violation(seed_order: list[int], starve_s: float, preempts: bool) -> float:
-    """Two backlogged queues at 70 % / 30 % and an order that would serve one of them alone; for how long either holds
-    a whole slot less than its share, at most, s. Each second some tasks end and their slots are given again."""
-    shares = {"a": 0.7, "b": 0.3}
-    counters = DeficitCounters(shares, starve_s, capacity=SLOTS)
-    used = {"a": 14, "b": 6}
-    below = dict.fromkeys(shares, 0)
-    worst = 0
-    for group in shares:
-        counters.use(group, used[group], 0)
-        counters.want(group, 1000, 0)
-    for now, ending in enumerate(seed_order, start=1):
-        favourite = "b" if ending % 2 else "a"
-        for ended in ("a", "b"):
-            gone = min(used[ended], ending // 2)
-            used[ended] -= gone
-            counters.use(ended, used[ended], now)
-            for _ in range(gone):
-                group = counters.turn(shares, now) or favourite
-                used[group] += 1
-                counters.use(group, used[group], now)
-        while preempts and (debtor := counters.turn(shares, now)) is not None:
-            giver = counters.surplus(set(shares) - {debtor})
-            assert giver is not None
-            used[giver] -= 1
-            used[debtor] += 1
-            counters.use(giver, used[giver], now)
-            counters.use(debtor, used[debtor], now)
-        assert sum(used.values()) == SLOTS
-        for group, share in shares.items():
-            below[group] = below[group] + 1 if used[group] <= share * SLOTS - 1 + 1e-9 else 0
-            worst = max(worst, below[group])
-    return worst
+def wanting(most_owed_s: float = 1e6, **parts: float) -> DeficitCounters:
+    counters = DeficitCounters(most_owed_s)
+    for group, share in parts.items():
+        counters.want(group, share)
+    return counters
 
 
-@given(st.lists(st.integers(0, 9), max_size=80), st.integers(0, 12))
-def test_no_deficit_outlasts_st_where_tasks_may_be_preempted(ends, starve_s) -> None:
-    assert longest_violation(ends, starve_s, preempts=True) <= starve_s + 1
-
-
-def test_until_then_the_order_is_free() -> None:
-    everything_to_b = [9] * 40
-    assert longest_violation(everything_to_b, 10, preempts=True) == 11
-    assert longest_violation(everything_to_b, 1000, preempts=True) == 40
-
-
-def test_without_preemption_the_next_ends_are_the_debtors() -> None:
-    counters = DeficitCounters({"a": 1, "b": 1}, starve_s=5, capacity=10)
-    counters.use("a", 10, 0)
-    counters.want("b", 100, 0)
-    assert counters.turn(["a", "b"], 5) is None
-    assert counters.turn(["a", "b"], 6) == "b"
-    assert counters.deficit("b") == 6 * 5.0
-    assert counters.turn(["a"], 6) is None  # who is not there has no turn
-    for given_back in range(1, 6):
-        assert counters.turn(["a", "b"], 7) == "b"
-        counters.use("a", 10 - given_back, 7)
-        counters.use("b", given_back, 7)
-    assert counters.turn(["a", "b"], 1000) is None
-
-
-def test_an_idle_groups_share_is_the_others() -> None:
-    counters = DeficitCounters({"a": 0.7, "b": 0.2, "c": 0.1}, starve_s=0, capacity=10)
-    counters.use("a", 7, 0)
-    counters.use("b", 3, 0)
-    assert counters.turn("abc", 100) is None
-    counters.want("c", 5, 100)  # a tenth of ten slots
-    assert counters.turn("abc", 100) is None
-    assert counters.turn("abc", 101) == "c"
-    assert counters.surplus("ab") == "b"
-    counters.resize(20, 101)
-    assert counters.surplus("ab") is None
-
-
-def test_nobody_lacks_what_it_does_not_want() -> None:
-    counters = DeficitCounters({}, starve_s=0, capacity=11)
-    counters.use("a", 10, 0)
-    counters.use("b", 1, 0)
-    counters.want("b", 0.5, 0)
-    assert counters.turn("ab", 100) is None
+@given(st.tuples(shares, shares, shares), st.lists(st.floats(0.1, 5.0), min_size=60, max_size=200))
+def test_whoever_is_owed_most_of_its_share_goes_first_and_all_get_their_part(
+    parts: tuple[float, float, float], tasks: list[float]
+) -> None:
+    share = dict(zip(GROUPS, parts, strict=True))
+    counters = wanting(**share)
+    given_to = dict.fromkeys(GROUPS, 0.0)
+    for work in tasks:
+        group = max(GROUPS, key=lambda g: counters.deficit(g) / share[g])
+        counters.give(group, work)
+        given_to[group] += work
+    for group in GROUPS:
+        due = sum(tasks) * share[group] / sum(share.values())
+        assert abs(given_to[group] - due) <= 3 * max(tasks)
+        assert counters.deficit(group) == pytest.approx(due - given_to[group], abs=1e-6)
 
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from(["use", "want", "turn"]), st.sampled_from("abc"), hostile_s, hostile_s), max_size=30
-    ),
-    hostile_s,
-    hostile_s,
+    st.lists(st.tuples(st.sampled_from(GROUPS), st.floats(-20.0, 20.0), st.booleans()), max_size=60),
+    st.floats(0.1, 10.0),
 )
-def test_hostile_counts_shares_and_clocks(events, share, starve_s) -> None:
-    counters = DeficitCounters({"a": share, "b": 1.0}, starve_s, capacity=share, default_share=nan)
-    for name, group, slots, now in events:
-        if name == "turn":
-            counters.resize(slots, now)
-            assert counters.turn("abc", now) in {None, "a", "b", "c"}
-        elif name == "use":
-            counters.use(group, slots, now)
-        else:
-            counters.want(group, slots, now)
-        assert counters.surplus("abc") in {None, "a", "b", "c"}
+def test_nobody_is_owed_or_owes_more_than_its_bound_and_all_add_up_to_nothing(
+    entries: list[tuple[str, float, bool]], most_owed_s: float
+) -> None:
+    share = {"a": 0.5, "b": 0.3, "c": 0.2}
+    counters = wanting(most_owed_s, **share)
+    for group, work, rests in entries:
+        if rests:
+            counters.rest(group)
+            counters.want(group, share[group])
+        counters.give(group, work)
+        assert sum(-counters._ahead(account) for account in counters._accounts.values()) == pytest.approx(0, abs=1e-6)
+        for each, part in share.items():
+            assert abs(counters.deficit(each)) <= most_owed_s * part * (1 + 1e-9)
 
 
-def test_a_clock_that_goes_back_keeps_nobody_waiting_longer_than_st_again() -> None:
-    counters = DeficitCounters({}, starve_s=5, capacity=10)
-    counters.use("a", 10, 1e6)
-    counters.want("b", 5, 1e6)
-    assert counters.turn("ab", 10.0) is None
-    assert counters.turn("ab", 16.0) == "b"
+def test_who_comes_back_begins_as_if_it_had_been_served() -> None:
+    counters = wanting(a=0.5, b=0.5)
+    counters.give("a", 10.0)
+    assert counters.deficit("b") == pytest.approx(5.0)
+    counters.rest("b")
+    assert counters.deficit("a") == pytest.approx(0.0), "nobody else was kept from anything"
+    counters.give("a", 100.0)
+    assert counters.deficit("a") == pytest.approx(0.0), "alone it may have everything"
+    counters.want("b", 0.5)
+    assert counters.deficit("b") == pytest.approx(0.0)
+
+
+def test_a_changed_share_keeps_what_is_owed() -> None:
+    counters = wanting(a=0.5, b=0.5)
+    counters.give("a", 4.0)
+    counters.want("a", 0.9)
+    assert counters.deficit("a") == pytest.approx(-2.0)
+    assert counters.deficit("b") == pytest.approx(2.0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(GROUPS), hostile_s, hostile_s), max_size=30), hostile_s)
+def test_numbers_that_say_nothing_do_no_harm(
+    entries: list[tuple[str, float | None, float | None]], most_owed_s: float | None
+) -> None:
+    counters = DeficitCounters(most_owed_s if most_owed_s is not None else nan)
+    for group, share, work in entries:
+        counters.want(group, share if share is not None else nan)
+        counters.give(group, work if work is not None else nan)
+        assert all(isfinite(counters.deficit(each)) for each in GROUPS)
+    assert counters.deficit("nobody") == 0.0
+    counters.rest("nobody")

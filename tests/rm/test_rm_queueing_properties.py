@@ -102,11 +102,15 @@ class QueueingLife(SchedulerLife):
         running=st.integers(-3, 8),
         queued=st.sampled_from([-5, 0, 0, 1, 2, 10**9]),
         wait=st.sampled_from([0.0, 1.0, 2.0, 7.5, 7.5, -1.0, math.inf, math.nan, 1e300]),
+        names=st.booleans(),
     )
-    def node_reports(self, data: st.DataObject, running: int, queued: int, wait: float) -> None:
+    def node_reports(self, data: st.DataObject, running: int, queued: int, wait: float, names: bool) -> None:
         node_id = data.draw(st.sampled_from(sorted(self.nodes)))
         if node_id != STOCK:
-            self.tell(NodeQueueReported(node_id, running, queued, wait))
+            here = sorted(c for c, held in self.scheduler.view.containers.items() if held.node_id == node_id)
+            some = st.frozensets(st.sampled_from(here)) if here and names else st.just(frozenset())
+            waiting, started = (data.draw(some), data.draw(some)) if names else (None, frozenset())
+            self.tell(NodeQueueReported(node_id, running, queued, wait, waiting, started))
             self.tell(NodeBeat(node_id))
 
     @precondition(lambda self: self.attempts)

@@ -189,7 +189,8 @@ class Distributed(Direct):
     def _queue_load(self, offer: NodeOffer) -> QueueLoad:
         """As the live ResourceManager reads it from a node's report."""
         wait_s, queued, slots = offer.wait_s or 0.0, offer.queued or 0, self.shape.slots
-        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else self.system.default_estimate_s
+        usual_s = self.system.default_estimate_s
+        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else math.inf if usual_s is None else usual_s
         room = (self.system.bound or UNBOUNDED) - queued
         return QueueLoad(offer.node_id, wait_s, queued, slots, mean_s, room)
 

@@ -86,8 +86,8 @@ class System:
     estimates: str = "stage"
     #: each stage's estimate is this many times too high or too low, by the toss of a coin
     estimate_error: float = 1.0
-    #: what a task is taken to run of which nobody knows anything, s
-    default_estimate_s: float = 10.0
+    #: what a task is taken to run of which nobody knows anything, s; None: for ever
+    default_estimate_s: float | None = 10.0
     # ---- queues at nodes: yarn-opportunistic, yaq-c (by length), yaq-d, mercury, sparrow
     #: containers that may wait at a node, 1 and more; None: any number (yarn-opportunistic: Hadoop's own limit)
     bound: int | None = None
@@ -106,7 +106,7 @@ class System:
     order: str = "srjf"
     starve_s: float = 10.0
     starve_ratio: float = math.inf
-    order_scope: str = "all"
+    order_scope: str = "queue"
     #: a leaf queue's ordering policy: fifo, fair, or a name of `yaqd.policies.queueing.job_order`
     job_order: str = "fifo"
     #: a job that was given nothing for so long goes first, s

@@ -60,16 +60,18 @@ class YaqC(Central):
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
         said = node.queue.snapshot(now, 0)
-        report = NodeQueueReported(node.id, said.running, said.queued, said.wait_s)
+        runs = node.runs.values()
+        waiting = frozenset(run.container_id for run in runs if run.started < 0.0)
+        started = frozenset(run.container_id for run in runs if run.started >= 0.0)
+        report = NodeQueueReported(node.id, said.running, said.queued, said.wait_s, waiting, started)
         self.take(self.scheduler.handle(report, now), now)
         if node.runs:
             self.changed(node)  # the wait gets shorter with time
 
     def report_end(self, run: Run, node: SimNode, now: float) -> None:
         if not run.is_lost:
-            times = TaskTimes(
-                run.stage.job.id, run.group.key[0], run.started - run.arrived, run.ended - run.started, node.id
-            )
+            waited_s, ran_s = run.started - run.arrived, run.ended - run.started
+            times = TaskTimes(run.stage.job.id, run.group.key[0], waited_s, ran_s, node.id, run.container_id)
             self.scheduler.handle(times, now)
         super().report_end(run, node, now)
 

@@ -1,0 +1,114 @@
+"""What each queue has been given of the cluster, in time: a book beside what each holds.
+
+What a queue holds of nodes' queues says little of what runs for it: its containers may wait longer there than
+another's, and be reordered. Where nodes are filled beyond their size, need is therefore what a queue holds and what it
+is owed (`yaqd.policies.queueing.sharing`), both as parts of its guarantee. A container counts with its estimate when it
+is given, with how long it has run where that is longer, and with how long it ran in the end; one that goes back without
+having run, with nothing.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from yaqd.model import ContainerId, Resource
+from yaqd.policies.queueing.sharing import DeficitCounters
+
+if TYPE_CHECKING:
+    from rm.scheduler.calculators import Calculator
+    from rm.scheduler.nodes import NodeTable
+    from rm.scheduler.records import AppView, QueueView
+
+#: what is owed is made up for over so many seconds: about as long as it takes until what is given runs
+_OVER_S: Final = 5.0
+#: nobody is owed more than its part of so many seconds: much more would be seen as a violation when it is paid back
+_OWED_S: Final = 3.0
+#: weight of the last container in what is usual
+_NEW: Final = 0.05
+
+
+class _Given:
+    """A container that is not over."""
+
+    __slots__ = ("app", "seconds", "share", "since")
+
+    def __init__(self, app: "AppView", share: float, seconds: float) -> None:
+        self.app = app
+        #: of the cluster
+        self.share = share
+        #: that it counts with
+        self.seconds = seconds
+        #: when its node first said that it runs, scheduler's seconds; None: it has not
+        self.since: float | None = None
+
+
+class Shares:
+    def __init__(self, calculator: "Calculator", nodes: "NodeTable") -> None:
+        self._calculator = calculator
+        self._nodes = nodes
+        #: by path of the parent
+        self._counters: dict[str, DeficitCounters] = {}
+        self._given: dict[ContainerId, _Given] = {}
+        #: how long containers ran of late, s
+        self._usual_s = 0.0
+
+    def queues_changed(self) -> None:
+        """Other queues, or other guarantees: nobody is owed anything."""
+        self._counters.clear()
+
+    def need(self, parent: "QueueView", held: "dict[str, float]") -> dict[str, float]:
+        """By path of those children that want something, with `held`, what those asked for hold: how much of
+        its guarantee each has, what it is owed counted. The least comes first."""
+        counters = self._counters.get(parent.path)
+        if counters is None:
+            counters = self._counters[parent.path] = DeficitCounters(_OWED_S)
+        found = {}
+        for child in parent.children:
+            path = child.path
+            if not child.waiting:
+                if path in counters:
+                    counters.rest(path)
+                continue
+            guarantee = child.spec.absolute_capacity
+            counters.want(path, guarantee)
+            if path in held:
+                share = held[path] - counters.deficit(path) / _OVER_S
+                found[path] = share / guarantee if guarantee > 0 else share * 1e9
+        return found
+
+    # ---- containers
+
+    def given(self, container_id: ContainerId, app: "AppView", size: Resource, estimate_s: float | None) -> None:
+        given = _Given(app, self._calculator.share(size, self._nodes.total), 0.0)
+        self._given[container_id] = given
+        self._count(given, estimate_s if estimate_s is not None else self._usual_s)
+
+    def runs(self, container_id: ContainerId, now: float) -> None:
+        """Its node says so."""
+        given = self._given.get(container_id)
+        if given is None:
+            return
+        if given.since is None:
+            given.since = now
+        self._count(given, max(given.seconds, now - given.since))
+
+    def ran(self, container_id: ContainerId, seconds: float) -> None:
+        """It is over, and ran so long."""
+        given = self._given.pop(container_id, None)
+        if given is not None:
+            self._count(given, seconds)
+            self._usual_s += (seconds - self._usual_s) * (_NEW if self._usual_s else 1.0)
+
+    def ended(self, container_id: ContainerId, now: float) -> None:
+        """It is over; nobody says how long it ran, if it did."""
+        given = self._given.pop(container_id, None)
+        if given is not None:
+            self._count(given, max(0.0, now - given.since) if given.since is not None else 0.0)
+
+    def _count(self, given: _Given, seconds: float) -> None:
+        """It counts with so many seconds from now on."""
+        change = (seconds - given.seconds) * given.share
+        given.seconds = seconds
+        if not change:
+            return
+        for queue in given.app.leaf.above:
+            if queue.parent is not None and queue.parent.path in self._counters:
+                self._counters[queue.parent.path].give(queue.path, change)

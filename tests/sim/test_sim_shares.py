@@ -1,0 +1,46 @@
+"""Two backlogged queues in the shape of the live benchmark: what runs is shared out as configured."""
+
+import numpy as np
+import pytest
+
+from yaqd.sim.cluster import ClusterShape, System, simulate
+from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
+
+SHAPE = ClusterShape(nodes=4, slots=8, queues=(("a", 70.0), ("b", 30.0)))
+#: as the daemons are configured when nothing is
+DEFAULTS = System(
+    "yaq-c",
+    bound_target=0.9,
+    estimates="learned",
+    default_estimate_s=None,
+    free_min=0.1,
+    starve_s=300.0,
+    job_order="srjf",
+    max_wait_s=60.0,
+    at_asks=True,
+)
+WARM_S, SPAN_S, UNTIL_S = 13, 60, 133
+
+
+def backlogs(first: str, gap_s: float) -> Workload:
+    tasks = tuple(SimTask(5.0, priority=20) for _ in range(1000))
+    second = "b" if first == "a" else "a"
+    jobs = [(first, 0.0), (second, gap_s)]
+    return Workload(tuple(SimJob(q, (SimStage("work", tasks),), queue=q, arrival_s=at) for q, at in jobs))
+
+
+def furthest_off(first: str, gap_s: float, seed: int) -> tuple[float, float]:
+    """Points, over any minute; and the utilization."""
+    result = simulate(SHAPE, backlogs(first, gap_s), DEFAULTS, seed, horizon_s=UNTIL_S + 1.0)
+    held = result.shares(1.0)
+    in_a, all_of_it = held["a"], held["a"] + held["b"]
+    spans = [slice(at, at + SPAN_S) for at in range(WARM_S, UNTIL_S - SPAN_S)]
+    off = max(abs(100 * np.sum(in_a[span]) / np.sum(all_of_it[span]) - 70) for span in spans)
+    return float(off), result.utilization_between(WARM_S, UNTIL_S)
+
+
+@pytest.mark.parametrize(("first", "gap_s", "seed"), [("a", 0.3, 0), ("b", 0.3, 1), ("a", 1.5, 2), ("b", 1.5, 3)])
+def test_any_minute_is_within_four_points_of_the_shares_by_default(first: str, gap_s: float, seed: int) -> None:
+    off, utilization = furthest_off(first, gap_s, seed)
+    assert off <= 4.0
+    assert utilization >= 0.97
