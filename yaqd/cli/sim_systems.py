@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from yaqd.cli.exits import CommandError
 from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
-from yaqd.sim.experiments.ground import OURS, PREPARE_S, START_GAP_S, YAQ_D
+from yaqd.sim.experiments.ground import OURS, OURS_D, PREPARE_S, START_GAP_S
 from yaqd.sim.shape import SYSTEMS, ClusterShape, System
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, read_workload
@@ -23,7 +23,7 @@ PARAMETERS: Final = {
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "published"),
 }
-_BASES: Final = {"yaq-c": OURS, "yaq-d": YAQ_D}
+_BASES: Final = {"yaq-c": OURS, "yaq-d": OURS_D}
 
 
 #: part of a container's start that begins when its slot is free; the rest is made while it queues

@@ -53,6 +53,8 @@ YAQ_C: Final = System("yaq-c", bound=4, place="wait", order="srjf", starve_s=10.
 OURS: Final = System("yaq-c", bound=2, place="wait", order="srjf", job_order="srjf", starve_s=300.0)
 #: 4.5
 YAQ_D: Final = System("yaq-d", place="wait", order="srjf", starve_s=10.0, rebalance=True)
+#: with a threshold above what tasks wait, so that the order is not that of arrival again
+OURS_D: Final = replace(YAQ_D, starve_s=300.0)
 
 
 def hive(

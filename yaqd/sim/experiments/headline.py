@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from yaqd.sim.experiments.ground import HIVE_JOBS, HIVE_SHAPE, NEVER, OURS, YAQ_C, YAQ_D, YARN, hive, shape
+from yaqd.sim.experiments.ground import HIVE_JOBS, HIVE_SHAPE, NEVER, OURS, OURS_D, YAQ_C, YAQ_D, YARN, hive, shape
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.shape import System
 from yaqd.sim.workloads import Drawn
@@ -147,8 +147,6 @@ CENTRAL: Final = Experiment(
 _MERCURY: Final = System("mercury")
 _SAMPLING: Final = System("sparrow", late_binding=False)
 _LATE: Final = System("sparrow")
-#: a threshold above what tasks wait, so that the order is not that of arrival again
-_OURS_D: Final = replace(YAQ_D, starve_s=300.0)
 #: what Hadoop publishes (nodes-used), and jobs at a time that make Mercury do the paper's 5.8 jobs a minute
 _HERD: Final = 10
 _HERD_JOBS: Final = 128
@@ -197,18 +195,18 @@ DISTRIBUTED: Final = Experiment(
     source="table 4.2, figure 4.2 (4.5)",
     cases=(
         _distributed("Yaq-d", YAQ_D),
-        _distributed("ours", _OURS_D),
+        _distributed("ours", OURS_D),
         _distributed("Yaq-d no rebalance", replace(YAQ_D, rebalance=False)),
         _distributed("Mercury", _MERCURY),
         _distributed("batch sampling", _SAMPLING),
         _distributed("sampling, late binding", _LATE),
         _herd("Yaq-d, herd", YAQ_D),
-        _herd("ours, herd", _OURS_D),
+        _herd("ours, herd", OURS_D),
         _herd("Yaq-d no rebalance, herd", replace(YAQ_D, rebalance=False)),
         _herd("Mercury, herd", _MERCURY),
         _herd("sampling, herd", _SAMPLING),
         _flood("Yaq-d, flood", YAQ_D),
-        _flood("ours, flood", _OURS_D),
+        _flood("ours, flood", OURS_D),
         _flood("Mercury, flood", _MERCURY),
         _flood("sampling of ten, flood", _SAMPLING),
         hive("sampling, flood", _SAMPLING, on=_TEN, at_once=0),
