@@ -117,9 +117,12 @@ class NodeQueue:
             case CapacityChanged(capacity):
                 self._capacity = capacity
             case OpportunisticLimit(max_length):
-                return list(self._shed(max_length))
+                if max_length < 0:
+                    return []
+                return list(self._shed(ExecutionType.OPPORTUNISTIC, max_length, now))
             case SettingsChanged(settings):
                 self._settings = settings
+                return [*self._settle(now), *self._shed_all(now)]
             case JobsReported(jobs):
                 self._hear(jobs)
             case Tick():
@@ -214,12 +217,29 @@ class NodeQueue:
                 self._lines[kind][container_id] = waiting
                 return
 
-    def _shed(self, max_length: int) -> Iterator[Decision]:
-        line = self._lines[ExecutionType.OPPORTUNISTIC]
-        for container_id in list(line)[max_length:] if max_length >= 0 else ():
-            del line[container_id]
-            self._waiting_masters.pop(container_id, None)
-            yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _DEQUEUED)
+    def _shed_all(self, now: float) -> Iterator[Decision]:
+        """What waits beyond other bounds than before."""
+        if self._settings.enabled:
+            yield from self._shed(ExecutionType.GUARANTEED, self._max_waiting(), now)
+            if self._policy is OpportunisticPolicy.BY_QUEUE_LEN:
+                yield from self._shed(ExecutionType.OPPORTUNISTIC, self._opportunistic_bound(), now)
+
+    def _shed(self, kind: ExecutionType, max_length: int, now: float) -> Iterator[Decision]:
+        """Ends the last of the line beyond so many, as the line would start: masters never, if they are guaranteed."""
+        line = self._lines[kind]
+        if len(line) <= max_length:
+            return
+        is_spare = kind is ExecutionType.OPPORTUNISTIC
+        status = ExitStatus.KILLED_BY_CONTAINER_SCHEDULER if is_spare else ExitStatus.PREEMPTED
+        for container_id in [task.container_id for task in self._in_order(kind, now)[max_length:]]:
+            if is_spare or container_id not in self._waiting_masters:
+                del line[container_id]
+                self._waiting_masters.pop(container_id, None)
+                yield Refuse(container_id, status, _DEQUEUED)
+
+    def _in_order(self, kind: ExecutionType, now: float) -> list[QueuedTask]:
+        """The line as it would start if nothing changed."""
+        return in_order(self._lines[kind].values(), self._ordering(kind), self._jobs.facts, now)
 
     def _hear(self, reports: tuple[JobReport, ...]) -> None:
         for report in reports:
@@ -350,8 +370,7 @@ class NodeQueue:
         """Everything that waits counted, the `first` ones of them described."""
         waiting: list[QueuedTask] = []
         for kind in (ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC):
-            line = self._lines[kind]
-            waiting += in_order(line.values(), self._ordering(kind), self._jobs.facts, now)
+            waiting += self._in_order(kind, now)
         if self._settings.enabled and self._waiting_masters:
             waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
         running = [

@@ -185,18 +185,18 @@ class QueueFilling:
         return 1.0 + self._queues.bounds / max(1, self._view.root.containers)
 
     def _may_send(self, leaf: QueueView, need: Resource, app: AppView | None) -> bool:
-        """Does it fit in the queue's part of all that runs and waits, and in its user's? None: nobody is limited."""
+        """Does it fit in what the queue may hold at most, and in its user's part of all that runs and waits?
+
+        A maximum capacity is never passed, so that what waits counts as if it ran. A user's limit is for sharing among
+        the queue's users, who share what waits in the same parts. `app` None: no user is limited.
+        """
         view = self._view
-        reach = self.reach()
-        share, total = view.calculator.share, view.nodes.total
-        for queue, limit in leaf.limited_above:
-            held = queue.used + queue.sent.used + need
-            if not view.calculator.fits(held, _times(limit, reach)):
-                return False
+        if not view.has_room(leaf, need):
+            return False
         if app is None or not leaf.limits_users:
             return True
-        owner = app.owner
-        return share(owner.used + owner.sent.used, total) <= share(user_limit(view, leaf), total) * reach
+        owner, share, total = app.owner, view.calculator.share, view.nodes.total
+        return share(owner.used + owner.sent.used, total) <= share(user_limit(view, leaf), total) * self.reach()
 
     def _is_scarce(self, shape: Resource) -> bool:
         """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
@@ -205,11 +205,6 @@ class QueueFilling:
             return False
         used = view.calculator.share(view.root.used + view.root.sent.used, view.nodes.total)
         return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
-
-
-def _times(amount: Resource, factor: float) -> Resource:
-    extras = {name: int(count * factor) for name, count in amount.extras.items()}
-    return Resource(int(amount.memory_mb * factor), int(amount.vcores * factor), extras)
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:

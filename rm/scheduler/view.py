@@ -65,14 +65,15 @@ class ClusterView:
         return attempt if attempt is not None and attempt.id == attempt_id else None
 
     def has_room(self, leaf: QueueView, need: Resource) -> bool:
-        """May the queue, and every queue above it, hold this much more?"""
+        """May the queue, and every queue above it, hold this much more? What waits for it at nodes counts as held."""
         mb, cores = need.memory_mb, need.vcores
         for queue, limit in leaf.limited_above:
-            if need.extras or queue.used_extras:
-                if not self.calculator.fits(queue.used + need, limit):
+            sent = queue.sent
+            if need.extras or queue.used_extras or sent.used_extras:
+                if not self.calculator.fits(queue.used + sent.used + need, limit):
                     return False
-            elif queue.used_mb + mb > limit.memory_mb or (
-                self._counts_vcores and queue.used_cores + cores > limit.vcores
+            elif queue.used_mb + sent.used_mb + mb > limit.memory_mb or (
+                self._counts_vcores and queue.used_cores + sent.used_cores + cores > limit.vcores
             ):
                 return False
         return True
@@ -84,18 +85,19 @@ class ClusterView:
         mb, cores = need.memory_mb, need.vcores
         least = sys.maxsize
         for queue, limit in leaf.limited_above:
-            if need.extras or queue.used_extras or mb <= 0 or cores <= 0:
+            sent = queue.sent
+            if need.extras or queue.used_extras or sent.used_extras or mb <= 0 or cores <= 0:
                 return int(self.has_room(leaf, need))
-            least = min(least, (limit.memory_mb - queue.used_mb) // mb)
+            least = min(least, (limit.memory_mb - queue.used_mb - sent.used_mb) // mb)
             if self._counts_vcores:
-                least = min(least, (limit.vcores - queue.used_cores) // cores)
+                least = min(least, (limit.vcores - queue.used_cores - sent.used_cores) // cores)
         return least
 
     def headroom(self, attempt: AttemptView) -> Resource:
         """What the attempt could still be given if it were alone."""
         left = self.nodes.total - self.root.used
         for queue, limit in attempt.app.leaf.limited_above:
-            left = left.smaller(limit - queue.used)
+            left = left.smaller(limit - queue.used - queue.sent.used)
         leaf = attempt.app.leaf
         if leaf.limits_users:
             left = left.smaller(user_limit(self, leaf) - attempt.app.owner.used)

@@ -18,6 +18,7 @@ from nm.queue import (
     Launch,
     NodeQueue,
     NodeQueueSettings,
+    OpportunisticLimit,
     Preempt,
     Refuse,
     SettingsChanged,
@@ -65,6 +66,31 @@ def test_the_ordering_says_who_is_next() -> None:
     for ended in (1, 4, 2):
         turns += started(node.handle(Ended(container_id(ended)), 1))
     assert turns == [4, 2, 3]
+
+
+@given(st.lists(st.integers(1, 50).map(float), min_size=1, max_size=30), st.integers(0, 12))
+def test_a_lower_limit_ends_the_last_in_the_order_of_starting(estimates: list[float], limit: int) -> None:
+    node = NodeQueue(Resource(100, 100), max_length=1000, opportunistic_max=100, settings=FILLED)
+    node.handle(came(1, 5), 0)
+    for number, estimate in enumerate(estimates, start=2):
+        node.handle(came(number, estimate, kind=OPPORTUNISTIC), 0)
+    line = [waiting.container_id for waiting in node.snapshot(0, 100).waiting]
+    ended = node.handle(OpportunisticLimit(limit), 1)
+    assert [decision.container_id for decision in ended] == line[limit:]
+    assert [waiting.container_id for waiting in node.snapshot(1, 100).waiting] == line[:limit]
+
+
+@given(st.lists(st.integers(1, 50).map(float), min_size=1, max_size=60), st.integers(0, 20))
+def test_a_lower_bound_sheds_what_no_queue_of_its_length_would_have_taken(estimates: list[float], bound: int) -> None:
+    node = queue(settings=NodeQueueSettings(enabled=True, max_queued=1000, ordering=SHORTEST))
+    node.handle(came(1, 5), 0)
+    for number, estimate in enumerate(estimates, start=2):
+        node.handle(came(number, estimate), 0)
+    line = [waiting.container_id for waiting in node.snapshot(0, 100).waiting]
+    lower = NodeQueueSettings(enabled=True, max_queued=bound, ordering=SHORTEST)
+    ended = node.handle(SettingsChanged(lower), 1)
+    assert [decision.container_id for decision in ended] == line[lower.hard_bound :]
+    assert all(isinstance(decision, Refuse) and decision.status is ExitStatus.PREEMPTED for decision in ended)
 
 
 def test_a_map_does_not_wait_behind_reducers_of_its_job() -> None:

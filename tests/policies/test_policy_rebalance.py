@@ -5,10 +5,10 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, sane_s
+from policy_facts import SLOT, facts, few, hostile_s, queues, running, sane_s
 
 from yaqd.model import NodeId
-from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance, to_shed
+from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
 from yaqd.policies.queueing.wait import expected_starts, wait_estimate
 
 
@@ -23,22 +23,6 @@ def test_hadoops_limit_is_the_mean_and_some_deviations() -> None:
     assert queue_limit([50, 60], 1.0, 5, 15) == 15
     assert queue_limit([nan, inf, -3], 1.0, 5, 15) == 15
     assert queue_limit([nan, 8, 8], 1.0, 5, 15) == 8
-
-
-@few
-@given(queues(sane_s, most=8), sane_s, st.integers(0, 3))
-def test_what_stays_starts_in_time(line, limit_s, keep) -> None:
-    held = [running(100, facts(estimate=9.0)), running(101, facts(estimate=None))]
-    total = SLOT * 6
-    starts = expected_starts(total, total - SLOT * 2, held, line, 0)
-    shed = to_shed(line, starts, limit_s, keep)
-    stays = [task for task in line if task not in shed]
-    assert stays[:keep] == line[:keep]
-    again = expected_starts(total, total - SLOT * 2, held, stays, 0)
-    assert all(start <= limit_s for start in again[keep:])
-    # the last of the line is the first to go
-    places = [line.index(task) for task in shed]
-    assert places == sorted(places, reverse=True)
 
 
 @few
@@ -126,8 +110,3 @@ def test_a_million_queued_is_a_number_like_another() -> None:
         QueueLoad(node(2), wait_s=0, queued=0, slots=1, mean_s=1, room=10**6),
     ]
     assert sum(move.tasks for move in rebalance(told, 1.0)) == pytest.approx(1000)
-
-
-def test_what_starts_at_nobody_knows_when_is_shed() -> None:
-    line = [queued(n, facts(estimate=1.0)) for n in range(3)]
-    assert to_shed(line, [0.0, nan, inf], 10.0) == [line[2], line[1]]

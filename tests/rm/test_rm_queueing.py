@@ -285,9 +285,20 @@ SHARES = {
     "root.queues": "a,b",
     "root.a.capacity": "70",
     "root.b.capacity": "30",
-    "root.a.maximum-capacity": "70",
-    "root.b.maximum-capacity": "30",
 }
+CAPPED = {"root.a.maximum-capacity": "70", "root.b.maximum-capacity": "40"}
+
+
+def test_what_waits_counts_against_a_maximum_capacity() -> None:
+    life = Life(QueueingSpec(bound=10), **SHARES, **CAPPED)
+    node = life.node("a", gb=10)
+    for name in ("a", "b"):
+        life.ask(life.app(name), 1000)
+    life.tell(NodeQueueReported(node, 10, 0, 1.0))
+    life.tell(NodeBeat(node))
+    queues = life.scheduler.view.queues
+    held = [(queues[name].used.memory_mb + queues[name].sent.used.memory_mb) // GB for name in ("root.a", "root.b")]
+    assert held == [7, 4], "any of it might start at any moment"
 
 
 def test_shares_hold_for_what_runs_and_for_what_waits() -> None:
@@ -301,7 +312,9 @@ def test_shares_hold_for_what_runs_and_for_what_waits() -> None:
     queues = life.scheduler.view.queues
     used = {name: (queues[name].used.memory_mb // GB, queues[name].sent.used.memory_mb // GB) for name in SHARED}
     # Users are limited to their queue's capacity; limits count what is in use, and queues are shared alike.
-    assert used == {"root.a": (7, 7), "root.b": (3, 3)}
+    assert {name: sum(parts) for name, parts in used.items()} == {"root.a": 13, "root.b": 7}, (
+        "b is owed what a ran more"
+    )
     for _ in range(200):
         life.end("a")
         life.report(node, queued=10)
@@ -312,9 +325,7 @@ SHARED = ("root.a", "root.b")
 
 
 def test_what_waits_moves_with_its_application() -> None:
-    life = Life(
-        QueueingSpec(bound=3), **{**SHARES, "root.b.maximum-capacity": "100"}, **{"root.b.user-limit-factor": "9"}
-    )
+    life = Life(QueueingSpec(bound=3), **SHARES, **{"root.b.user-limit-factor": "9"})
     life.node("a")
     app = life.app("b")
     life.ask(app, 7)

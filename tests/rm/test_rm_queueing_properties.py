@@ -71,6 +71,10 @@ class QueueingLife(SchedulerLife):
         """Replaced by the rule above."""
 
     def check_allocation(self, given: Allocate) -> None:
+        leaf = self.scheduler.view.containers[given.container_id].application.leaf
+        for queue, limit in leaf.limited_above:
+            held = queue.used + queue.sent.used
+            assert self.scheduler.view.calculator.fits(held, limit), "what waits counts against a maximum capacity"
         if given.queued is None:
             super().check_allocation(given)
             return

@@ -8,14 +8,13 @@ would wait longest to the one where it would wait least, as long as that gains `
 loses locality, the latter capacity.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heapify, heapreplace
 from math import inf, sqrt
 
 from yaqd.model import NodeId
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.facts import QueuedTask
 
 
 @value()
@@ -58,19 +57,6 @@ def queue_limit(lengths: Iterable[float], deviations: float, least: float, most:
     mean = sum(known) / len(known)
     spread = sqrt(sum((length - mean) ** 2 for length in known) / len(known))
     return max(least, min(most, mean + deviations * spread))
-
-
-def to_shed(queue: Sequence[QueuedTask], starts: Sequence[float], limit_s: float, keep: int = 0) -> list[QueuedTask]:
-    """The tasks of a queue that would start later than `limit_s` from now, the last first.
-
-    `queue` is in the order of starting and `starts` what `expected_starts` says of it. The first `keep` stay in any
-    case: they are what keeps the slots busy between two heartbeats.
-    """
-    late = [task for task, start in zip(queue, starts, strict=True) if not start <= limit_s]
-    if keep > 0:
-        kept = {task.container_id for task in queue[:keep]}
-        late = [task for task in late if task.container_id not in kept]
-    return late[::-1]
 
 
 def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
