@@ -19,16 +19,17 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.users import user_limit
+from rm.scheduler.tally import Tally
+from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
 #: how near data makes a longer wait worth it
 AFFINITY: Final = {Locality.NONE: 1.0, Locality.NODE: 1.0, Locality.RACK: 0.7, Locality.OFF_SWITCH: 0.5}
-#: queues compared when the ask prefers places, and preferred places looked at
+#: queues compared when the ask prefers places: of all and one of so many racks, and of preferred hosts
 _COMPARED: Final = 8
-_PLACES_LOOKED_AT: Final = 16
+_HOSTS_LOOKED_AT: Final = 16
 #: applications of one line, and asks of one attempt, that may refuse a node
 _REFUSALS_MAX: Final = 32
 
@@ -86,17 +87,18 @@ class QueueFilling:
     def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
         if not ask.prefers_places:
             return self._queues.best(accepts, 1)
-        near: dict[int, NodeQueue] = {}
-        for name in islice(
-            (n for n in ask.counts if n != ANY_HOST and (n[0] != "/" or ask.allows(n))), _PLACES_LOOKED_AT
-        ):
-            for node in islice(self._view.nodes.at(name), _PLACES_LOOKED_AT):
-                queue = node.queue
-                if queue is not None and self._queues.has_room(queue) and accepts(node):
-                    near[id(queue)] = queue
+        near: dict[NodeQueue, None] = {}
+        nodes, queues = self._view.nodes, self._queues
+        for host in islice((n for n in ask.counts if n != ANY_HOST and n[0] != "/"), _HOSTS_LOOKED_AT):
+            for node in islice(nodes.at(host), _COMPARED):
+                if node.queue is not None and queues.has_room(node.queue) and accepts(node):
+                    near[node.queue] = None
+        for rack in islice((n for n in ask.counts if n[0] == "/" and ask.allows(n)), _COMPARED):
+            if nodes.has_place(rack):
+                near.update(dict.fromkeys(queues.shortest_of(rack, nodes.at(rack), accepts)))
         if ask.allows(ANY_HOST):
-            near.update((id(queue), queue) for queue in self._queues.best(accepts, _COMPARED))
-        return near.values()
+            near.update(dict.fromkeys(queues.best(accepts, _COMPARED)))
+        return near
 
     # ---- a queue looks for asks
 
@@ -195,15 +197,22 @@ class QueueFilling:
             return False
         if app is None or not leaf.limits_users:
             return True
-        owner, share, total = app.owner, view.calculator.share, view.nodes.total
-        return share(owner.used + owner.sent.used, total) <= share(user_limit(view, leaf), total) * self.reach()
+        return self._share(app.owner, app.owner.sent) <= known_limit_share(view, leaf) * self.reach()
+
+    def _share(self, used: Tally, sent: Tally) -> float:
+        """The part of the cluster that both are."""
+        share, total = self._view.calculator.share_among, self._view.nodes.total
+        extras = used.used_extras
+        if sent.used_extras:
+            extras = (used.used + sent.used).extras
+        return share(used.used_mb + sent.used_mb, used.used_cores + sent.used_cores, extras, total)
 
     def _is_scarce(self, shape: Resource) -> bool:
         """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
         spec, view = self._queues.spec, self._view
         if spec is None:
             return False
-        used = view.calculator.share(view.root.used + view.root.sent.used, view.nodes.total)
+        used = self._share(view.root, view.root.sent)
         return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
 
 

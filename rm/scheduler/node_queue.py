@@ -44,6 +44,7 @@ class NodeQueue:
         "excess",
         "given",
         "held_for",
+        "name",
         "node",
         "queued",
         "reported_at",
@@ -57,6 +58,7 @@ class NodeQueue:
 
     def __init__(self, node: NodeView) -> None:
         self.node = node
+        self.name = str(node.id)
         #: containers that may wait here
         self.bound = 0
         #: the bound as it is in the sum over all queues

@@ -9,15 +9,14 @@ Two counts say how many wait: the node's own as of its last report with what it 
 here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
 the node reports, and a node that says too little is given no more than its bound.
 
-Nodes are kept in a heap by how long a newcomer would wait there, so that the best one is found at the same cost
-however many there are.
+Nodes are kept by how long a newcomer would wait there, those of each rack that was asked for also by themselves, so
+that the best one is found at the same cost however many there are.
 """
 
-import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.draws import Draws
@@ -25,6 +24,7 @@ from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.jobs import Jobs
 from rm.scheduler.node_queue import Load, NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.queue_pool import QueuePool
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.place_scores import PLACES, PlaceStrategy
@@ -33,9 +33,6 @@ from yaqd.policies.queueing.tuning import BoundTuner
 if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
     from rm.scheduler.view import AppView, AttemptView, Held
-
-#: nodes refused (blacklisted, too small) before a search gives up
-_REFUSALS_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +104,10 @@ class NodeQueues:
         self._draws = Draws()
         #: how many may wait at all nodes together
         self.bounds = 0
-        self._queues: dict[str, NodeQueue] = {}
-        #: wait, length, node, turn: entries with an old turn are skipped
-        self._heap: list[tuple[float, int, str, int, NodeQueue]] = []
+        self._queues: dict[NodeId, NodeQueue] = {}
+        self._everywhere = QueuePool()
+        #: those of racks that were asked for
+        self._racks: dict[str, QueuePool] = {}
         self._turns = 0
         self.jobs = Jobs()
         #: queues held for each ask
@@ -127,7 +125,8 @@ class NodeQueues:
         """Go by another configuration; what waits stays where it is."""
         self._strategy = self._placement(spec)
         self.spec = spec
-        self._heap.clear()
+        self._everywhere.clear()
+        self._racks.clear()
         for queue in self._queues.values():
             self.release(queue)
             self._set_bound(queue)
@@ -159,9 +158,9 @@ class NodeQueues:
         """Take in what a node says, as far as it can be."""
         if self.spec is None:
             return
-        queue = self._queues.get(str(node.id))
+        queue = self._queues.get(node.id)
         if queue is None:
-            queue = self._queues[str(node.id)] = node.queue = NodeQueue(node)
+            queue = self._queues[node.id] = node.queue = NodeQueue(node)
             self._draws.add(queue)
             self._set_bound(queue)
         if event.waiting is not None:
@@ -220,7 +219,7 @@ class NodeQueues:
 
     def bound_of(self, node_id: NodeId) -> int:
         """How many may wait there now."""
-        queue = self._queues.get(str(node_id))
+        queue = self._queues.get(node_id)
         return queue.bound if queue is not None else 0
 
     def ran(self, node: NodeView, seconds: float) -> None:
@@ -247,7 +246,7 @@ class NodeQueues:
         self._trim(queue)
 
     def left(self, node: NodeView) -> None:
-        queue = self._queues.pop(str(node.id), None)
+        queue = self._queues.pop(node.id, None)
         if queue is not None:
             for container_id in list(queue.waiting):
                 self._start(queue, container_id)
@@ -257,17 +256,17 @@ class NodeQueues:
             queue.turn, node.queue = 0, None
 
     def _enter(self, queue: NodeQueue) -> None:
-        """Put the queue where it now belongs in the heap."""
+        """Put the queue where it now belongs among the others."""
         queue.turn = 0
         if not self.has_room(queue):
             return
         self._turns += 1
         queue.turn = self._turns
-        if len(self._heap) > 64 + 4 * len(self._queues):
-            self._heap = [entry for entry in self._heap if entry[3] == entry[4].turn]
-            heapq.heapify(self._heap)
-        entry = (self.load(queue), queue.length, str(queue.node.id), queue.turn, queue)
-        heapq.heappush(self._heap, entry)
+        entry = (self.load(queue), queue.length, queue.name, queue.turn, queue)
+        self._everywhere.add(entry)
+        rack = self._racks.get(queue.node.rack)
+        if rack is not None:
+            rack.add(entry)
 
     def enter_again(self, queue: NodeQueue) -> None:
         """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
@@ -294,19 +293,17 @@ class NodeQueues:
 
     def shortest(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
         """Up to `most` queues with room where one waits least, of nodes that are accepted; shortest wait first."""
-        found: list[NodeQueue] = []
-        seen: list[tuple[float, int, str, int, NodeQueue]] = []
-        while self._heap and len(found) < most and len(seen) < most + _REFUSALS_MAX:
-            entry = heapq.heappop(self._heap)
-            queue = entry[4]
-            if entry[3] != queue.turn:
-                continue
-            seen.append(entry)
-            if self.has_room(queue) and accepts(queue.node):
-                found.append(queue)
-        for entry in seen:
-            heapq.heappush(self._heap, entry)
-        return found
+        return self._everywhere.best(lambda queue: self.has_room(queue) and accepts(queue.node), most)
+
+    def shortest_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> list[NodeQueue]:
+        """The same in a rack, whose nodes these are: the best one, if there is one."""
+        pool = self._racks.get(rack)
+        if pool is None:
+            pool = self._racks[rack] = QueuePool()
+            for queue in (node.queue for node in nodes):
+                if queue is not None and queue.turn:
+                    pool.add((self.load(queue), queue.length, queue.name, queue.turn, queue))
+        return pool.best(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
 
     def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask") -> None:
         """Let the queue drain for an ask that must not wait in it."""
@@ -341,7 +338,7 @@ class NodeQueues:
     # ---- containers
 
     def is_waiting(self, node_id: NodeId, container_id: ContainerId) -> bool:
-        queue = self._queues.get(str(node_id))
+        queue = self._queues.get(node_id)
         return queue is not None and container_id in queue.waiting
 
     def sent(self, node: NodeView, container_id: ContainerId, attempt: "AttemptView", ask: "Ask") -> None:
@@ -357,7 +354,7 @@ class NodeQueues:
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
         """The container, about to be discharged, counts as any other if it waited until now."""
-        queue = self._queues.get(str(node_id))
+        queue = self._queues.get(node_id)
         if queue is not None and container_id in queue.waiting:
             self._start(queue, container_id)
 
@@ -421,7 +418,8 @@ class NodeQueues:
             if queue.held_for is not None:
                 held += 1
                 assert queue in self._holds[queue.held_for], name
-            entered = sum(1 for entry in self._heap if entry[4] is queue and entry[3] == queue.turn)
-            assert entered <= 1 and (entered == 1 or not self.has_room(queue)), name
+            rack = self._racks.get(queue.node.rack, self._everywhere)
+            for entered in (self._everywhere.entered(queue), rack.entered(queue)):
+                assert entered <= 1 and (entered == 1 or not self.has_room(queue)), name
         assert bounds == self.bounds
         assert held == sum(len(queues) for queues in self._holds.values())

@@ -155,10 +155,16 @@ def may_take(view: "ClusterView", app: "AppView") -> bool:
     if owner.used_mb <= leaf.sure_mb and owner.used_cores <= leaf.sure_cores and not owner.used_extras:
         return True
     total = view.nodes.total
+    limit = known_limit_share(view, leaf)
+    return view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, total) <= limit
+
+
+def known_limit_share(view: "ClusterView", leaf: "QueueView") -> float:
+    """The same as `limit_share`, worked out when something has changed."""
     limit = leaf.limit_share
     if limit is None:
         limit = leaf.limit_share = limit_share(view, leaf)
-    return view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, total) <= limit
+    return limit
 
 
 # ---- masters
