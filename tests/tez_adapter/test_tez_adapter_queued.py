@@ -1,14 +1,26 @@
 """Jobs of ours whose containers wait in a node's queue: waiting is nobody's fault, and nothing is run twice for it."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from urllib.request import urlopen
 
+import psutil
 import pytest
+from test_tez_adapter_e2e import until
 
+from tez_adapter.follow import SubmittedJob
 from tez_adapter.history import read_history
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.rm_client import RmClient
+from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
+from yaqd.model import NodeId
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -54,3 +66,74 @@ def test_a_task_that_waits_longer_than_its_time_out_is_not_ended(
     assert [a["state"] for a in attempts] == ["SUCCEEDED"] * 4, "each task once"
     longest_ms = max(a["finished_ms"] - a["started_ms"] for a in attempts)
     assert longest_ms > 6000, "the last one had waited for two others"
+
+
+#: three nodes of two slots, with four places each to wait
+THREE = {
+    "yarn.nodemanager.resource.memory-mb": "1024",
+    "yarn.nodemanager.resource.cpu-vcores": "2",
+    "yarn.app.mapreduce.am.resource.mb": "512",
+    "yarn.scheduler.minimum-allocation-mb": "512",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
+    "yarn.nm.liveness-monitor.expiry-interval-ms": "4000",
+    "yaq.queue.enabled": "true",
+    "yaq.queue.bound": "4",
+    "yaq.queue.default-estimate": "1s",
+}
+TASKS = 30
+
+
+def _killed_with_its_queue(conf: Configuration, job: SubmittedJob) -> NodeId:
+    """A node that has containers of the job waiting, and not its master: gone from one moment to the next."""
+    address = conf.get_address("yarn.resourcemanager.webapp.address")
+    url = f"http://{address[0]}:{address[1]}/ws/v1/yaq/explain/{job.application_id}"
+    report = job.report().attempt
+    assert report is not None
+    with RmClient(conf) as rm:
+        until(lambda: any(c.id.sequence == 1 for c in rm.containers(report)))
+        master = next(str(c.node) for c in rm.containers(report) if c.id.sequence == 1)
+    victims: list[str] = []
+
+    def are_some_waiting() -> bool:
+        with urlopen(url, timeout=10) as answer:
+            waiting = json.load(answer)["explanation"]["waiting"]
+        nodes = Counter(entry["node"] for entry in waiting if entry["waitedS"] is not None)
+        victims[:] = [node for node, count in nodes.items() if node != master and count >= 2]
+        return bool(victims)
+
+    until(are_some_waiting)
+    victim = NodeId.parse(victims[0])
+    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == victim.port]
+    assert owners[0] is not None
+    os.kill(owners[0], signal.SIGKILL)
+    return victim
+
+
+@pytest.mark.parametrize("comes_back", [False, True], ids=["lost", "restarted"])
+def test_a_node_killed_with_a_full_queue_costs_no_task_and_doubles_none(
+    running: Callable[..., AbstractContextManager[Configuration]], tmp_path: Path, *, comes_back: bool
+) -> None:
+    words = [word for key, value in THREE.items() for word in ("-D", f"{key}={value}")]
+    done = tmp_path / "done"
+    with running(tmp_path / "c", 3, *words) as conf:
+        # one line for each that came to its end; a container that is killed takes its sleep along
+        job = submit_command(conf, ["sh", "-c", f"sleep 1 && echo $CONTAINER_ID >> {done}"], tasks=TASKS)
+        victim = _killed_with_its_queue(conf, job)
+        if comes_back:
+            subprocess.run(
+                [sys.executable, "-m", "yaqd.cli", "cluster", "start", "--dir", str(tmp_path / "c")],
+                check=True,
+                timeout=60,
+                stdout=subprocess.DEVNULL,
+            )
+        result = job.wait(timeout_s=90)
+        job.close()
+        assert result.state == "SUCCEEDED", result.diagnostics
+        attempts = read_history(conf, job.application_id).attempts
+    ends = done.read_text().split()
+    assert len(ends) == len(set(ends)) == TASKS, "each ran to its end once"
+    by_task = Counter(a["task"] for a in attempts if a["state"] == "SUCCEEDED")
+    assert sorted(by_task) == list(range(TASKS)) and set(by_task.values()) == {1}
+    assert {a["container"] for a in attempts if a["state"] == "SUCCEEDED"} == set(ends)
+    lost = [a for a in attempts if a["state"] != "SUCCEEDED"]
+    assert len(lost) >= 3 and {a["node"] for a in lost} == {str(victim)}, "what ran and what waited there"
