@@ -64,7 +64,9 @@ def _at_queues(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) ->
     known = queues.all()
     endless = sum(1 for queue in known if not math.isfinite(queue.expected_wait()))
     full = sum(1 for queue in known if queue.length >= queue.bound)
-    return (
-        f"{full} of {len(known)} queues at nodes are as long as their bounds, at {endless} nobody knows when anything "
-        f"ends, and {ahead} applications of its queue come before it"
-    )
+    said = [f"{full} of {len(known)} queues at nodes are as long as their bounds"]
+    if endless:
+        said.append(f"at {endless} nobody knows when anything ends")
+    if ahead:
+        said.append(f"{ahead} applications of its queue come before it")
+    return ", ".join(said)

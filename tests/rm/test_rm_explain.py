@@ -152,7 +152,20 @@ def test_the_table_of_a_terminal_says_the_same() -> None:
     node = {"id": "[::1]:1", "state": "RUNNING", "queues": True, "running": 4, "slots": 8, "queued": 2, "bound": 6}
     node |= {"waitS": None, "isDraining": True, "memoryMb": 1024, "usedMb": 512, "utilization": use}
     console = Console(width=200, record=True, file=StringIO())
-    console.print(table([node]))
+    console.print(table([node], 200))
     text = console.export_text()
     assert "1 nodes, 4 running, 2 queued, 25.0% busy" in text
     assert "[::1]:1" in text and "DRAINS QUEUE" in text and "no end" in text and "#####..... 50.0%" in text
+
+
+def test_a_narrow_terminal_shows_fewer_columns_and_those_whole() -> None:
+    use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
+    node = {"id": "127.0.0.1:33465", "state": "RUNNING", "queues": True, "running": 4, "slots": 8, "queued": 2}
+    node |= {"bound": 6, "waitS": 2.5, "isDraining": False, "memoryMb": 65536, "usedMb": 65536, "utilization": use}
+    for width, missing in ((200, ()), (100, ("5 min",)), (80, ("5 min", "memory MB", "1 min"))):
+        console = Console(width=width, record=True, file=StringIO())
+        console.print(table([node], width))
+        text = console.export_text()
+        assert "127.0.0.1:33465" in text and "4/8" in text and "2.5s" in text and "50.0%" in text
+        assert "\u2026" not in text, text
+        assert all(heading not in text for heading in missing), text

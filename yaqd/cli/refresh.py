@@ -13,7 +13,7 @@ from yaqd.config import Configuration
 _ADDRESS_KEY: Final = "yarn.resourcemanager.admin.address"
 #: what can be read again -> what that is, for people
 _WHAT: Final = {
-    "queues": "capacity-scheduler.xml, and what is preempted",
+    "queues": "capacity-scheduler.xml, what is preempted, and the queues at nodes (yaq.queue.*)",
     "nodes": "the files of hosts that may and may not be nodes",
     "node-sizes": "dynamic-resources.xml",
     "admin-acl": "yarn.admin.acl",

@@ -12,6 +12,8 @@ from yaqd.config import Configuration
 
 _HEADINGS = ("node", "state", "running", "queued", "bound", "wait", "memory MB", "busy now", "1 min", "5 min")
 _BAR = 10
+#: what a narrow terminal does without, first to last: positions in a row
+_DISPENSABLE = (9, 6, 8, 4, 1)
 
 
 @click.command()
@@ -45,15 +47,16 @@ def _watch(nodes: Any, interval: float) -> None:
     from rich.live import Live
 
     try:
-        with Live(table(nodes()), auto_refresh=False, screen=True) as live:
+        with Live(auto_refresh=False, screen=True) as live:
             while True:
+                live.update(table(nodes(), live.console.width), refresh=True)
                 time.sleep(interval)
-                live.update(table(nodes()), refresh=True)
     except KeyboardInterrupt:
         return
 
 
-def table(nodes: list[dict[str, Any]]) -> Any:
+def table(nodes: list[dict[str, Any]], width: int) -> Any:
+    """For `rich`; in a terminal of few columns with fewer of its own."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -61,12 +64,27 @@ def table(nodes: list[dict[str, Any]]) -> Any:
     running = sum(node["running"] for node in nodes)
     busy = sum(node["utilization"]["minute"] for node in nodes) / max(1, len(nodes))
     table = Table(title=f"{len(nodes)} nodes, {running} running, {queued} queued, {busy:.1%} busy over a minute")
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("node", "state") else "right", no_wrap=True)
-    for node in nodes:
-        cells = [escape(str(cell)) for cell in _row(node)]
-        table.add_row(*cells[:7], f"{_bar(node['utilization']['now'])} {cells[7]}", *cells[8:])
+    rows = [[str(cell) for cell in _row(node)] for node in nodes]
+    for row, node in zip(rows, nodes, strict=True):
+        row[7] = f"{_bar(node['utilization']['now'])} {row[7]}"
+    shown = _fitting(rows, width)
+    for place in shown:
+        justify: Any = "left" if _HEADINGS[place] in ("node", "state") else "right"
+        table.add_column(_HEADINGS[place], justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(row[place]) for place in shown))
     return table
+
+
+def _fitting(rows: list[list[str]], width: int) -> list[int]:
+    """The columns for which there is room: a cell takes its text, a line and a space on each side."""
+    shown = list(range(len(_HEADINGS)))
+    needs = [3 + max(len(row[place]) for row in (_HEADINGS, *rows)) for place in shown]
+    for place in _DISPENSABLE:
+        if 1 + sum(needs[kept] for kept in shown) <= width:
+            break
+        shown.remove(place)
+    return shown
 
 
 def _bar(share: float) -> str:
