@@ -32,7 +32,7 @@ class NoHistory(Exception):
 class JobHistory:
     #: job_id, name, user, kind, submitted_ms, started_ms, output
     job: dict[str, Any]
-    #: vertex, task, number, name, state, container, node, started_ms, finished_ms, error, counters, phases
+    #: vertex, task, number, name, state, container, node, started_ms, began_ms, finished_ms, error, counters, phases
     attempts: list[dict[str, Any]] = field(default_factory=list)
     #: state, diagnostics, exit_code, finished_ms, counters
     end: dict[str, Any] = field(default_factory=dict)

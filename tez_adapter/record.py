@@ -133,6 +133,7 @@ class JobRecord:
             "container": attempt.container,
             "node": attempt.node,
             "started_ms": self._epoch_ms(attempt.started),
+            "began_ms": self._epoch_ms(attempt.began) if attempt.began is not None else None,
             "finished_ms": self._epoch_ms(attempt.finished) if attempt.finished is not None else None,
             "exit_status": attempt.exit_status,
             "error": attempt.error,

@@ -116,6 +116,14 @@ def test_our_history_gives_work_without_the_reduces_waiting(tmp_path: Path) -> N
     assert (second.arrival_s, len(second.stages)) == (3.5, 1)
 
 
+def test_waiting_in_a_nodes_queue_is_no_part_of_a_tasks_duration(tmp_path: Path) -> None:
+    lines = own_history(10_000, ("map", 0, "SUCCEEDED", 10_000, 40_000)).splitlines()
+    attempt = json.loads(lines[1]) | {"began_ms": 35_000}
+    path = written(tmp_path, "job_1_0001.jsonl", "\n".join([lines[0], json.dumps(attempt), *lines[2:]]))
+    [job] = read_workload(path).jobs
+    assert [[t.duration_s for t in stage.tasks] for stage in job.stages] == [[5.0]]
+
+
 def test_jhist_as_json(tmp_path: Path) -> None:
     prefix = "org.apache.hadoop.mapreduce.jobhistory."
 

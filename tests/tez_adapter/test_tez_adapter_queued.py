@@ -66,6 +66,7 @@ def test_a_task_that_waits_longer_than_its_time_out_is_not_ended(
     assert [a["state"] for a in attempts] == ["SUCCEEDED"] * 4, "each task once"
     longest_ms = max(a["finished_ms"] - a["started_ms"] for a in attempts)
     assert longest_ms > 6000, "the last one had waited for two others"
+    assert all(1900 < a["finished_ms"] - a["began_ms"] < 4000 for a in attempts), "which is not the task's own time"
 
 
 #: three nodes of two slots, with four places each to wait

@@ -142,7 +142,7 @@ class JobMachine(JobRecords):
             self.vertices[attempt.id.vertex].tasks[attempt.id.task].disk_failures = 0
             if attempt.state is AttemptState.ASSIGNED:
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
-                attempt.moved = attempt.heard = self._now
+                attempt.began = attempt.moved = attempt.heard = self._now
             self._out.append(ev.GiveTask(container.id, attempt.id))
             return
         if container.state is ContainerState.BUSY:
@@ -163,7 +163,7 @@ class JobMachine(JobRecords):
                 attempt = self._assign(vertex, container)
                 self._moves.container(container, ContainerEvent.TASK_GIVEN)
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
-                attempt.heard = self._now
+                attempt.began = attempt.heard = self._now
                 self._out.append(ev.GiveTask(container_id, attempt.id))
             elif avoided or not self._demand.is_in_sight(container):
                 self._dismiss(container)

@@ -20,6 +20,8 @@ class Attempt:
     moved: float
     #: when its process last said anything at all
     heard: float = 0.0
+    #: when its process took its task up; until then its container waited or was prepared
+    began: float | None = None
     state: AttemptState = AttemptState.ASSIGNED
     progress: float = 0.0
     finished: float | None = None

@@ -90,7 +90,8 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
 
 
 def _vertex(name: str, tasks: int, attempts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    times = sorted(a["finished_ms"] - a["started_ms"] for a in attempts if a.get("finished_ms"))
+    # what its container waited at its node is not the task's time
+    times = sorted(a["finished_ms"] - (a.get("began_ms") or a["started_ms"]) for a in attempts if a.get("finished_ms"))
     return {
         "name": name,
         "tasks": tasks,

@@ -78,13 +78,19 @@ def _own_job(text: str, place: Place) -> SimJob | None:
                 _Attempt(
                     place.text(line.get("vertex"), "vertex"),
                     str(line.get("task")),
-                    place.number(line.get("started_ms"), "started_ms", most=_MS_MAX),
+                    _began(line, place),
                     place.number(line.get("finished_ms"), "finished_ms", most=_MS_MAX),
                 )
             )
     if submitted is None:
         place.fail("no job line: not a job history")
     return _job(name, user, "default", submitted, attempts, order, place)
+
+
+def _began(line: dict[str, Any], place: Place) -> float:
+    """Not when its container came: that may have waited in a node's queue, and would wait in the simulator again."""
+    name = "began_ms" if line.get("began_ms") is not None else "started_ms"
+    return place.number(line.get(name), name, most=_MS_MAX)
 
 
 def _jhist_job(text: str, place: Place) -> SimJob | None:
