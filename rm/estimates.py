@@ -27,6 +27,11 @@ _PRIORITIES_MAX: Final = 1000
 _SAVE_INTERVAL_S: Final = 30.0
 #: stages and asks remembered
 _KEYS_MAX: Final = 20_000
+#: SQLite's columns hold what was put in, whatever their types say
+_STORED: Final = (
+    "SELECT key, count, mean_s FROM task_estimate"
+    " WHERE typeof(key) = 'text' AND typeof(count) = 'integer' AND typeof(mean_s) = 'real'"
+)
 
 
 class Estimates:
@@ -35,7 +40,7 @@ class Estimates:
         self._store = store
         #: by stages of recurring jobs, which are stored, and by asks of applications that run
         self._known = Estimator(most_keys=_KEYS_MAX)
-        self._known.load(store.read("SELECT key, count, mean_s FROM task_estimate"))
+        self._known.load(store.read(_STORED))
         #: what the scheduler was told, by application and priority
         self._told: dict[ApplicationId, dict[int, float]] = {}
         #: keys in the store, and those that have changed since

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import ApplicationId, ContainerId
+from yaqd.policies.queueing.estimates import stage_key
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_common_pb2 as common
@@ -217,6 +221,24 @@ async def test_a_storm_of_asks_leaves_others_alone_and_is_refused_beyond_the_lim
             node.end(container_id)
             await beat(node, running=7, queued=3, times=(0, 1000))
         assert len(given(await other.allocate())) == 1, "the other's single task has its turn among them"
+
+
+# ---- the store
+
+
+async def test_a_store_with_absurd_estimates_is_read_for_what_makes_sense(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    async with cluster(UNKNOWN, store=path):
+        pass
+    rows = [("nan", 3, "soon"), ("count", "many", 1.0), ("inf", 3, math.inf), ("minus", 3, -1.0), ("none", 0, 1.0)]
+    with closing(sqlite3.connect(path)) as store, store:
+        good = stage_key("nightly 1", "alice", 1)
+        store.executemany("INSERT INTO task_estimate VALUES (?, ?, ?)", [*rows, (good, 3, 5.0), (b"\xff", 3, 1e300)])
+    async with cluster(UNKNOWN, store=path) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node, application_name="nightly 2")
+        assert len(given(await master.allocate(ask(9)))) == 3 + 3
+        assert rm.manager.scheduler.queues.estimate(app_id, 1) == 5.0
 
 
 # ---- learnt while off
