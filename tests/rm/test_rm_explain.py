@@ -1,6 +1,7 @@
 """What the ResourceManager says about waiting: over its REST resources, in the words of the command line."""
 
 import asyncio
+import copy
 import json
 from io import StringIO
 
@@ -32,7 +33,8 @@ async def command(rm: Harness, *words: str) -> str:
     """What a command prints; the cluster goes on meanwhile."""
     assert rm.manager.web is not None
     address = f"yarn.resourcemanager.webapp.address=127.0.0.1:{rm.manager.web.port}"
-    run = {"explain": explain, "top": top}[words[0]]
+    # a copy: click remembers in a command how it was called first, and the reference reads that
+    run = copy.copy({"explain": explain, "top": top}[words[0]])
     result = await asyncio.to_thread(CliRunner().invoke, run, [*words[1:], "-D", address])
     if result.exception is not None:
         raise result.exception
