@@ -61,6 +61,10 @@ async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
         text = await command(rm, "explain", str(app_id))
         assert "wants: 3 more containers, 3 wait at nodes" in text and f"2: {containers[3]} ..." in text
         assert "runs 10.0s" in text
+        lines = text.splitlines()
+        [row] = [line for line in lines if line.startswith(str(containers[5]))]
+        [rule] = [line for line in lines if line.startswith("(1) nothing is free")]
+        assert "(1)" in row and rule.endswith(last["rule"]) and len(row) < 140
 
         for container_id in containers[:4]:
             node.end(container_id)

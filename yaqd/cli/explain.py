@@ -58,6 +58,8 @@ def _show(found: dict[str, Any]) -> None:
 
 def _show_waiting(waiting: list[dict[str, Any]]) -> None:
     rows = []
+    #: each said once, below: most were placed by the same one
+    rules: dict[str, int] = {}
     for entry in waiting[:_LISTED]:
         behind = f"{len(entry['behind'])}: {entry['behind'][0]} ..." if entry["behind"] else "nobody"
         if entry["waitedS"] is None:
@@ -69,13 +71,15 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
                 _seconds(entry["estimateS"], "no known end"),
                 _seconds(entry["placedAgoS"]),
                 _seconds(entry["expectedStartInS"]),
+                f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
                 behind,
-                entry["rule"],
             )
         )
-    print_table(("container", "waits at", "runs", "placed", "starts in", "behind", "why there"), rows, empty="")
+    print_table(("container", "waits at", "runs", "placed", "starts in", "rule", "behind"), rows, empty="")
     if len(waiting) > _LISTED:
         click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
+    for rule, number in rules.items():
+        click.echo(f"({number}) {rule}")
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
