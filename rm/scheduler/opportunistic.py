@@ -40,7 +40,7 @@ class OpportunisticLimits:
     #: containers that one heartbeat of a master may be given; negative: any number
     per_heartbeat: int = -1
     order: LoadOrder = LoadOrder.QUEUE_LENGTH
-    #: how long a choice of nodes is kept, s
+    #: how long a choice of nodes, and the limit of their queues, is kept, s
     choice_s: float = 1.0
     #: nodes are told to keep no more waiting than the mean plus so many standard deviations, within the two bounds
     deviations: float = 1.0
@@ -104,6 +104,8 @@ class Opportunistic:
         self._asks: dict[ApplicationAttemptId, AskTable] = {}
         self._chosen: list[NodeLoad] = []
         self._chosen_at = -math.inf
+        self._limit = 0
+        self._limit_at = -math.inf
         #: containers that are not over
         self.containers: dict[ContainerId, Placed] = {}
         #: told of each one that begins (true) or is over, with its priority; set by the scheduler
@@ -129,11 +131,16 @@ class Opportunistic:
         if load is not None:
             load.length, load.capacity, load.wait_ms, load.given = event.length, event.capacity, event.wait_ms, 0
 
-    def queue_limit(self) -> int:
-        """How many containers any node should let wait (Hadoop's QueueLimitCalculator)."""
-        lengths = (load.length for load in self._loads.values() if load.length is not None)
+    def queue_limit(self, now: float) -> int:
+        """How many containers any node should let wait (Hadoop's QueueLimitCalculator), worked out once in a while as
+        Hadoop does: every node asks at each of its heartbeats, and the answer depends on all of them.
+        """
         bounds = self.limits
-        return int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
+        if not 0.0 <= now - self._limit_at < bounds.choice_s:
+            lengths = (load.length for load in self._loads.values() if load.length is not None)
+            self._limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
+            self._limit_at = now
+        return self._limit
 
     # ---- asks
 

@@ -193,7 +193,18 @@ def test_queue_limit_is_the_mean_and_a_deviation_within_bounds(lengths: list[int
     life = Life(OpportunisticLimits())
     for number, length in enumerate(lengths):
         life.node(f"n{number}", length=length)
-    assert life.scheduler.opportunistic.queue_limit() == limit
+    assert life.scheduler.opportunistic.queue_limit(50.0) == limit
+
+
+def test_queue_limit_is_worked_out_once_in_an_interval() -> None:
+    life = Life(OpportunisticLimits(choice_s=2.0))
+    life.node("a", length=0)
+    opportunistic = life.scheduler.opportunistic
+    assert opportunistic.queue_limit(50.0) == 5
+    life.node("b", length=20)
+    assert [opportunistic.queue_limit(at) for at in (51.9, 52.0)] == [5, 15]
+    life.node("c", length=0)
+    assert opportunistic.queue_limit(10.0) == 15, "the clock was set back: as good as an interval"
 
 
 # ---- over the wire
