@@ -45,6 +45,8 @@ class Jobs:
 
     def revised(self, facts: TaskFacts) -> TaskFacts:
         """A container's facts with what was heard of its job since they were written."""
+        if facts.job not in self._facts:
+            return facts
         arrival = self._arrivals.get(facts.job, facts.job_arrival)
         estimate = self._estimates.get(facts.job, {}).get(facts.priority, facts.estimate)
         if arrival == facts.job_arrival and estimate == facts.estimate:

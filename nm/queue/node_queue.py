@@ -163,7 +163,7 @@ class NodeQueue:
             del line[container_id]
             reason = f"Container refused: the node's queue is full ({bound} containers wait)."
             yield Refuse(container_id, ExitStatus.PREEMPTED, reason)
-        else:
+        elif self._opportunistic_running:
             yield from self._make_room()
 
     def _note_size(self, resource: Resource) -> None:

@@ -312,7 +312,7 @@ class Scheduler:
         if attempt is not None and not known and self.view.nodes.get(event.node_id) is not None:
             yield self.opportunistic.book(event)
 
-    def _container_ended(self, event: ContainerEnded, now: float) -> Iterator[Decision]:
+    def _container_ended(self, event: ContainerEnded, now: float) -> Iterable[Decision]:
         self.view.tags.remove(event.container_id)
         held = self.view.discharge(event.container_id)
         if self.view.shares is not None:
@@ -321,16 +321,17 @@ class Scheduler:
             placed = self.opportunistic.release(event.container_id)
             if placed is not None:
                 self.updates.forget(event.container_id, placed.node_id)
-            return
+            return ()
         self.updates.forget(event.container_id, held.node_id)
         if self.view.jobs is not None and not held.is_master:
             self.queues.jobs.ended(held.application.id, held.priority)
         if held.application.attempt is not None and held.application.attempt.filed_at is not None:
             self.view.file(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
-        if node is not None:
-            self.queues.ended(node)
-            yield from self._giving.give_away(node, now)
+        if node is None:
+            return ()
+        self.queues.ended(node)
+        return self._giving.give_away(node, now)
 
     # ---- what comes with time and from the administrator
 

@@ -56,13 +56,10 @@ class Engine:
             self._later[part] = [event]
             heappush(self._slices, part)
 
-    def _next_event(self) -> _Event:
-        event = heappop(self._heap)
-        if not self._heap and self._slices:
-            self._slice = heappop(self._slices)
-            self._heap += self._later.pop(self._slice)
-            heapify(self._heap)
-        return event
+    def _next_slice(self) -> None:
+        self._slice = heappop(self._slices)
+        self._heap += self._later.pop(self._slice)
+        heapify(self._heap)
 
     def run(self, beat: Act, is_over: Callable[[], bool], may_matter: Callable[[], bool], horizon_s: float) -> float:
         """Until `is_over`, or the horizon, or until nothing more can happen; the time then.
@@ -87,7 +84,9 @@ class Engine:
                 due = self._due()
             if when > horizon_s:
                 return horizon_s
-            now, _, act, what = self._next_event()
+            now, _, act, what = heappop(heap)
+            if not heap and self._slices:
+                self._next_slice()
             self.events += 1
             act(now, what)
         return now
