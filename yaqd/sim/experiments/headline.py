@@ -290,7 +290,7 @@ DISTRIBUTED: Final = Experiment(
             "cdf",
             "jct",
             "Hive-MS: each system at its best number of jobs at a time",
-            cases=("Yaq-d", "ours", "Yaq-d no rebalance", "Mercury", "batch sampling", "sampling, late binding"),
+            cases=("Yaq-d", "Yaq-d no rebalance", "Mercury", "batch sampling", "sampling, late binding"),
         ),
         Plot(
             "cdf",
