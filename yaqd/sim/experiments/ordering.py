@@ -145,7 +145,7 @@ HEAVY_TAIL: Final = Experiment(
             "median JCT, SRJF against YARN",
             Measure("jct_median", "SRJF", "YARN"),
             1.8,
-            reason="the median falls between jobs with and without tasks over 500 s; of all seeds' jobs together it is 1.89x",
+            reason="the median is between jobs with and without tasks over 500 s; of all seeds' jobs it is 1.89x",
         ),
         Row("heavy-tail-both", "the same, SRJF of jobs too, b 2", Measure("jct_median", "SRJF both", "YARN"), 1.8),
         Row("heavy-tail-fifo", "the same with FIFO queues", Measure("jct_median", "FIFO queues", "YARN")),
