@@ -6,8 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine
 from functools import partial
 
 from rm.admin_service import AdminService
@@ -15,7 +14,6 @@ from rm.am_launcher import MasterLauncher
 from rm.application import Application
 from rm.application_master_service import ApplicationMasterService
 from rm.applications import ApplicationLimits, Applications
-from rm.attempt import Attempt
 from rm.change_service import ChangeService
 from rm.changes import Changes
 from rm.client_service import ClientService
@@ -51,7 +49,8 @@ from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
 from rm.settings import RmSettings, read_queues, read_refreshed
-from rm.state_store import StateStore, StateStoreError, StoredApplication
+from rm.state_store import StateStore, StoredApplication
+from rm.storing import Storing
 from rm.tokens import TokenMint
 from rm.topology import Topology
 from rm.updates import ContainerUpdates
@@ -59,12 +58,9 @@ from rm.usage_monitor import UsageMonitor
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
-from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
 
 log = logging.getLogger(__name__)
-
-_Outcome = Callable[[Application, "asyncio.Future[None]"], None]
 
 _WILDCARD = "0.0.0.0"
 _TICK_S = 1.0
@@ -80,8 +76,6 @@ class ResourceManager:
         self._clock = clock or SystemClock()
         self._tick_s = tick_s
         self._ticker: asyncio.TimerHandle | None = None
-        #: writes under way, by application
-        self._stored: dict[ApplicationId, asyncio.Future[None]] = {}
         self.started_ms = self._clock.wall_ms()
         self.store = StateStore(settings.state_store)
         state = self.store.load()
@@ -114,6 +108,7 @@ class ResourceManager:
             settings.priority_max,
         )
         self.applications = Applications(self.cluster, limits)
+        self.storing = Storing(self.store, self.applications)
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
         self.nodes.sizes = read_node_sizes(conf)
         self.tokens = self._mint()
@@ -163,7 +158,7 @@ class ResourceManager:
             self.cluster,
             self.applications,
             self.tokens,
-            self._conclusion_stored,
+            self.storing.conclusion_stored,
             self.updates,
             placement,
             self.queueing,
@@ -194,16 +189,16 @@ class ResourceManager:
             self.applications,
             self.reports,
             self.tokens,
-            self._submission_stored,
+            self.storing.submission_stored,
             self.access,
             self.settings.tag_limits,
             only_viewable=self.settings.only_viewable,
         )
         client.register_on(self.client_server)
         changes = Changes(self.cluster, self.applications)
-        ChangeService(self.cluster, self.applications, changes, self.access, self._submission_stored).register_on(
-            self.client_server
-        )
+        ChangeService(
+            self.cluster, self.applications, changes, self.access, self.storing.submission_stored
+        ).register_on(self.client_server)
         DelegationService(self.identities.delegations, self.identities.delegation_store, self.access).register_on(
             self.client_server
         )
@@ -339,67 +334,19 @@ class ResourceManager:
         """Carry an effect out, its outcome coming back as a later call on the event loop."""
         match effect:
             case StoreSubmission(app):
-                self._store(app, self.store.put_submission(app), self._submission_outcome)
+                self.storing.submission(app)
             case StoreChange(app):
-                self._store(app, self.store.put_change(app), _change_outcome)
+                self.storing.change(app)
             case StoreConclusion(app):
-                assert app.conclusion is not None
-                self._store(app, self.store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
+                self.storing.conclusion(app)
             case StoreAttempt(app, number):
-                self.store.put_attempt(app, number).add_done_callback(_log_failure)
+                self.storing.attempt(app, number)
             case ForgetApplication(app):
-                self.store.forget(app).add_done_callback(_log_failure)
+                self.storing.forget(app)
             case LaunchMaster(attempt):
                 assert self.launcher is not None
                 # Later, so that a launch that fails at once does not end an attempt inside a decision.
                 asyncio.get_running_loop().call_soon(self.launcher.launch, attempt)
-
-    def _store(self, app: Application, done: "asyncio.Future[None]", outcome: _Outcome) -> None:
-        """Come back through `outcome` when the store has it; whoever awaits `done` as well is woken after that."""
-        self._stored[app.id] = done
-
-        def settled(future: "asyncio.Future[None]") -> None:
-            if self._stored.get(app.id) is future:
-                del self._stored[app.id]
-            if not future.cancelled():
-                outcome(app, future)
-
-        done.add_done_callback(settled)
-
-    def _submission_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
-        error = done.exception()
-        if error is None:
-            self.applications.application_stored(app)
-        else:
-            log.error("%s: not accepted: %s", app.id, error)
-            self.applications.application_not_stored(app)
-
-    def _conclusion_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
-        error = done.exception()
-        if error is not None:
-            log.error("%s: its end is not in the state store and will be unknown after a restart: %s", app.id, error)
-        self.applications.conclusion_stored(app)
-
-    async def _submission_stored(self, app: Application) -> None:
-        """Wait for the store. Raises StateStoreError."""
-        done = self._stored.get(app.id)
-        if done is not None:
-            await asyncio.shield(done)
-
-    async def _conclusion_stored(self, attempt: Attempt) -> None:
-        done = self._stored.get(attempt.app.id)
-        if done is not None:
-            with suppress(StateStoreError):
-                await asyncio.shield(done)
-
-
-def _change_outcome(app: Application, done: "asyncio.Future[None]") -> None:
-    _log_failure(done)
-
-
-def _log_failure(done: "asyncio.Future[None]") -> None:
-    if not done.cancelled() and done.exception() is not None:
-        log.error("%s", done.exception())
 
 
 def _application(stored: StoredApplication) -> Application:

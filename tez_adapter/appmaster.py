@@ -12,7 +12,6 @@ import faulthandler
 import json
 import logging
 import os
-import secrets
 import signal
 import sys
 import time
@@ -36,17 +35,18 @@ from tez_adapter.plan import plan
 from tez_adapter.record import CounterList, JobRecord
 from tez_adapter.rm_link import ResourceManagerLink, application_is_over
 from tez_adapter.sizes import too_large
+from tez_adapter.surroundings import CannotStart, job_server, scheduler_address, token_of, who_am_i
 from tez_adapter.task_launch import TaskLaunch
 from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
-from yaqd.ipc import RpcServer, client_options
+from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
 from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.security import Credentials, JobTokenSecrets, Token
+from yaqd.security import AM_RM_TOKEN, Token
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +67,6 @@ _FINAL = {
 }
 
 
-class CannotStart(Exception):
-    """The container's surroundings are not those of an application master."""
-
-
 class ApplicationMaster:
     def __init__(self, spec: JobSpec, splits: list[dict[str, Any]], environ: Mapping[str, str]) -> None:
         self.spec = spec
@@ -79,11 +75,7 @@ class ApplicationMaster:
         self.access = JobAccess(self.conf, spec.user)
         self._splits = splits
         self._environ = environ
-        try:
-            self._container = ContainerId.parse(environ["CONTAINER_ID"])
-            self._credentials = Credentials.load(environ["HADOOP_TOKEN_FILE_LOCATION"])
-        except KeyError as missing:
-            raise CannotStart(f"{missing} is not set: this is not a YARN container") from None
+        self._container, self._credentials = who_am_i(environ)
         self.machine = JobMachine(plan(spec, self.conf, splits))
         self._output = JobOutput(spec, self.conf)
         #: containers allocated and not yet started
@@ -108,7 +100,7 @@ class ApplicationMaster:
         offset_s = time.time() - loop.time()
         self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
         self._finished: asyncio.Future[None] = loop.create_future()
-        self._server = self._make_server()
+        self._server = job_server(self._credentials, self._environ)
         self._umbilical = Umbilical(self._server, self)
         await self._server.start()
         self._nodes = NodeLinks(
@@ -374,31 +366,11 @@ class ApplicationMaster:
 
     # ---- parts
 
-    def _make_server(self) -> RpcServer:
-        tokens = JobTokenSecrets(secrets.token_bytes)
-        token = self._credentials.token_of_kind(JobTokenSecrets.kind)
-        if token is None:
-            raise CannotStart("the credentials hold no job token")
-        tokens.add(token)
-        host = self._environ.get("NM_HOST", "127.0.0.1")
-        return RpcServer(name="job manager", host=host, token_secrets=tokens)
-
-    def _scheduler_address(self) -> tuple[str, int]:
-        """Of the proxy at this node, where there is one: the token is good there alone."""
-        proxy = self._environ.get("YAQ_SCHEDULER_ADDRESS")
-        if proxy is None:
-            return self.conf.get_address("yarn.resourcemanager.scheduler.address")
-        host, _, port = proxy.rpartition(":")
-        return host, int(port)
-
     def _make_rm_link(self) -> ResourceManagerLink:
-        token = self._credentials.token_of_kind("YARN_AM_RM_TOKEN")
-        if token is None:
-            raise CannotStart("the credentials hold no AMRMToken")
         return ResourceManagerLink(
-            self._scheduler_address(),
+            scheduler_address(self.conf, self._environ),
             str(self._container.attempt_id),
-            token,
+            token_of(self._credentials, AM_RM_TOKEN, "AMRMToken"),
             asks=self.machine.asks,
             progress=self.machine.progress,
             on_response=self._on_response,
