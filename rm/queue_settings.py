@@ -11,7 +11,7 @@ from yaqd.config import Configuration
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import Ordering
-from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.place_scores import PLACES, Affinity
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
@@ -82,6 +82,7 @@ def _spec(conf: Configuration) -> QueueingSpec:
         host_bounds={host: _bound(conf, key) for host, key in _family(conf, _NODE, ".bound")},
         tuning=tuning,
         placement=_placement(conf),
+        affinity=Affinity(interference=conf.get_float("yaq.queue.interference", minimum=0.0)),
         free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
         wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
         default_estimate_s=_seconds(conf, "yaq.queue.default-estimate"),

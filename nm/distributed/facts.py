@@ -54,6 +54,8 @@ class DistributedLimits:
     rack_affinity: float = 0.5
     other_affinity: float = 0.25
     ask_rows_max: int = 200_000
+    #: how a node's load is measured: a name in PLACES (yaqd.policies.queueing.place_scores)
+    placement: str = "wait"
 
 
 # ---- events

@@ -1,8 +1,7 @@
 """One job's scheduler: events in, decisions out.
 
 It knows what the ResourceManager published with its last answer, what it has placed itself since (which counts at
-once), and what its master wants. Each container goes to the node with the highest affinity / load, affinity by where it
-was wanted, load by how long it would wait there; nodes where it would start at once come first (Yaq, Algorithm 1). What
+X where it would start at once come first (Yaq, Algorithm 1). What
 no node will take - all would let it wait for ever or longer than the limit, all queues are full, or the job has as many
 tasks under way as it may - is kept until a later heartbeat. A stock ResourceManager publishes an order and no loads:
 then each node gets at most one container that was not wanted there per heartbeat, as Hadoop's proxies do.
@@ -27,6 +26,8 @@ from nm.distributed.facts import (
     StageEstimated,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
+from yaqd.policies.queueing.place import Placer, choose, load_of
+from yaqd.policies.queueing.place_scores import PLACES, Load
 
 #: stages of which an estimate is kept
 _STAGES_MAX: Final = 1000
@@ -92,6 +93,10 @@ class DistributedScheduler:
         self.lowest_id = id_start
         self.asks = AskTable(limits.ask_rows_max)
         self._nodes: list[_Node] = []
+        self._policy = PLACES[limits.placement]
+        self._placer: Placer[_Node] = Placer(limits.placement)
+        #: those that the placer knows
+        self._offered: list[_Node] = []
         #: hosts and racks that the master avoids
         self.blacklist: set[str] = set()
         self._estimates: dict[int, float] = {}
@@ -103,6 +108,7 @@ class DistributedScheduler:
         match event:
             case NodesPublished(nodes):
                 self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]
+                self._offer_again()
             case Ended(container_ids):
                 for container_id in container_ids:
                     self.live.pop(container_id, None)
@@ -112,6 +118,15 @@ class DistributedScheduler:
                 self._take_in(event)
                 return list(self._place())
         return []
+
+    def _offer_again(self) -> None:
+        """For strategies that draw: the nodes as published now."""
+        if self._policy.draws is not None:
+            for node in self._offered:
+                self._placer.remove(node)
+            for node in self._nodes:
+                self._placer.put(node, str(node.rank), Load(node.offer.queued or 0, node.offer.wait_s or 0.0, 0))
+            self._offered = self._nodes
 
     def _estimated(self, priority: int, estimate_s: float | None) -> None:
         usable = estimate_s is not None and math.isfinite(estimate_s) and estimate_s >= 0
@@ -155,19 +170,23 @@ class DistributedScheduler:
 
     def _choose(self, ask: Ask, served: set[int]) -> _Node | None:
         """The best node that may have a container of this ask."""
-        best: _Node | None = None
-        best_score: tuple[float, ...] = ()
-        for node in self._nodes:
-            affinity = self._affinity(ask, node.offer)
-            if affinity <= 0 or node.is_full or (node.rank in served and affinity < 1):
-                continue
-            wait = self._load_s(node, ask.resource)
-            if wait == math.inf or wait > self._limits.wait_max_s:
-                continue
-            score = (wait > 0, -affinity / wait if wait > 0 else -affinity, node.placed, node.rank)
-            if best is None or score < best_score:
-                best, best_score = node, score
-        return best
+        policy = self._policy
+        nodes = self._nodes
+        if policy.draws is not None:
+            nodes = self._placer.candidates(lambda node: self._worth(ask, node, served) is not None, len(nodes))
+        worths = ((node, self._worth(ask, node, served)) for node in nodes)
+        return choose((node, *worth, node.placed) for node, worth in worths if worth is not None)
+
+    def _worth(self, ask: Ask, node: _Node, served: set[int]) -> tuple[float, float] | None:
+        """Affinity and load; None where the container must not go."""
+        affinity = self._affinity(ask, node.offer)
+        if affinity <= 0 or node.is_full or (node.rank in served and affinity < 1):
+            return None
+        wait = self._load_s(node, ask.resource)
+        if wait == math.inf or wait > self._limits.wait_max_s:
+            return None
+        queued = (node.offer.queued or 0) + node.placed
+        return affinity, load_of(self._policy, Load(queued, wait, 0)) if wait > 0 else 0.0
 
     def _affinity(self, ask: Ask, offer: NodeOffer) -> float:
         """1 where the container is wanted, less elsewhere, 0 where it must not go."""

@@ -24,9 +24,8 @@ from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.place import choose
 
-#: how near data makes a longer wait worth it
-AFFINITY: Final = {Locality.NONE: 1.0, Locality.NODE: 1.0, Locality.RACK: 0.7, Locality.OFF_SWITCH: 0.5}
 #: queues compared when the ask prefers places: of all and one of so many racks, and of preferred hosts
 _COMPARED: Final = 8
 _HOSTS_LOOKED_AT: Final = 16
@@ -70,19 +69,18 @@ class QueueFilling:
         if ask.placement is None and not attempt.blacklist:
             accepts = partial(_is_large_enough, view, ask.capability)
         while ask.pending and self._may_send(leaf, ask.capability, attempt.app) and self._is_scarce(ask.capability):
-            best: tuple[float, int, NodeQueue, Locality] | None = None
-            for queue in self._candidates(ask, accepts):
-                locality = _locality(ask, queue.node)
-                if locality is None:
-                    continue
-                load, length = self._queues.load(queue) / AFFINITY[locality], queue.length
-                if best is None or (load, length) < best[:2]:
-                    best = (load, length, queue, locality)
-            if best is None:
+            near = {queue: _locality(ask, queue.node) for queue in self._candidates(ask, accepts)}
+            app_id, queues = attempt.app.id, self._queues
+            queue = choose(
+                (queue, queues.affinity(queue, locality, app_id, ask.key[0]), queues.load(queue), queue.length)
+                for queue, locality in near.items()
+                if locality is not None
+            )
+            if queue is None:
                 return
-            queue = best[2]
-            rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
-            yield QueuePick(attempt, ask, queue.node, best[3], QueuePlace(queue.expected_wait(), queue.length, rule))
+            locality = near[queue] or Locality.NONE
+            rule = f"nothing is free; of the queues at {queues.number} nodes it is the best by {spec.placement}"
+            yield QueuePick(attempt, ask, queue.node, locality, QueuePlace(queue.expected_wait(), queue.length, rule))
 
     def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
         if not ask.prefers_places:
@@ -95,7 +93,7 @@ class QueueFilling:
                     near[node.queue] = None
         for rack in islice((n for n in ask.counts if n[0] == "/" and ask.allows(n)), _COMPARED):
             if nodes.has_place(rack):
-                near.update(dict.fromkeys(queues.shortest_of(rack, nodes.at(rack), accepts)))
+                near.update(dict.fromkeys(queues.best_of(rack, nodes.at(rack), accepts)))
         if ask.allows(ANY_HOST):
             near.update(dict.fromkeys(queues.best(accepts, _COMPARED)))
         return near

@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 
 @value()
-class Load:
-    """A node as strategies see it."""
-
-    queued: int
-    wait_s: float
-    slots: int
-
-
-@value()
 class Waiting:
     """A container that was sent to wait."""
 
@@ -51,7 +42,6 @@ class NodeQueue:
         "running",
         "slots",
         "tuner",
-        "turn",
         "wait_s",
         "waiting",
     )
@@ -85,8 +75,6 @@ class NodeQueue:
         self.excess = Resource()
         #: what must not wait and has its turn here: the queue is left to drain
         self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
-        #: which of its entries in the heap counts; 0: none
-        self.turn = 0
 
     @property
     def length(self) -> int:

@@ -9,8 +9,8 @@ Two counts say how many wait: the node's own as of its last report with what it 
 here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
 the node reports, and a node that says too little is given no more than its bound.
 
-Nodes are kept by how long a newcomer would wait there, those of each rack that was asked for also by themselves, so
-that the best one is found at the same cost however many there are.
+Where something waits best is the placement policy's to say (`yaqd.policies.queueing.place`), of all nodes and of each
+rack that was asked for, at the same cost however many there are.
 """
 
 import math
@@ -19,15 +19,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rm.scheduler.calculators import Calculator
-from rm.scheduler.draws import Draws
+from rm.scheduler.decisions import Locality
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.jobs import Jobs
-from rm.scheduler.node_queue import Load, NodeQueue, Waiting
+from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.queue_pool import QueuePool
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
-from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.place_scores import PLACES, PlaceStrategy
+from yaqd.policies.queueing.place import Placer
+from yaqd.policies.queueing.place_scores import Affinity, Load
 from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
@@ -72,6 +71,8 @@ class QueueingSpec:
     tuning: Tuning = Tuning()
     #: at which node what finds no room waits: a name in PLACES (yaqd.policies.queueing.place_scores)
     placement: str = "wait"
+    #: how near data makes a longer wait worth it, and how much tasks of one stage fight for the same resource of a node
+    affinity: Affinity = Affinity()
     #: nothing waits while more than this part of the cluster is free and the ask fits somewhere (the paper's Rf_min)
     free_share: float = 0.1
     #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
@@ -100,15 +101,12 @@ class NodeQueues:
         self._calculator = calculator
         self._charged = charged
         self._book = book
-        self._strategy = self._placement(spec)
-        self._draws = Draws()
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
-        self._everywhere = QueuePool()
+        self._everywhere: Placer[NodeQueue] = self._placer()
         #: those of racks that were asked for
-        self._racks: dict[str, QueuePool] = {}
-        self._turns = 0
+        self._racks: dict[str, Placer[NodeQueue]] = {}
         self.jobs = Jobs()
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
@@ -123,19 +121,16 @@ class NodeQueues:
 
     def change(self, spec: QueueingSpec | None) -> None:
         """Go by another configuration; what waits stays where it is."""
-        self._strategy = self._placement(spec)
         self.spec = spec
-        self._everywhere.clear()
+        self._everywhere = self._placer()
         self._racks.clear()
         for queue in self._queues.values():
             self.release(queue)
             self._set_bound(queue)
             self._enter(queue)
 
-    @staticmethod
-    def _placement(spec: QueueingSpec | None) -> PlaceStrategy | None:
-        """None: by wait, which needs no call."""
-        return PLACES[spec.placement] if spec is not None and spec.placement != "wait" else None
+    def _placer(self) -> "Placer[NodeQueue]":
+        return Placer(self.spec.placement) if self.spec is not None else Placer()
 
     # ---- estimates
 
@@ -161,7 +156,6 @@ class NodeQueues:
         queue = self._queues.get(node.id)
         if queue is None:
             queue = self._queues[node.id] = node.queue = NodeQueue(node)
-            self._draws.add(queue)
             self._set_bound(queue)
         if event.waiting is not None:
             self._as_told(queue, event.waiting, event.started)
@@ -251,26 +245,27 @@ class NodeQueues:
             for container_id in list(queue.waiting):
                 self._start(queue, container_id)
             self.release(queue)
-            self._draws.remove(queue)
+            for placer in self._placers_of(queue):
+                placer.remove(queue)
             self._count_bound(queue, 0)
-            queue.turn, node.queue = 0, None
+            node.queue = None
+
+    def _placers_of(self, queue: NodeQueue) -> "Iterable[Placer[NodeQueue]]":
+        rack = self._racks.get(queue.node.rack)
+        return (self._everywhere,) if rack is None else (self._everywhere, rack)
 
     def _enter(self, queue: NodeQueue) -> None:
-        """Put the queue where it now belongs among the others."""
-        queue.turn = 0
-        if not self.has_room(queue):
-            return
-        self._turns += 1
-        queue.turn = self._turns
-        entry = (self.load(queue), queue.length, queue.name, queue.turn, queue)
-        self._everywhere.add(entry)
-        rack = self._racks.get(queue.node.rack)
-        if rack is not None:
-            rack.add(entry)
+        """Let the queue be found, as it is now, or not."""
+        load = self._load(queue) if self.has_room(queue) else None
+        for placer in self._placers_of(queue):
+            if load is not None:
+                placer.put(queue, queue.name, load)
+            else:
+                placer.remove(queue)
 
     def enter_again(self, queue: NodeQueue) -> None:
         """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
-        if not queue.turn and self.has_room(queue):
+        if queue not in self._everywhere and self.has_room(queue):
             self._enter(queue)
 
     # ---- room
@@ -278,32 +273,37 @@ class NodeQueues:
     def has_room(self, queue: NodeQueue) -> bool:
         return self.spec is not None and queue.has_room(self.spec.wait_max_s)
 
+    @staticmethod
+    def _load(queue: NodeQueue) -> Load:
+        return Load(queue.length, queue.expected_wait(), queue.slots)
+
     def load(self, queue: NodeQueue) -> float:
         """What makes a node a worse one, by the strategy."""
-        if self._strategy is None:
-            return queue.expected_wait()
-        return max(0.0, limits.rank(self._strategy.load(Load(queue.length, queue.expected_wait(), queue.slots))))
+        return self._everywhere.load(self._load(queue))
+
+    def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
+        """How suitable the node is for a task of this stage, apart from its load."""
+        affinity = self.spec.affinity if self.spec is not None else Affinity()
+        worth = {Locality.RACK: affinity.rack, Locality.OFF_SWITCH: affinity.elsewhere}.get(near, 1.0)
+        if affinity.interference <= 0.0:
+            return worth
+        held = (self._charged[container_id] for container_id in queue.node.containers)
+        alike = sum(1 for one in held if one.priority == priority and one.application.id == app_id)
+        return affinity.fought_for(worth, alike, queue.slots)
 
     def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
-        """Those to choose among: the few with the least load, or as many as the strategy draws."""
-        strategy = self._strategy
-        if strategy is None or strategy.draws is None:
-            return self.shortest(accepts, most)
-        return self._draws.draw(strategy.draws, lambda queue: self.has_room(queue) and accepts(queue.node))
+        """Those with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
+        return self._everywhere.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), most)
 
-    def shortest(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
-        """Up to `most` queues with room where one waits least, of nodes that are accepted; shortest wait first."""
-        return self._everywhere.best(lambda queue: self.has_room(queue) and accepts(queue.node), most)
-
-    def shortest_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> list[NodeQueue]:
+    def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> list[NodeQueue]:
         """The same in a rack, whose nodes these are: the best one, if there is one."""
-        pool = self._racks.get(rack)
-        if pool is None:
-            pool = self._racks[rack] = QueuePool()
+        placer = self._racks.get(rack)
+        if placer is None:
+            placer = self._racks[rack] = self._placer()
             for queue in (node.queue for node in nodes):
-                if queue is not None and queue.turn:
-                    pool.add((self.load(queue), queue.length, queue.name, queue.turn, queue))
-        return pool.best(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
+                if queue is not None and queue in self._everywhere:
+                    placer.put(queue, queue.name, self._load(queue))
+        return placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
 
     def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask") -> None:
         """Let the queue drain for an ask that must not wait in it."""
@@ -418,8 +418,8 @@ class NodeQueues:
             if queue.held_for is not None:
                 held += 1
                 assert queue in self._holds[queue.held_for], name
-            rack = self._racks.get(queue.node.rack, self._everywhere)
-            for entered in (self._everywhere.entered(queue), rack.entered(queue)):
-                assert entered <= 1 and (entered == 1 or not self.has_room(queue)), name
+            for placer in self._placers_of(queue):
+                assert queue in placer or not self.has_room(queue), name
+                placer.validate()
         assert bounds == self.bounds
         assert held == sum(len(queues) for queues in self._holds.values())

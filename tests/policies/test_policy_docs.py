@@ -5,13 +5,12 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from policy_facts import SLOT, facts, queued
+from policy_facts import facts, queued
 
-from yaqd.model import NodeId
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
-from yaqd.policies.queueing.place_scores import PLACES, NodeReport, Wanted
+from yaqd.policies.queueing.place_scores import PLACES, Load
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 
@@ -43,8 +42,7 @@ def test_the_example_is_a_package_of_policies(tmp_path: Path, monkeypatch: pytes
     line = [queued(n, facts(n), since=float(n)) for n in range(3)]
     assert Ordering("lifo", inf, inf).pick(line, {}, 5) is line[2]
     assert BOUNDS["twice"](10, 10, 3, 0.05) == 12
-    placer = Placer("per-core", 0.05)
-    for number, (waiting, wait_s) in enumerate([(4, 3.0), (8, 0.5)]):
-        placer.report(NodeReport(NodeId(f"n{number}", 1), "/r", SLOT * 4, SLOT * 0, waiting, wait_s, 9, 4))
-    placed = placer.place(Wanted(SLOT), lambda count: 0)
-    assert placed is not None and placed.node == NodeId("n1", 1)
+    placer: Placer[str] = Placer("per-core")
+    for name, waiting, wait_s in (("slow", 4, 3.0), ("quick", 8, 0.5)):
+        placer.put(name, name, Load(waiting, wait_s, 4))
+    assert placer.candidates(lambda node: True, 1) == ["quick"]

@@ -59,7 +59,7 @@ def test_replay_runs_a_recorded_history(tmp_path: Path) -> None:
         (("compare", "--workload", "hive-ms", "--system", "mercury,bound=no"), "'no', not a whole number or none"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound_target=2"), "it is a part, 0 to 1"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound_target=1"), "no bound keeps"),
-        (("compare", "--workload", "hive-ms", "--system", "yaq-d,place=random"), "yaq-d does not place by 'random'"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-d,place=best"), "place policy 'best': there is none"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,starve_s=nan"), "must not be negative"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=few"), "not a whole number"),
         (("compare", "--workload", "hive-ms", "--system", "yarn,out_of_turn=perhaps"), "not true or false"),

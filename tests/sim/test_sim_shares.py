@@ -44,3 +44,17 @@ def test_any_minute_is_within_four_points_of_the_shares_by_default(first: str, g
     off, utilization = furthest_off(first, gap_s, seed)
     assert off <= 4.0
     assert utilization >= 0.97
+
+
+@pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
+@pytest.mark.parametrize("place", ["wait", "length", "length-per-slot", "two-choices", "random"])
+def test_every_way_of_placing_is_simulated(name: str, place: str) -> None:
+    job = SimJob("job", (SimStage("work", tuple(SimTask(2.0) for _ in range(60))),))
+    system = System(name, bound=3, place=place, interference=1.0)
+    result = simulate(ClusterShape(nodes=4, slots=4), Workload((job,)), system, 1)
+    assert result.tasks == 60 and not result.unfinished
+
+
+def test_a_way_of_placing_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(ValueError, match="there is none; known: wait"):
+        System("yaq-c", place="best")

@@ -18,7 +18,7 @@ _PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "ord
 PARAMETERS: Final = {
     "yarn": (*_ALL, "job_order"),
     "yarn-opportunistic": (*_ALL, "job_order", *_QUEUED, "opportunistic_share"),
-    "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", *_PLACED),
+    "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", "interference", *_PLACED),
     "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once", "published"),
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "published"),

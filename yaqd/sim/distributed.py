@@ -138,7 +138,7 @@ class Direct(Model):
 class Distributed(Direct):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         super().__init__(shape, workload, system, seed)
-        self.by_wait: Final = system.name == "yaq-d" and system.place == "wait"
+        self.by_wait: Final = system.name == "yaq-d" and system.place != "length"
         self.rebalances: Final = system.name == "yaq-d" and system.rebalance
         self._by_host: Final = {node.id.host: node for node in self.nodes}
         #: what each node reported last
@@ -199,7 +199,9 @@ class Distributed(Direct):
     def _placer(self, job: JobRun, now: float) -> DistributedScheduler:
         placer = self._placers.get(job.index)
         if placer is None:
-            limits = DistributedLimits(tasks_max=self.system.tasks_at_once or -1, ask_rows_max=1 << 40)
+            limits = DistributedLimits(
+                tasks_max=self.system.tasks_at_once or -1, ask_rows_max=1 << 40, placement=self.system.place
+            )
             placer = self._placers[job.index] = DistributedScheduler(
                 job.attempt_id, limits, least=self.shape.slot, most=Resource(1 << 30, 1 << 20), id_start=_IDS_FROM
             )

@@ -12,14 +12,13 @@ from typing import Final
 
 from yaqd.model import Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.sim.workload import SLOT
 
 #: the systems that `System.name` may name
 SYSTEMS: Final = ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d", "mercury", "sparrow")
 #: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all
 ESTIMATES: Final = ("task", "stage", "learned", "none")
-#: what `System.place` may be; yaq-d's nodes are known by the first two only
-PLACES: Final = ("wait", "length", "length-per-slot", "two-choices", "random")
 #: the longest queue at a node that may be asked for
 BOUND_MAX: Final = 1_000_000
 
@@ -98,8 +97,10 @@ class System:
     #: a container that has waited so long goes back and is placed again, s; 0: never
     max_wait_s: float = 0.0
     # ---- placement
-    #: yaq-c: at which of the nodes one waits; yaq-d: nodes are known by their "wait" or their queues' "length"
+    #: at which of the nodes one waits, a name in `PLACES`; with "length" yaq-d knows nothing else of them
     place: str = "wait"
+    #: yaq-c: how much tasks of one stage avoid each other
+    interference: float = 0.0
     #: yaq-c: nothing waits while a larger part of the cluster than this is free (Rf_min)
     free_min: float = 0.05
     # ---- order at the nodes, and of jobs at the ResourceManager: yaq-c, yaq-d
@@ -134,10 +135,7 @@ class System:
             raise ValueError(f"no system is called {self.name!r}; there are {', '.join(SYSTEMS)}")
         if self.estimates not in ESTIMATES:
             raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
-        if self.place not in PLACES:
-            raise ValueError(f"nothing is placed by {self.place!r}; there are {', '.join(PLACES)}")
-        if self.name == "yaq-d" and self.place not in PLACES[:2]:
-            raise ValueError(f"yaq-d does not place by {self.place!r}; it knows {', '.join(PLACES[:2])}")
+        PLACES[self.place]
         if self.bound is not None and not 1 <= self.bound <= BOUND_MAX:
             raise ValueError(
                 f"bound is {self.bound}; it must be 1 to {BOUND_MAX}, or none for any number; "

@@ -9,6 +9,7 @@ from rm.scheduler.queueing import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ExecutionType
 from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import Central
 from yaqd.sim.jobs import JobRun, Run
 from yaqd.sim.nodes import SimNode
@@ -31,6 +32,7 @@ class YaqC(Central):
                 idle=1.0 - system.bound_target, heartbeat_s=self.shape.heartbeat_s, poll_s=self.shape.am_poll_s
             ),
             placement=system.place,
+            affinity=Affinity(interference=system.interference),
             free_share=system.free_min,
             wait_max_s=system.bound_wait_s or None,
             default_estimate_s=system.default_estimate_s,

@@ -1,228 +1,129 @@
-"""Which node a task goes to, to start there or to wait: Yaq, section 3.2, Algorithm 1.
+"""Which node a task goes to that has to wait: Yaq, section 3.2, Algorithm 1.
 
-As long as more than `rf_min` of the cluster is free a task goes where it starts at once. Beyond that, or where it does
-not fit, it goes to the node with the highest affinity / load; one with load 0 comes before any other.
+To the node with the highest affinity / load; one with load 0 comes before any other. `choose` says so of any nodes, and
+`Placer` finds those worth a look among many: a node is scored when something about it changes, not per task, and kept
+in a heap by load (or in a list to draw from), so that a placement costs the same however large the cluster is.
 
-A node is scored when it reports or is given something, not per task. A placement looks at the task's own hosts and at
-the few least loaded nodes of its racks and of the cluster, so that its cost does not grow with the cluster; what it
-places counts at once, or every task until the next report would go to the same node.
+Whoever keeps nodes hands in its own kind of them: the scheduler's node queues, the nodes that a ResourceManager
+published, or a test's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from heapq import heapify, heappop, heappush
-from math import inf
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from yaqd.model import NodeId, Resource
-from yaqd.model.values import value
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.place_scores import (
-    PLACES,
-    Affinity,
-    NodeReport,
-    NodeView,
-    Wanted,
-    queueing_score,
-    view,
-)
-from yaqd.policies.queueing.wait import wait_after_placing
+from yaqd.policies.queueing.place_scores import PLACES, NodeLoad, PlaceStrategy, queueing_score
 
-#: the pool of all nodes; the others are named after their racks, whose names begin with a slash
-_ALL: Final = ""
-#: nodes looked at in each pool: more than one, because the best may have no room for this task, or be full of its like
-_LOOKS: Final = 8
+N = TypeVar("N", bound=Hashable)
+
+#: nodes refused (blacklisted, too small) before a search gives up
+_REFUSALS_MAX: Final = 64
+#: tries for each node to be drawn, so that a full cluster costs no more than an empty one
+_TRIES: Final = 8
+#: Knuth's linear congruential generator: who is told the same decides the same
+_FACTOR: Final = 6364136223846793005
+_STEP: Final = 1442695040888963407
+_MASK: Final = (1 << 64) - 1
 
 
-@value()
-class Placement:
-    node: NodeId
-    #: False when it starts at once
-    queues: bool
-    #: what it will wait as far as anyone knows, s
-    wait_s: float
-    #: why there: `free` or the strategy's name
-    rule: str
+def load_of(strategy: PlaceStrategy, node: NodeLoad) -> float:
+    """A node's load, 0 for none; what says nothing counts as inf."""
+    return max(0.0, limits.rank(strategy.load(node)))
 
 
-#: (load, - free memory, version, node)
-_Entry = tuple[float, int, int, NodeId]
+def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
+    """Algorithm 1 over nodes that would all take the task, each with its affinity in (0, 1], its load, and how many
+    tasks wait there: the highest affinity / load, then affinity, then the shorter queue, then the first."""
+    best: N | None = None
+    best_score: tuple[float, float, int] | None = None
+    for node, affinity, load, queued in nodes:
+        score = (queueing_score(affinity, load), affinity, -queued)
+        if best_score is None or score > best_score:
+            best, best_score = node, score
+    return best
 
 
-class _Pool:
-    """Nodes by load: a heap in which a node's older entries are stale and dropped when they are met."""
+class Placer(Generic[N]):
+    """The nodes where something may wait, as they were scored last."""
 
-    __slots__ = ("entries",)
-
-    def __init__(self) -> None:
-        self.entries: list[_Entry] = []
-
-    def least(self, count: int, versions: dict[NodeId, int]) -> list[NodeId]:
-        kept: list[_Entry] = []
-        while self.entries and len(kept) < count:
-            entry = heappop(self.entries)
-            if versions.get(entry[3]) == entry[2]:
-                kept.append(entry)
-        for entry in kept:
-            heappush(self.entries, entry)
-        return [entry[3] for entry in kept]
-
-    def add(self, entry: _Entry, versions: dict[NodeId, int]) -> None:
-        heappush(self.entries, entry)
-        if len(self.entries) > 4 * len(versions) + 64:
-            self.entries = [entry for entry in self.entries if versions.get(entry[3]) == entry[2]]
-            heapify(self.entries)
-
-
-class Placer:
-    """The cluster as its nodes last described it, and where the next task goes."""
-
-    def __init__(
-        self,
-        strategy: str = "wait",
-        rf_min: float = 0.05,
-        *,
-        most_wait_s: float = inf,
-        default_s: float = 30.0,
-        affinity: Affinity | None = None,
-    ) -> None:
-        """`strategy` names one of PLACES (UnknownPolicy otherwise). No task is sent to a queue where it would wait
-        `most_wait_s` or longer (WT_max); tasks without an estimate count for `default_s` while they wait."""
-        self.strategy = strategy
-        self._load, self._draws = PLACES[strategy].load, PLACES[strategy].draws
-        self._rf_min = limits.fraction(rf_min, 0.05)
-        self._most_wait_s = limits.threshold(most_wait_s)
-        self._default_s = default_s
-        self._affinity = affinity or Affinity()
-        self._nodes: dict[NodeId, NodeView] = {}
-        #: as scored last
-        self._loads: dict[NodeId, float] = {}
-        self._versions: dict[NodeId, int] = {}
+    def __init__(self, strategy: str = "wait") -> None:
+        """`strategy` names one of PLACES; UnknownPolicy otherwise."""
+        self.strategy: Final = strategy
+        self._policy: Final = PLACES[strategy]
+        #: load, length, name, version, node; an entry of an old version is dropped when it is met
+        self._entries: list[tuple[float, int, str, int, N]] = []
+        self._versions: dict[N, int] = {}
         self._version = 0
-        self._pools: dict[str, _Pool] = {_ALL: _Pool()}
-        #: the nodes in a list to draw from, and each one's place in it
-        self._listed: list[NodeId] = []
-        self._places: dict[NodeId, int] = {}
-        self._total = Resource()
-        self._free = Resource()
+        #: the same nodes in a list to draw from, and each one's place in it
+        self._listed: list[N] = []
+        self._places: dict[N, int] = {}
+        self._state = 1
 
-    def __len__(self) -> int:
-        return len(self._nodes)
+    def __contains__(self, node: N) -> bool:
+        return node in self._versions
 
-    def __getitem__(self, node_id: NodeId) -> NodeView:
-        return self._nodes[node_id]
+    def load(self, node: NodeLoad) -> float:
+        return load_of(self._policy, node)
 
-    # What nodes say ---------------------------------------------------------------------------------------------------
-
-    def report(self, report: NodeReport) -> None:
-        """A node is there, or describes itself anew: what was placed on it before this is in the report."""
-        before = self._nodes.get(report.node)
-        if before is None:
-            self._places[report.node] = len(self._listed)
-            self._listed.append(report.node)
-        else:
-            self._total -= before.total
-            self._free -= before.free
-        node = self._nodes[report.node] = view(report, with_kinds=self._affinity.interference > 0.0)
-        self._total += node.total
-        self._free += node.free
-        self._score(node)
-
-    def remove(self, node_id: NodeId) -> None:
-        node = self._nodes.pop(node_id, None)
-        if node is None:
+    def put(self, node: N, name: str, load: NodeLoad) -> None:
+        """The node takes tasks, and is as loaded as this from now on; of equal ones the first by name goes first."""
+        self._version += 1
+        if node not in self._versions:
+            self._places[node] = len(self._listed)
+            self._listed.append(node)
+        self._versions[node] = self._version
+        if self._policy.draws is not None:
             return
-        self._total -= node.total
-        self._free -= node.free
-        del self._versions[node_id], self._loads[node_id]
-        last, place = self._listed.pop(), self._places.pop(node_id)
-        if last != node_id:
+        if len(self._entries) > 64 + 4 * len(self._versions):
+            self._entries = [entry for entry in self._entries if self._versions.get(entry[4]) == entry[3]]
+            heapify(self._entries)
+        heappush(self._entries, (self.load(load), load.queued, name, self._version, node))
+
+    def remove(self, node: N) -> None:
+        """The node takes nothing, for now or for good."""
+        if self._versions.pop(node, None) is None:
+            return
+        last, place = self._listed.pop(), self._places.pop(node)
+        if last != node:
             self._listed[place] = last
             self._places[last] = place
 
-    def refresh(self) -> None:
-        """Scores every node afresh; once in an interval, for strategies whose loads change between reports."""
-        for pool in self._pools.values():
-            pool.entries.clear()
-        for node in self._nodes.values():
-            self._score(node)
+    def candidates(self, accepts: Callable[[N], bool], most: int) -> list[N]:
+        """Those to choose among: up to `most` with the least load, least first, or as many as the strategy draws."""
+        draws = self._policy.draws
+        return self._least(accepts, most) if draws is None else self._drawn(accepts, draws)
 
-    def _score(self, node: NodeView) -> None:
-        self._version += 1
-        self._versions[node.node] = self._version
-        load = self._loads[node.node] = max(0.0, limits.rank(self._load(node)))
-        if self.may_queue(node) or (node.queued == 0 and node.free.memory_mb > 0):
-            entry = (load, -node.free.memory_mb, self._version, node.node)
-            self._pools[_ALL].add(entry, self._versions)
-            self._pools.setdefault(node.rack, _Pool()).add(entry, self._versions)
+    def _least(self, accepts: Callable[[N], bool], most: int) -> list[N]:
+        found: list[N] = []
+        seen: list[tuple[float, int, str, int, N]] = []
+        while self._entries and len(found) < most and len(seen) < most + _REFUSALS_MAX:
+            entry = heappop(self._entries)
+            if self._versions.get(entry[4]) != entry[3]:
+                continue
+            seen.append(entry)
+            if accepts(entry[4]):
+                found.append(entry[4])
+        for entry in seen:
+            heappush(self._entries, entry)
+        return found
 
-    # Placing ----------------------------------------------------------------------------------------------------------
-
-    @property
-    def free_share(self) -> float:
-        """The part of the cluster that is free, of memory or of cores, whichever is scarcer."""
-        free, total = self._free, self._total
-        pairs = ((free.memory_mb, total.memory_mb), (free.vcores, total.vcores))
-        return min((part / whole for part, whole in pairs if whole > 0), default=0.0)
-
-    def may_queue(self, node: NodeView) -> bool:
-        """The bounds by length and by delay; and nothing waits where only what never ends could make room."""
-        return node.queued < node.bound and node.wait_s < self._most_wait_s
-
-    def place(self, wanted: Wanted, randrange: Callable[[int], int]) -> Placement | None:
-        """The task's node, where it counts from now on; None when it starts nowhere and no queue takes it.
-
-        `randrange(n)` draws from 0..n-1; only strategies that draw use it.
-        """
-        needed, affinity = wanted.resource, self._affinity
-        near = self._near(wanted)
-        if self.free_share > self._rf_min:
-            free = [node for node in near if node.starts(needed)]
-            if free:
-                return self._put(max(free, key=lambda node: affinity.of(node, wanted)), wanted)
-        nodes = near if self._draws is None else self._drawn(self._draws, needed, randrange)
-        nodes = [node for node in nodes if self._takes(node, needed)]
-        if not nodes:
-            return None
-
-        def score(node: NodeView) -> tuple[float, bool, float]:
-            suits = affinity.of(node, wanted)
-            return queueing_score(suits, self._loads[node.node]), node.starts(needed), suits
-
-        return self._put(max(nodes, key=score), wanted)
-
-    def _takes(self, node: NodeView, needed: Resource) -> bool:
-        return node.starts(needed) or (self.may_queue(node) and needed.fits_in(node.total))
-
-    def _near(self, wanted: Wanted) -> list[NodeView]:
-        """The task's own hosts, and the least loaded of its racks and of all; each once, in this order."""
-        found = dict.fromkeys(host for host in wanted.hosts if host in self._nodes)
-        for name in (*wanted.racks, _ALL):
-            pool = self._pools.get(name)
-            if pool is not None:
-                found.update(dict.fromkeys(pool.least(_LOOKS, self._versions)))
-        return [self._nodes[node_id] for node_id in found]
-
-    def _drawn(self, draws: int, needed: Resource, randrange: Callable[[int], int]) -> list[NodeView]:
-        """So many different nodes that take the task, in so few tries that a full cluster costs no more."""
-        drawn: dict[NodeId, NodeView] = {}
-        for _ in range(_LOOKS * draws if self._listed else 0):
-            node = self._nodes[self._listed[randrange(len(self._listed))]]
-            if self._takes(node, needed):
-                drawn[node.node] = node
-                if len(drawn) == draws:
+    def _drawn(self, accepts: Callable[[N], bool], draws: int) -> list[N]:
+        found: dict[N, None] = {}
+        for _ in range(_TRIES * draws if self._listed else 0):
+            self._state = (self._state * _FACTOR + _STEP) & _MASK
+            node = self._listed[(self._state >> 33) % len(self._listed)]
+            if accepts(node):
+                found[node] = None
+                if len(found) == draws:
                     break
-        return list(drawn.values())
+        return list(found)
 
-    def _put(self, node: NodeView, wanted: Wanted) -> Placement:
-        queues, waits = not node.starts(wanted.resource), 0.0
-        if queues:
-            waits = node.wait_s
-            node.queued += 1
-            node.wait_s = wait_after_placing(node.wait_s, wanted.estimate, self._default_s, node.slots)
-        else:
-            node.free -= wanted.resource
-            self._free -= wanted.resource
-        if wanted.kind:
-            node.kinds[wanted.kind] += 1
-        self._score(node)
-        return Placement(node.node, queues, waits, self.strategy if queues else "free")
+    def validate(self) -> None:
+        """Assert every invariant."""
+        assert sorted(self._places.values()) == list(range(len(self._listed)))
+        assert all(self._listed[place] == node for node, place in self._places.items())
+        assert self._versions.keys() == self._places.keys()
+        if self._policy.draws is None:
+            found = [entry[4] for entry in self._entries if self._versions.get(entry[4]) == entry[3]]
+            assert len(found) == len(self._versions)

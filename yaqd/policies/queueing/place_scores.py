@@ -4,72 +4,13 @@ Affinity falls from the task's own host to its rack to anywhere, and with the nu
 the same resource (interference). Load is what a strategy measures.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
-from types import MappingProxyType
 from typing import Final, Protocol
 
-from yaqd.model import NodeId, Resource
 from yaqd.model.values import value
-from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.registry import PolicyTable
-
-_NO_KINDS: Final[Mapping[str, int]] = MappingProxyType({})
-
-
-@value()
-class NodeReport:
-    """A node as it describes itself."""
-
-    node: NodeId
-    rack: str
-    total: Resource
-    free: Resource
-    #: tasks that wait there
-    queued: int = 0
-    #: until one more would start, s; inf never
-    wait_s: float = 0.0
-    #: tasks that may wait there
-    bound: int = 0
-    #: tasks that run there at once, to spread one more task's duration over
-    slots: int = 1
-    #: tasks there, waiting or running, by kind; for interference
-    kinds: Mapping[str, int] = field(default_factory=lambda: _NO_KINDS, hash=False)
-
-
-@dataclass(slots=True)
-class NodeView:
-    """The same, made harmless, and with what was placed there since; only the placer changes it."""
-
-    node: NodeId
-    rack: str
-    total: Resource
-    free: Resource
-    queued: int
-    wait_s: float
-    bound: int
-    slots: int
-    kinds: Counter[str] = field(default_factory=Counter)
-
-    def starts(self, needed: Resource) -> bool:
-        """Would such a task start here at once?"""
-        return self.queued == 0 and needed.fits_in(self.free)
-
-
-@value()
-class Wanted:
-    """A task that needs a node."""
-
-    resource: Resource
-    #: how long it will run, s
-    estimate: float | None = None
-    #: where its data is
-    hosts: Sequence[NodeId] = ()
-    racks: Sequence[str] = ()
-    #: tasks of one kind fight for the same resource of a node; empty for none
-    kind: str = ""
 
 
 class NodeLoad(Protocol):
@@ -89,6 +30,15 @@ class NodeLoad(Protocol):
     def slots(self) -> int:
         """Tasks that run there at once; 0 as long as none has been seen."""
         ...
+
+
+@value()
+class Load:
+    """The same as a value."""
+
+    queued: int
+    wait_s: float
+    slots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,40 +77,19 @@ PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(
 
 @dataclass(frozen=True, slots=True)
 class Affinity:
-    """How suitable a node is apart from its load, in (0, 1]."""
+    """How suitable a node is apart from its load, in (0, 1]: 1 where the task's data is."""
 
     #: for a node of the right rack, and for one elsewhere
-    rack: float = 0.75
+    rack: float = 0.7
     elsewhere: float = 0.5
     #: how much each task of the same kind per slot takes away: 1 halves the score of a node full of them, 0 none
     interference: float = 0.0
 
-    def of(self, node: NodeView, wanted: Wanted) -> float:
-        if (not wanted.hosts and not wanted.racks) or node.node in wanted.hosts:
-            score = 1.0
-        else:
-            score = self.rack if node.rack in wanted.racks else self.elsewhere
-        if self.interference > 0.0 and wanted.kind:
-            score /= 1.0 + self.interference * node.kinds[wanted.kind] / node.slots
-        return score
+    def fought_for(self, affinity: float, alike: int, slots: int) -> float:
+        """The same, with so many tasks of the task's kind on so many slots: they fight for the same resource."""
+        return affinity / (1.0 + self.interference * max(0, alike) / max(1, slots))
 
 
 def queueing_score(affinity: float, load: float) -> float:
     """Algorithm 1: affinity x 1/load, the higher the better; inf for a node without load."""
     return affinity / load if load > 0 else inf
-
-
-def view(report: NodeReport, *, with_kinds: bool) -> NodeView:
-    """The report with every number in its range, whatever the node says."""
-    kinds = Counter({kind: max(0, count) for kind, count in report.kinds.items()}) if with_kinds else Counter()
-    return NodeView(
-        report.node,
-        report.rack,
-        report.total,
-        report.free.smaller(report.total).floored(),
-        max(0, report.queued),
-        limits.duration(report.wait_s),
-        limits.queue_length(report.bound),
-        max(1, limits.slots(report.slots)),
-        kinds,
-    )
