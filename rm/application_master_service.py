@@ -165,6 +165,8 @@ class ApplicationMasterService:
             )
         if not attempt.takes_containers:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+        if self._cluster.scheduler.queues.spec is not None:
+            self._cluster.scheduler.queues.polls.called(attempt.app.id, now)
         placed = self._placement.read(attempt, request)
         self._take_in(attempt, request)
         self._placement.take_in(attempt, request, placed)

@@ -27,6 +27,7 @@ from rm.scheduler.nodes import NodeView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Affinity, Load
+from yaqd.policies.queueing.polling import PollGaps
 from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class NodeQueues:
         #: those of racks that were asked for
         self._racks: dict[str, Placer[NodeQueue]] = {}
         self.jobs = Jobs()
+        #: in which intervals masters call
+        self.polls = PollGaps()
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
 
@@ -169,6 +172,9 @@ class NodeQueues:
         if queue.tuner is not None:
             if queue.reported_at is not None:
                 queue.tuner.heartbeat(now - queue.reported_at)
+            gap_s = self.polls.median(now)
+            if gap_s is not None:
+                queue.tuner.polls(gap_s)
             queue.bound = queue.tuner.bound(queue.slots)
         queue.reported_at = now
         self._count_bound(queue, queue.bound)

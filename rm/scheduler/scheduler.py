@@ -200,6 +200,7 @@ class Scheduler:
             yield from self._end_attempt(app.attempt, now)
         self.view.leave(app)
         self.queues.jobs.forget(app.id)
+        self.queues.polls.forget(app.id)
 
     def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.attempt_id.application_id)

@@ -125,7 +125,7 @@ def test_a_tuner_starts_with_what_it_was_told_and_ends_with_what_it_saw() -> Non
     for _ in range(100):
         tuner.ran(5.0)
         tuner.heartbeat(3.0)
-        tuner.started(1.0)
+        tuner.polls(1.0)
     assert tuner.mean_s == pytest.approx(5.0)
     assert tuner.gap_s == pytest.approx(4.0)
     assert tuner.bound(10) == poisson_bound(10, 5.0, 4.0, 0.05)
@@ -140,7 +140,7 @@ def test_a_bound_does_not_flutter_with_its_means() -> None:
     assert bounds == {6}
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ran", "heartbeat", "started"]), hostile_s)), st.integers(-9, 10**9))
+@given(st.lists(st.tuples(st.sampled_from(["ran", "heartbeat", "polls"]), hostile_s)), st.integers(-9, 10**9))
 def test_whatever_is_observed_the_bound_stays_bounded(seen, slots) -> None:
     tuner = BoundTuner(least=2, most=50, mean_s=nan, heartbeat_s=-1.0, poll_s=inf)
     for name, seconds in seen:

@@ -65,8 +65,8 @@ class BoundTuner:
         """The node's last heartbeat was so long ago when this one came."""
         self._heartbeats.add(gap_s)
 
-    def started(self, gap_s: float) -> None:
-        """A master has started what it was given on this node so long after it was placed."""
+    def polls(self, gap_s: float) -> None:
+        """Masters call in such intervals (`yaqd.policies.queueing.polling`)."""
         self._polls.add(gap_s)
 
     def bound(self, slots: int) -> int:
