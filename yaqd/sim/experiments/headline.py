@@ -172,7 +172,7 @@ _STEEP: Final = (
     f"with {_HERD_JOBS} jobs at a time the throughputs are the paper's, and the ratio of medians climbs steeply with "
     "more: flood-mercury, flood-ours"
 )
-_ALL_IN: Final = "no more jobs than all can be let in; the reported ratio is within the spread of the seeds"
+_ALL_IN: Final = "no more jobs than all can be let in, and more of the reported ratio was not found"
 _LIMITS: Final = (16, 32, 64, 128)
 
 
