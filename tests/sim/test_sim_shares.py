@@ -1,5 +1,7 @@
 """Two backlogged queues in the shape of the live benchmark: what runs is shared out as configured."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,20 @@ def test_every_way_of_placing_is_simulated(name: str, place: str) -> None:
 def test_a_way_of_placing_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ValueError, match="there is none; known: wait"):
         System("yaq-c", place="best")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_on_a_large_cluster_no_deviation_outlasts_the_threshold_of_starvation(seed: int) -> None:
+    starve_s = 10.0
+    stage = SimStage("work", tuple(SimTask(5.0, priority=20) for _ in range(1500)))
+    jobs = tuple(SimJob(f"{q}{n}", (stage,), queue=q, arrival_s=0.1 * n) for n in range(8) for q in ("a", "b"))
+    shape = ClusterShape(nodes=80, slots=10, queues=SHAPE.queues)
+    system = replace(DEFAULTS, starve_s=starve_s, default_estimate_s=10.0)
+    held = simulate(shape, Workload(jobs), system, seed, horizon_s=91.0).shares(1.0)
+    in_a = held["a"][WARM_S:90] / (held["a"] + held["b"])[WARM_S:90]
+    longest = lasting = 0
+    for is_off in abs(100 * in_a - 70) > 5.0:
+        lasting = lasting + 1 if is_off else 0
+        longest = max(longest, lasting)
+    assert longest <= starve_s
