@@ -17,8 +17,8 @@ _PRIORITY: Final = 20
 #: of the mix: short jobs, their tasks and their tasks' seconds; the same of long ones
 _SHORT: Final = (40, 8, 2.0)
 _LONG: Final = (8, 96, 10.0)
-#: they come faster than the cluster can run them, so there is something to put in order
-_MIX_LOAD: Final = 1.2
+#: they come as fast as the cluster can run them, so there is something to put in order
+_MIX_LOAD: Final = 1.0
 
 
 def hive(scale: float, slots: int, *, load: float) -> Workload:
