@@ -77,7 +77,8 @@ def test_queues_are_read_again_or_stay_as_they_are(conf: Path, on: Yaq) -> None:
     assert_one_line(on("rm", "refresh", "queues"), 2, "queues not refreshed: the queues stay as they are", place)
     assert "40%" in on("queue", "list").stdout
     write_queues(conf, default=100)
-    assert on("rm", "refresh", "queues").stdout == "read: capacity-scheduler.xml, and what is preempted\n"
+    read = "read: capacity-scheduler.xml, what is preempted, and the queues at nodes (yaq.queue.*)\n"
+    assert on("rm", "refresh", "queues").stdout == read
 
 
 @pytest.mark.slow
