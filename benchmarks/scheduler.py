@@ -37,7 +37,7 @@ from rm.scheduler.events import (
     NodeQueueReported,
     SchedulerEvent,
 )
-from rm.scheduler.queueing import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from rm.scheduler.queueing import QueueingSpec, Tuning
+from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.config import Configuration
 from yaqd.policies.queueing import limits

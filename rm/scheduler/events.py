@@ -9,7 +9,7 @@ from yaqd.model.values import value
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption import PreemptionSpec
-    from rm.scheduler.queueing import QueueingSpec
+    from rm.scheduler.queueing_spec import QueueingSpec
 
 
 @value()

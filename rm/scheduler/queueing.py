@@ -15,7 +15,6 @@ rack that was asked for, at the same cost however many there are.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rm.scheduler.calculators import Calculator
@@ -24,67 +23,15 @@ from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.jobs import Jobs
 from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.queueing_spec import QueueingSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Affinity, Load
 from yaqd.policies.queueing.polling import PollGaps
-from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
     from rm.scheduler.view import AppView, AttemptView, Held
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What a bound that finds itself starts from (yaqd.policies.queueing.tuning)."""
-
-    #: formula by name, and the part of time or of intervals that may idle
-    policy: str = "poisson"
-    idle: float = 0.05
-    #: until they have been observed: how long tasks run, and between a node's heartbeats, s
-    mean_s: float = 30.0
-    heartbeat_s: float = 3.0
-    #: from a placement until the master starts it, s
-    poll_s: float = 1.0
-    most: int = 1000
-
-    def begin(self) -> BoundTuner:
-        """Raises UnknownPolicy."""
-        return BoundTuner(
-            policy=self.policy,
-            idle=self.idle,
-            mean_s=self.mean_s,
-            heartbeat_s=self.heartbeat_s,
-            poll_s=self.poll_s,
-            most=self.most,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class QueueingSpec:
-    """How nodes are filled beyond their size."""
-
-    #: containers that may wait at a node; None: as many as keep it busy, found by `tuning`
-    bound: int | None = 8
-    #: the same of nodes on single hosts
-    host_bounds: Mapping[str, int] = field(default_factory=dict)
-    tuning: Tuning = Tuning()
-    #: at which node what finds no room waits: a name in PLACES (yaqd.policies.queueing.place_scores)
-    placement: str = "wait"
-    #: how near data makes a longer wait worth it, and how much tasks of one stage fight for the same resource of a node
-    affinity: Affinity = Affinity()
-    #: nothing waits while more than this part of the cluster is free and the ask fits somewhere (the paper's Rf_min)
-    free_share: float = 0.1
-    #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
-    wait_max_s: float | None = None
-    #: how long a task is taken to run that nobody knows anything of, s; None: for ever
-    default_estimate_s: float | None = None
-    #: leaf queues by path whose containers never wait
-    leaves_without: frozenset[str] = frozenset()
-
-    def bound_of(self, host: str) -> int | None:
-        return self.host_bounds.get(host, self.bound)
 
 
 class NodeQueues:

@@ -46,7 +46,8 @@ from rm.scheduler.node_events import NodeEvents
 from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption import Preemption, PreemptionSpec
 from rm.scheduler.queue_events import QueueEvents
-from rm.scheduler.queueing import NodeQueues, QueueingSpec
+from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView

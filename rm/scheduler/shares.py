@@ -88,7 +88,9 @@ class Shares:
             return
         if given.since is None:
             given.since = now
-        self._count(given, max(given.seconds, now - given.since))
+        seconds = now - given.since
+        if seconds > given.seconds:
+            self._count(given, seconds)
 
     def ran(self, container_id: ContainerId, seconds: float) -> None:
         """It is over, and ran so long."""

@@ -20,7 +20,7 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     SchedulerEvent,
 )
-from rm.scheduler.queueing import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource

@@ -19,7 +19,7 @@ from rm.scheduler.events import (
     QueueingChanged,
     QueuesRefreshed,
 )
-from rm.scheduler.queueing import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 

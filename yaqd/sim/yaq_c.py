@@ -5,7 +5,7 @@ from typing import Final
 
 from nm.queue import Arrived, JobReport, NodeQueue, Tick
 from rm.scheduler.events import NodeQueueReported, TaskTimes
-from rm.scheduler.queueing import QueueingSpec, Tuning
+from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ExecutionType
 from yaqd.policies.queueing.facts import JobFacts
