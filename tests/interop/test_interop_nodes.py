@@ -218,6 +218,8 @@ def _used(site: Site, queue: str) -> float:
 
 
 def test_node_is_drained_by_the_stock_command_and_let_back_in(site: Site) -> None:
+    # A stock master sleeps 5 s after its job's end, and is no sign of this job.
+    await_value("earlier jobs to be gone", lambda: not site.busy(AWAY) or None, _PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         job = _in_background(pool, site, "run", "--node", AWAY, "--", "sleep", "6")
         await_value("its container", lambda: site.busy(AWAY) or None, _PATIENCE_S)
