@@ -3,12 +3,16 @@
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
+
+from interop_master import await_value
 
 from benchmarks.stock.clients import ClientRun, StockClients
 
 Made = TypeVar("Made")
+_PATIENCE_S = 15.0
 #: What differs from run to run or from machine to machine, in the order in which it is taken out.
 _VARYING = (
     (r"(application|appattempt|container|job)_\d+(_\d+)*", r"\1_ID"),
@@ -54,6 +58,19 @@ def compare(sides: tuple[Side, Side], command: str) -> str:
     printed, expected = both(lambda: ours.run(command), lambda: stock.run(command))
     assert printed == expected, f"{command}: ours {printed[0]}\n{printed[1]}\nstock {expected[0]}\n{expected[1]}"
     return printed[1]
+
+
+def compare_soon(sides: tuple[Side, Side], command: str) -> str:
+    """The same for what comes with the nodes' next heartbeats, which do not come at the same time."""
+    ours, stock = sides
+
+    def same() -> bool | None:
+        printed, expected = both(lambda: ours.run(command), lambda: stock.run(command))
+        return printed == expected or None
+
+    with suppress(TimeoutError):
+        await_value("both to print the same", same, _PATIENCE_S)
+    return compare(sides, command)
 
 
 def normalized(run: ClientRun) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from interop_compared import Side, both, compare
+from interop_compared import Side, both, compare, compare_soon
 from interop_pair import PairedCluster, paired
 from interop_terminal import TOP, on_terminal
 
@@ -95,7 +95,7 @@ def test_drained_node_is_let_back_in(pair: Pair, sides: Sides) -> None:
     """The server counts the time; nobody waits for the node."""
     _exclude(pair, sides)
     compare(sides, "rmadmin -refreshNodes -g 60 -server")
-    assert "DECOMMISSIONING" in compare(sides, "node -list -all -showDetails")
+    assert "DECOMMISSIONING" in compare_soon(sides, "node -list -all -showDetails")
     compare(sides, "node -status NODE")
     for cluster in pair:
         cluster.exclude.write_text("")
