@@ -1,22 +1,21 @@
 """What the ResourceManager reads about queues at the nodes: the keys `yaq.queue.*`, from `yaq-site.xml` as a rule."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.config import Configuration
 from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import Ordering
-from yaqd.policies.queueing.place_scores import PLACES, Affinity
+from yaqd.policies.queueing.place_scores import Affinity, place_name
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
-Named = TypeVar("Named")
 #: no queue is longer
 _BOUND_MAX: Final = limits.LONGEST_QUEUE
 #: a longer time is none, and would not fit the messages to the nodes
@@ -40,9 +39,9 @@ class QueueSettings:
         scope = conf.get_choice("yaq.queue.scope", ("all", "queue", "user"))
         starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0, maximum=_MS_MAX) / 1000
         ratio = conf.get_float("yaq.queue.starve-ratio", math.inf, minimum=0.0)
-        ordering = _named(conf, "yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
+        ordering = conf.get_named("yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
         spec = _spec(conf)
-        job_order = _named(conf, "yaq.queue.job-order", _job_order)
+        job_order = conf.get_named("yaq.queue.job-order", _job_order)
         is_enabled = conf.get_bool("yaq.queue.enabled")
         return cls(
             spec if is_enabled else None,
@@ -53,35 +52,28 @@ class QueueSettings:
 
 
 def _job_order(name: str) -> str:
+    """Raises UnknownPolicy."""
+    known = (*LEAF_ORDERINGS, *JOB_ORDERS.names())
+    if name not in known:
+        raise UnknownPolicy(JOB_ORDERS.kind, name, f"there is none; known: {', '.join(known)}")
     if name not in LEAF_ORDERINGS:
         JOB_ORDERS[name]
     return name
 
 
-def _named(conf: Configuration, key: str, make: Callable[[str], Named]) -> Named:
-    try:
-        return make(conf.require(key).strip().lower())
-    except UnknownPolicy as error:
-        raise conf.error(key, str(error), "give another name") from None
-
-
 def _spec(conf: Configuration) -> QueueingSpec:
     target = conf.get_float("yaq.queue.target-utilization", minimum=0.0, maximum=1.0)
     tuning = Tuning(
-        policy=conf.require("yaq.queue.bound-policy").lower(),
+        policy=conf.get_named("yaq.queue.bound-policy", _bound_policy),
         idle=1.0 - target,
         heartbeat_s=conf.get_duration_ms("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1) / 1000,
         poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0, maximum=_MS_MAX) / 1000,
     )
-    try:
-        tuning.begin()
-    except UnknownPolicy as error:
-        raise conf.error("yaq.queue.bound-policy", str(error), "give another name") from None
     return QueueingSpec(
         bound=_bound(conf, "yaq.queue.bound") if conf.get("yaq.queue.bound") else None,
         host_bounds={host: _bound(conf, key) for host, key in _family(conf, _NODE, ".bound")},
         tuning=tuning,
-        placement=_placement(conf),
+        placement=conf.get_named("yaq.queue.placement", place_name),
         affinity=Affinity(interference=conf.get_float("yaq.queue.interference", minimum=0.0)),
         free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
         wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
@@ -90,12 +82,9 @@ def _spec(conf: Configuration) -> QueueingSpec:
     )
 
 
-def _placement(conf: Configuration) -> str:
-    name = conf.require("yaq.queue.placement").lower()
-    try:
-        PLACES[name]
-    except UnknownPolicy as error:
-        raise conf.error("yaq.queue.placement", str(error), "give another name") from None
+def _bound_policy(name: str) -> str:
+    """Raises UnknownPolicy."""
+    BOUNDS[name]
     return name
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from nm.distributed import DistributedLimits
 from yaqd.config import Configuration
-from yaqd.policies.queueing.place_scores import PLACES
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.place_scores import place_name
 
 _ENABLED = "yarn.nodemanager.amrmproxy.enabled"
 _DISTRIBUTED = "yarn.nodemanager.distributed-scheduling.enabled"
@@ -59,15 +58,6 @@ def _limits(conf: Configuration) -> DistributedLimits:
         tasks_max=conf.get_int("yaq.distributed.max-tasks-per-job", minimum=-1),
         wait_max_s=wait_ms / 1000 if wait_ms >= 0 else math.inf,
         typical_s=conf.get_int("yaq.distributed.typical-task-ms", minimum=1) / 1000,
-        placement=_placement(conf),
+        # the ResourceManager's key: there is one policy for who waits where
+        placement=conf.get_named("yaq.queue.placement", place_name),
     )
-
-
-def _placement(conf: Configuration) -> str:
-    """The ResourceManager's key: there is one policy for who waits where."""
-    name = conf.require("yaq.queue.placement").lower()
-    try:
-        PLACES[name]
-    except UnknownPolicy as error:
-        raise conf.error("yaq.queue.placement", str(error), "give another name") from None
-    return name

@@ -1,7 +1,8 @@
 """One job's scheduler: events in, decisions out.
 
 It knows what the ResourceManager published with its last answer, what it has placed itself since (which counts at
-X where it would start at once come first (Yaq, Algorithm 1). What
+once), and what its master wants. Each container goes to the node with the highest affinity / load, affinity by where it
+was wanted, load by the placement strategy; nodes where it would start at once come first (Yaq, Algorithm 1). What
 no node will take - all would let it wait for ever or longer than the limit, all queues are full, or the job has as many
 tasks under way as it may - is kept until a later heartbeat. A stock ResourceManager publishes an order and no loads:
 then each node gets at most one container that was not wanted there per heartbeat, as Hadoop's proxies do.

@@ -270,6 +270,14 @@ def test_settings_that_cannot_be_are_refused_with_file_and_line(tmp_path: Path, 
     assert key in str(refused.value) and "yaq-site.xml" in str(refused.value)
 
 
+def test_every_order_of_jobs_is_known_and_named_where_another_is_refused(tmp_path: Path) -> None:
+    for name in ("fifo", "fair", "srjf", " LRTF "):
+        conf = site(tmp_path, **{"yaq.queue.enabled": "true", "yaq.queue.job-order": name})
+        assert QueueSettings.read(conf).job_order == name.strip().lower()
+    with pytest.raises(ConfigError, match="known: fifo, fair, srjf"):
+        QueueSettings.read(site(tmp_path, **{"yaq.queue.job-order": "magic"}))
+
+
 async def test_a_storm_of_asks_is_answered_within_the_bounds() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)

@@ -146,6 +146,14 @@ class Configuration:
         """The value, trimmed; ConfigError when it is missing or empty."""
         return self._typed(key, None, str)
 
+    def get_named(self, key: str, make: Callable[[str], _Value]) -> _Value:
+        """What `make` makes of the name, in lower case; its ValueError says that there is nothing of that name."""
+        name = self.require(key).lower()
+        try:
+            return make(name)
+        except ValueError as error:
+            raise self.error(key, str(error), "give another name") from None
+
     def get_int(
         self, key: str, default: int | None = None, *, minimum: int | None = None, maximum: int | None = None
     ) -> int:

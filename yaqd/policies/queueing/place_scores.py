@@ -75,6 +75,12 @@ PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(
 )
 
 
+def place_name(name: str) -> str:
+    """The name itself; raises UnknownPolicy where no strategy has it."""
+    PLACES[name]
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Affinity:
     """How suitable a node is apart from its load, in (0, 1]: 1 where the task's data is."""
