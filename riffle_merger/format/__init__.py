@@ -3,5 +3,14 @@ the columnar parts are `riffle_merger.format.columns` and `riffle_merger.format.
 
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment, FormatError
 from riffle_merger.format.index import IndexEntry, SpillIndex
+from riffle_merger.format.merged import MergedIndex, MergedPartition
 
-__all__ = ["CorruptIndex", "CorruptSegment", "FormatError", "IndexEntry", "SpillIndex"]
+__all__ = [
+    "CorruptIndex",
+    "CorruptSegment",
+    "FormatError",
+    "IndexEntry",
+    "MergedIndex",
+    "MergedPartition",
+    "SpillIndex",
+]

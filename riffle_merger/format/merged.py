@@ -1,0 +1,282 @@
+"""The index of a merged file: map outputs of one node put together, partition by partition.
+
+The merged file itself is nothing but the stored segments of its inputs as they stand in each `file.out`, checksum
+included: first all maps' segments of partition 0 in the order of the index's names, then those of partition 1, and so
+on without gaps. So one sequential read gives a reducer its part of all these maps, and any single map's segment can
+still be given alone, to a stock reducer for one.
+
+Version 1, numbers big-endian:
+
+    index     = header, names, partitions, segments, crc32
+    header    = "YQM" 0x01, u32 maps (> 0), u32 partitions, u32 bytes of the names
+    names     = per map: u16 length, UTF-8 name of the map attempt
+    partition = i64 offset in the merged file, i64 length, u32 checksum
+    segment   = i64 offset in the merged file, i64 raw length, i64 part length    (partitions times maps of them)
+
+A partition's checksum is the CRC-32 over the four checksum bytes at the end of each of its segments, one after the
+other. With the segments' own checksums it covers every byte, and a merge has to run over the data only once.
+
+Node daemons import this module, so it uses the standard library alone; an index is kept as its bytes and decoded
+where it is asked, since a server needs one partition of perhaps thousands.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from riffle_merger.format.errors import CorruptIndex, CorruptSegment
+from riffle_merger.format.index import IndexEntry
+
+MAGIC = b"YQM\x01"
+_HEADER = struct.Struct(">4sIII")
+_NAME_LENGTH = struct.Struct(">H")
+_PARTITION = struct.Struct(">qqI")
+_SEGMENT = struct.Struct(">qqq")
+_CHECKSUM = struct.Struct(">I")
+CHECKSUM_BYTES = _CHECKSUM.size
+
+#: Bounds of what is accepted, far above any merge that makes sense: the index then has some 100 MB.
+MAPS_MAX = 10_000
+PARTITIONS_MAX = 1_000_000
+SEGMENTS_MAX = 4_000_000
+NAME_BYTES_MAX = 255
+INDEX_BYTES_MAX = (
+    _HEADER.size
+    + MAPS_MAX * (_NAME_LENGTH.size + NAME_BYTES_MAX)
+    + PARTITIONS_MAX * _PARTITION.size
+    + SEGMENTS_MAX * _SEGMENT.size
+    + CHECKSUM_BYTES
+)
+
+#: Files of a merge called NAME in an application's folder: `merged/NAME.out` and `merged/NAME.index`.
+MERGED_FOLDER = "merged"
+DATA_SUFFIX = ".out"
+INDEX_SUFFIX = ".index"
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPartition:
+    """One reducer's part of the merged file, bytes."""
+
+    offset: int
+    length: int
+    #: CRC-32 over the checksums at the end of its segments
+    checksum: int
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a map attempt's or a merge's name may become part of a path."""
+    return (
+        0 < len(name.encode("utf-8", "surrogatepass")) <= NAME_BYTES_MAX
+        and "/" not in name
+        and not name.startswith(".")
+        and name.isprintable()
+    )
+
+
+class MergedIndex:
+    """A verified index: checksum, bounds and the table of partitions when it is parsed; a partition's segments when
+    they are asked for, or all with `check`."""
+
+    __slots__ = ("_data", "_numbers", "_partitions_at", "_segments_at", "maps", "name", "partitions")
+
+    def __init__(self, data: bytes, *, name: str) -> None:
+        """`parse` and `build` are the ways here. `data` ends with its checksum."""
+        self._data = data
+        #: for error lines
+        self.name = name
+        maps, self.partitions, names_bytes = self._read_header()
+        #: names of the map attempts in their order inside each partition
+        self.maps: tuple[str, ...] = self._read_names(maps, names_bytes)
+        self._numbers = {map_name: number for number, map_name in enumerate(self.maps)}
+        if len(self._numbers) != maps:
+            raise CorruptIndex(f"{name}: a map is named twice")
+        self._partitions_at = _HEADER.size + names_bytes
+        self._segments_at = self._partitions_at + self.partitions * _PARTITION.size
+        self._check_partitions()
+
+    @classmethod
+    def parse(cls, data: bytes, *, name: str = "merged index") -> "MergedIndex":
+        """Verify and wrap the bytes of an index file. CorruptIndex when they are not one."""
+        if len(data) < _HEADER.size + CHECKSUM_BYTES or len(data) > INDEX_BYTES_MAX:
+            raise CorruptIndex(f"{name}: {len(data)} bytes are not a merged index")
+        (stored,) = _CHECKSUM.unpack_from(data, len(data) - CHECKSUM_BYTES)
+        computed = zlib.crc32(memoryview(data)[:-CHECKSUM_BYTES])
+        if stored != computed:
+            raise CorruptIndex(f"{name}: checksum is {stored:#010x}, contents give {computed:#010x}")
+        return cls(data, name=name)
+
+    @classmethod
+    def load(cls, path: str | Path, *, bytes_max: int = INDEX_BYTES_MAX) -> "MergedIndex":
+        """Read and verify an index file, following no link. OSError when it cannot be read, else as `parse`."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            size = os.fstat(descriptor).st_size
+            data = file.read(bytes_max + 1) if size <= bytes_max else b""
+        if size > bytes_max or len(data) > bytes_max:
+            raise CorruptIndex(f"{path}: larger than {bytes_max} bytes")
+        return cls.parse(data, name=str(path))
+
+    @classmethod
+    def build(
+        cls,
+        maps: Sequence[str],
+        lengths: Sequence[Sequence[tuple[int, int]]],
+        checksums: Sequence[int],
+        *,
+        name: str = "merged index",
+    ) -> "MergedIndex":
+        """The index of a file that was just written: `lengths[partition][map]` is (raw length, part length),
+        `checksums[partition]` as described above. CorruptIndex when that cannot be an index."""
+        names = [map_name.encode("utf-8") for map_name in maps]
+        encoded = b"".join(_NAME_LENGTH.pack(len(text)) + text for text in names)
+        parts, cells, offset = [], [], 0
+        for segments, checksum in zip(lengths, checksums, strict=True):
+            start = offset
+            for raw_length, part_length in segments:
+                cells.append(_SEGMENT.pack(offset, raw_length, part_length))
+                offset += part_length
+            parts.append(_PARTITION.pack(start, offset - start, checksum))
+        header = _HEADER.pack(MAGIC, len(maps), len(lengths), len(encoded))
+        body = b"".join((header, encoded, *parts, *cells))
+        index = cls(body + _CHECKSUM.pack(zlib.crc32(body)), name=name)
+        index.check()
+        return index
+
+    def to_bytes(self) -> bytes:
+        return self._data
+
+    @property
+    def file_bytes(self) -> int:
+        """Length that the merged file has to have."""
+        if not self.partitions:
+            return 0
+        last = self.partition(self.partitions - 1)
+        return last.offset + last.length
+
+    @property
+    def cost_bytes(self) -> int:
+        """About what this object takes in memory."""
+        return len(self._data) + 200 * len(self.maps) + 500
+
+    def check_file(self, file_bytes: int, *, name: str = "merged file") -> None:
+        """Refuse an index whose lengths do not add up to its file's."""
+        if file_bytes != self.file_bytes:
+            raise CorruptIndex(f"{name}: has {file_bytes} bytes, its index describes {self.file_bytes}")
+
+    def check(self) -> None:
+        """Refuse an index in which any segment is not where it has to be."""
+        for partition in range(self.partitions):
+            for _ in self._segments(partition):
+                pass
+
+    def map_number(self, map_name: str) -> int | None:
+        """The place of a map attempt in each partition, None when it is not in this file."""
+        return self._numbers.get(map_name)
+
+    def partition(self, partition: int) -> MergedPartition:
+        """Raises IndexError."""
+        self._check_number(partition)
+        return MergedPartition(*_PARTITION.unpack_from(self._data, self._partitions_at + partition * _PARTITION.size))
+
+    def segments(self, partition: int) -> list[IndexEntry]:
+        """Where in the merged file each map's segment lies, in the order of `maps`. IndexError, CorruptIndex."""
+        self._check_number(partition)
+        return list(self._segments(partition))
+
+    def segment(self, partition: int, number: int) -> IndexEntry:
+        """One map's segment; `number` is its `map_number`. IndexError, CorruptIndex."""
+        if not 0 <= number < len(self.maps):
+            raise IndexError(f"map {number} of {len(self.maps)}")
+        return self.segments(partition)[number]
+
+    def verify(self, partition: int, data: bytes | bytearray | memoryview) -> None:
+        """Check the bytes of a whole partition: CorruptSegment names the first map whose segment is damaged."""
+        whole = self.partition(partition)
+        if len(data) != whole.length:
+            raise CorruptSegment(f"{self.name}: partition {partition} has {len(data)} bytes, not {whole.length}")
+        view, checksum = memoryview(data), 0
+        for map_name, entry in zip(self.maps, self._segments(partition), strict=True):
+            start = entry.start - whole.offset
+            segment = view[start : start + entry.part_length]
+            checksum = zlib.crc32(checked_trailer(segment, f"{self.name}: {map_name}"), checksum)
+        if checksum != whole.checksum:
+            raise CorruptSegment(f"{self.name}: partition {partition} is not made of the segments that were merged")
+
+    def _read_header(self) -> tuple[int, int, int]:
+        magic, maps, partitions, names_bytes = _HEADER.unpack_from(self._data)
+        if magic != MAGIC:
+            raise CorruptIndex(f"{self.name}: begins with {magic!r}, not {MAGIC!r}")
+        if not 0 < maps <= MAPS_MAX or partitions > PARTITIONS_MAX or maps * partitions > SEGMENTS_MAX:
+            raise CorruptIndex(f"{self.name}: {maps} maps and {partitions} partitions are out of bounds")
+        needed = _HEADER.size + names_bytes + partitions * (_PARTITION.size + maps * _SEGMENT.size) + CHECKSUM_BYTES
+        if needed != len(self._data):
+            raise CorruptIndex(f"{self.name}: {len(self._data)} bytes, {needed} are needed for what it describes")
+        return maps, partitions, names_bytes
+
+    def _read_names(self, maps: int, names_bytes: int) -> tuple[str, ...]:
+        names, position, end = [], _HEADER.size, _HEADER.size + names_bytes
+        for _ in range(maps):
+            start = position + _NAME_LENGTH.size
+            if start > end:
+                break
+            (length,) = _NAME_LENGTH.unpack_from(self._data, position)
+            position = start + length
+            try:
+                name = self._data[start : min(position, end)].decode("utf-8")
+            except UnicodeDecodeError:
+                name = ""
+            if not is_safe_name(name):
+                raise CorruptIndex(f"{self.name}: {name[:80]!r} is no name of a map attempt")
+            names.append(name)
+        if len(names) != maps or position != end:
+            raise CorruptIndex(f"{self.name}: the names do not fill their {names_bytes} bytes")
+        return tuple(names)
+
+    def _check_partitions(self) -> None:
+        expected = 0
+        table = memoryview(self._data)[self._partitions_at : self._segments_at]
+        for partition, (offset, length, _) in enumerate(_PARTITION.iter_unpack(table)):
+            if offset != expected or length < 0:
+                raise CorruptIndex(
+                    f"{self.name}: partition {partition} lies at {offset} with length {length}, "
+                    f"the one before ends at {expected}"
+                )
+            expected = offset + length
+
+    def _check_number(self, partition: int) -> None:
+        if not 0 <= partition < self.partitions:
+            raise IndexError(f"partition {partition} of {self.partitions}")
+
+    def _segments(self, partition: int) -> Iterator[IndexEntry]:
+        whole = self.partition(partition)
+        row = len(self.maps) * _SEGMENT.size
+        start = self._segments_at + partition * row
+        expected = whole.offset
+        for offset, raw_length, part_length in _SEGMENT.iter_unpack(memoryview(self._data)[start : start + row]):
+            if offset != expected or raw_length < 0 or part_length < 0:
+                raise CorruptIndex(
+                    f"{self.name}: in partition {partition} a segment lies at {offset}, raw length {raw_length}, "
+                    f"part length {part_length}; the one before ends at {expected}"
+                )
+            expected = offset + part_length
+            yield IndexEntry(offset, raw_length, part_length)
+        if expected != whole.offset + whole.length:
+            raise CorruptIndex(f"{self.name}: partition {partition} has {whole.length} bytes, not its segments' sum")
+
+
+def checked_trailer(segment: memoryview, name: str) -> memoryview:
+    """The four bytes at the end of a whole segment, once they have proved right; none for an empty one."""
+    if not len(segment):
+        return segment
+    if len(segment) < CHECKSUM_BYTES:
+        raise CorruptSegment(f"{name}: {len(segment)} bytes cannot hold a checksum")
+    trailer = segment[-CHECKSUM_BYTES:]
+    computed = zlib.crc32(segment[:-CHECKSUM_BYTES])
+    (stored,) = _CHECKSUM.unpack(trailer)
+    if stored != computed:
+        raise CorruptSegment(f"{name}: checksum is {stored:#010x}, contents give {computed:#010x}")
+    return trailer

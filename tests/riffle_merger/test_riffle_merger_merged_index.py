@@ -1,0 +1,162 @@
+"""The merged file's index against itself, against damage, and against lies that carry a right checksum."""
+
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from riffle_merger.format import CorruptIndex, CorruptSegment, IndexEntry, MergedIndex
+from riffle_merger.format.merged import INDEX_BYTES_MAX, MAGIC, is_safe_name
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(is_safe_name)
+#: per partition and map: the bytes of a segment before its checksum; None is a segment of no bytes at all
+SHAPES = st.integers(1, 5).flatmap(
+    lambda maps: st.tuples(
+        st.lists(NAMES, min_size=maps, max_size=maps, unique=True),
+        st.lists(st.lists(st.none() | st.binary(max_size=40), min_size=maps, max_size=maps), max_size=6),
+    )
+)
+
+
+def sealed(body: bytes | None) -> bytes:
+    return b"" if body is None else body + struct.pack(">I", zlib.crc32(body))
+
+
+def merged(names: list[str], bodies: list[list[bytes | None]]) -> tuple[MergedIndex, bytes]:
+    rows = [[sealed(body) for body in row] for row in bodies]
+    checksums = [zlib.crc32(b"".join(segment[-4:] for segment in row)) for row in rows]
+    lengths = [[(2 * len(segment), len(segment)) for segment in row] for row in rows]
+    return MergedIndex.build(names, lengths, checksums), b"".join(segment for row in rows for segment in row)
+
+
+def signed(body: bytes) -> bytes:
+    return body + struct.pack(">I", zlib.crc32(body))
+
+
+def one_map(*, partitions: list[tuple[int, int]], segments: list[tuple[int, int, int]], maps: int = 1) -> bytes:
+    """An index with a right checksum, whatever it says."""
+    names = b"".join(struct.pack(">H", 2) + b"m%d" % number for number in range(maps))
+    body = struct.pack(">4sIII", MAGIC, maps, len(partitions), len(names)) + names
+    body += b"".join(struct.pack(">qqI", *partition, 0) for partition in partitions)
+    return signed(body + b"".join(struct.pack(">qqq", *segment) for segment in segments))
+
+
+@given(SHAPES)
+def test_every_segment_is_found_where_it_was_put(shape: tuple[list[str], list[list[bytes | None]]]) -> None:
+    names, bodies = shape
+    built, data = merged(names, bodies)
+    index = MergedIndex.parse(built.to_bytes())
+    assert (index.maps, index.partitions, index.file_bytes) == (tuple(names), len(bodies), len(data))
+    index.check()
+    index.check_file(len(data))
+    for partition, row in enumerate(bodies):
+        whole = index.partition(partition)
+        index.verify(partition, data[whole.offset : whole.offset + whole.length])
+        for name, body in zip(names, row, strict=True):
+            number = index.map_number(name)
+            assert number is not None
+            entry = index.segment(partition, number)
+            assert data[entry.start : entry.start + entry.part_length] == sealed(body)
+            assert entry.raw_length == 2 * entry.part_length
+    assert index.map_number("another") is None or "another" in names
+
+
+@given(SHAPES, st.data())
+def test_any_flipped_bit_and_any_cut_is_refused(
+    shape: tuple[list[str], list[list[bytes | None]]], data: st.DataObject
+) -> None:
+    index, contents = merged(*shape)
+    written = index.to_bytes()
+    damaged = bytearray(written)
+    damaged[data.draw(st.integers(0, len(written) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(CorruptIndex):
+        MergedIndex.parse(bytes(damaged))
+    with pytest.raises(CorruptIndex):
+        MergedIndex.parse(written[: data.draw(st.integers(0, len(written) - 1))])
+    with pytest.raises(CorruptIndex):
+        index.check_file(len(contents) + data.draw(st.sampled_from([-1, 1, 2**63])))
+    if contents:
+        at = data.draw(st.integers(0, len(contents) - 1))
+        partition = next(
+            p for p in range(index.partitions) if at < index.partition(p).offset + index.partition(p).length
+        )
+        whole = index.partition(partition)
+        wrong = bytearray(contents[whole.offset : whole.offset + whole.length])
+        wrong[at - whole.offset] ^= 1 << data.draw(st.integers(0, 7))
+        with pytest.raises(CorruptSegment):
+            index.verify(partition, wrong)
+
+
+def test_a_whole_segment_of_another_merge_is_noticed() -> None:
+    index, data = merged(["a", "b"], [[b"one", b"two"]])
+    index.verify(0, data)
+    with pytest.raises(CorruptSegment, match="not made of the segments"):
+        index.verify(0, sealed(b"one") + sealed(b"six"))
+
+
+@given(st.binary(max_size=200))
+def test_a_stranger_s_bytes_with_a_right_checksum_never_do_more_than_raise(body: bytes) -> None:
+    for data in (signed(body), signed(MAGIC + body)):
+        try:
+            MergedIndex.parse(data).check()
+        except CorruptIndex:
+            pass
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        one_map(partitions=[(1, 4)], segments=[(1, 2, 4)]),
+        one_map(partitions=[(0, -4)], segments=[(0, 2, 4)]),
+        one_map(partitions=[(0, 4), (3, 4)], segments=[(0, 2, 4), (3, 2, 4)]),
+        one_map(partitions=[(0, 5)], segments=[(0, 2, 4)]),
+        one_map(partitions=[(0, 4)], segments=[(0, -1, 4)]),
+        one_map(partitions=[(0, 2**63 - 1), (2**63 - 1, 1)], segments=[(0, 0, 2**63 - 1), (2**63 - 1, 0, 2)]),
+        one_map(partitions=[(0, 8)], segments=[(0, 2, 9), (9, 2, -1)], maps=2),
+        signed(struct.pack(">4sIII", MAGIC, 0, 0, 0)),
+        signed(struct.pack(">4sIII", MAGIC, 2**32 - 1, 2**32 - 1, 2**32 - 1)),
+        signed(struct.pack(">4sIIIH2s", MAGIC, 1, 0, 4, 2, b"..")),
+        signed(struct.pack(">4sIIIH2s", MAGIC, 1, 0, 4, 2, b"a/")),
+        signed(struct.pack(">4sIIIH2s", MAGIC, 1, 0, 4, 2, b"\xff\xff")),
+        signed(struct.pack(">4sIIIH1sH1s", MAGIC, 2, 0, 6, 1, b"a", 1, b"a")),
+        signed(struct.pack(">4sIIIH2s", MAGIC, 1, 0, 4, 9, b"aa")),
+    ],
+)
+def test_lies_are_refused(lie: bytes) -> None:
+    with pytest.raises(CorruptIndex):
+        MergedIndex.parse(lie).check()
+
+
+def test_a_lying_row_is_refused_where_it_is_asked_for() -> None:
+    index = MergedIndex.parse(one_map(partitions=[(0, 4), (4, 4)], segments=[(0, 2, 4), (0, 2, 4)]))
+    assert index.segments(0) == [IndexEntry(0, 2, 4)]
+    with pytest.raises(CorruptIndex, match="ends at 4"):
+        index.segments(1)
+    for partition in (-1, 2):
+        with pytest.raises(IndexError):
+            index.segments(partition)
+
+
+def test_a_file_too_large_and_a_link_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.index"
+    with path.open("wb") as file:
+        file.truncate(INDEX_BYTES_MAX + 1)
+    with pytest.raises(CorruptIndex, match="larger than"):
+        MergedIndex.load(path)
+    link = tmp_path / "b.index"
+    link.symlink_to(path)
+    with pytest.raises(OSError):
+        MergedIndex.load(link)
+    small = tmp_path / "c.index"
+    small.write_bytes(merged(["a"], [[b"x"]])[0].to_bytes())
+    assert MergedIndex.load(small).maps == ("a",)
+
+
+def test_node_daemons_get_no_numpy_with_it() -> None:
+    code = "import sys, riffle_merger.format.merged; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
