@@ -1,0 +1,264 @@
+"""One client of the shuffle service: it waits for a request, or it sends the answer to one, never both.
+
+Sockets are handled directly: per segment there is one header and one system call or two, where a general HTTP server
+would build a response. While a connection sends, it reads nothing; what a client sends early waits in the kernel.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from nm.shuffle.answer import Answer, FileRange, OutputSegment
+from nm.shuffle.outputs import OutputMissing
+from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
+from yaqd.security.writable import encode_text, encode_vint, encode_vlong
+
+if TYPE_CHECKING:
+    from nm.shuffle.server import ShuffleService
+
+log = logging.getLogger(__name__)
+
+_RECEIVE_BYTES = 64 << 10
+#: what one connection may send before others have their turn
+_TURN_BYTES = 4 << 20
+#: a longer answer goes out from a sending thread
+_OWN_ANSWER_BYTES = _TURN_BYTES
+_RETRY_AFTER_MS = 1000
+
+
+class Connection:
+    """One client. Either it waits for a request, or it sends the answer to one.
+
+    One thread at a time deals with it, that of `loop`: the service's own, or a sender's while a long answer goes out.
+    """
+
+    def __init__(self, service: "ShuffleService", sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
+        """`peer`: the client's address."""
+        self._service = service
+        self.loop: asyncio.AbstractEventLoop = service.loop
+        self._socket = sock
+        self._descriptor = sock.fileno()
+        self._awaits_room = False
+        self._peer = peer
+        self._is_over_limit = is_over_limit
+        self._received = bytearray()
+        self._answer = Answer()
+        self._unsent = memoryview(b"")
+        self._file: FileRange | None = None
+        self._is_answering = False
+        self._keeps_open = False
+        self._is_long = False
+        self._sent_bytes = 0
+        self._is_closed = False
+        #: by the loop's clock: when the connection was made or last moved a byte
+        self.progress_at = self.loop.time()
+        #: since when a request is awaited: one that comes a byte at a time is not waited for longer than another
+        self._awaited_since = self.progress_at
+        self.loop.add_reader(self._descriptor, self._readable)
+
+    def overdue(self, now: float) -> bool:
+        limits = self._service.limits
+        if self._is_answering:
+            return now - self.progress_at > limits.stall_timeout_s
+        is_idle = not self._received and self._keeps_open
+        return now - self._awaited_since > (limits.keep_alive_timeout_s if is_idle else limits.stall_timeout_s)
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.loop.remove_reader(self._descriptor)
+        self.loop.remove_writer(self._descriptor)
+        if self._file is not None:
+            self._file.release()
+            self._file = None
+        self._answer.clear()
+        self._socket.close()
+        if self.loop is self._service.loop:
+            self._service.closed(self, self._sent_bytes, self._answer.counts)
+        else:
+            self._service.loop.call_soon_threadsafe(self._service.closed, self, self._sent_bytes, self._answer.counts)
+
+    def close_from_service(self) -> None:
+        """For the service's thread, whichever thread the connection is with."""
+        loop = self.loop
+        if loop is self._service.loop:
+            self.close()
+        else:
+            loop.call_soon_threadsafe(self._close_in, loop)
+
+    def _close_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.loop is loop:  # else it has just moved on, and is not overdue
+            self.close()
+
+    # Request ----------------------------------------------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        try:
+            chunk = self._socket.recv(_RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.close()
+            return
+        self.progress_at = self.loop.time()
+        if not self._received:
+            self._awaited_since = self.progress_at
+        self._received += chunk
+        self._next_request()
+
+    def _next_request(self) -> None:
+        end = self._received.find(b"\r\n\r\n")
+        if end < 0 and len(self._received) <= MAX_HEAD_BYTES:
+            return
+        self.loop.remove_reader(self._descriptor)
+        self._is_answering = True
+        try:
+            if end < 0 or end > MAX_HEAD_BYTES:
+                raise RequestRefused(400, "request too long")
+            if self._is_over_limit:
+                raise RequestRefused(429, "too many connections", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
+            head = bytes(self._received[:end])
+            del self._received[: end + 4]
+            request = parse_request(head, port=self._service.port, jobs=self._service.jobs)
+            self._plan(request)
+        except RequestRefused as refusal:
+            self._refuse(refusal)
+        except Exception as error:  # whatever a request can bring about ends this request alone
+            self._service.blame(error, self._peer)
+            self._refuse(RequestRefused(400, "this request cannot be served"))
+        if self._is_long:
+            self._hand_over(self._service.senders.next_loop(), self._continue)
+        else:
+            self._send()
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+        """From here on the thread of `loop` deals with this connection, beginning with `work`; the caller no more."""
+        self.loop = loop
+        loop.call_soon_threadsafe(work)
+
+    def _plan(self, request: ShuffleRequest) -> None:
+        """Looks up every segment before the first byte goes out, since the length of all comes first."""
+        service = self._service
+        self._answer = Answer()
+        for map_id in request.map_ids:
+            try:
+                output, entry = service.outputs.segment(request.job, request.job_id, map_id, request.reduce)
+            except OutputMissing as error:
+                log.warning("shuffle of %s: %s", request.job_id, error)
+                raise RequestRefused(500, f"map output of {map_id} is not available") from None
+            header = (
+                encode_text(map_id)
+                + encode_vlong(entry.part_length)
+                + encode_vlong(entry.raw_length)
+                + encode_vint(request.reduce)
+            )
+            self._answer.add(header, OutputSegment(service.outputs, output, entry))
+        length = self._answer.length
+        self._is_long = length > _OWN_ANSWER_BYTES
+        self._keeps_open = service.limits.keep_alive or request.wants_keep_alive
+        keeping = f"keep-alive\r\nKeep-Alive: timeout={service.limits.keep_alive_timeout_s:.0f}"
+        self._unsent = memoryview(
+            (
+                f"HTTP/1.1 200 OK\r\nReplyHash: {request.reply_hash}\r\n{PROTOCOL_HEADERS}"
+                f"Content-Length: {length}\r\nConnection: {keeping if self._keeps_open else 'close'}\r\n\r\n"
+            ).encode("ascii")
+        )
+        service.statistics.requests += 1
+        service.statistics.segments += len(request.map_ids)
+
+    def _refuse(self, refusal: RequestRefused) -> None:
+        if refusal.status < 500:
+            self._service.refused(self._peer, refusal)
+        self._answer.clear()
+        self._is_long = False
+        self._keeps_open = False
+        body = refusal.text.encode("utf-8")
+        phrase = HTTPStatus(refusal.status).phrase
+        self._unsent = memoryview(
+            (
+                f"HTTP/1.1 {refusal.status} {phrase}\r\nContent-Type: text/plain; charset=UTF-8\r\n{PROTOCOL_HEADERS}"
+                f"{refusal.headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            ).encode("ascii")
+            + body
+        )
+        self._service.statistics.refused += 1
+
+    # Answer -----------------------------------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """Moves bytes until the socket is full, the turn is over or the answer is complete."""
+        if self._awaits_room:
+            self._awaits_room = False
+            self.loop.remove_writer(self._descriptor)
+        budget = _TURN_BYTES
+        try:
+            while budget > 0:
+                if len(self._unsent):
+                    sent = self._socket.send(self._unsent, socket.MSG_MORE if self._file or self._answer else 0)
+                    self._unsent = self._unsent[sent:]
+                elif self._file is not None:
+                    sent = self._send_file(self._file)
+                elif self._answer:
+                    gathered, self._file = self._answer.gather()
+                    self._unsent = memoryview(gathered)
+                    continue
+                else:
+                    self._answered()
+                    return
+                budget -= sent
+                self._sent_bytes += sent
+                self.progress_at = self.loop.time()
+        except BlockingIOError:
+            self._awaits_room = True
+            self.loop.add_writer(self._descriptor, self._send)
+            return
+        except (OSError, OutputMissing) as error:
+            log.info("shuffle connection ended: %s", error)
+            self.close()
+            return
+        except Exception as error:  # as above; what is already sent cannot be taken back
+            self._service.blame(error, self._peer)
+            self.close()
+            return
+        self.loop.call_soon(self._continue)
+
+    def _continue(self) -> None:
+        if not self._is_closed:
+            self._send()
+
+    def _send_file(self, file: FileRange) -> int:
+        sent = file.send(self._descriptor, _TURN_BYTES)
+        if file.remaining == 0:
+            file.release()
+            self._file = None
+        return sent
+
+    def _answered(self) -> None:
+        if self._is_long:
+            self._is_long = False
+            self._hand_over(self._service.loop, self._answered_elsewhere)
+            return
+        self._service.sent(self._sent_bytes, self._answer.counts)
+        self._sent_bytes = 0
+        self._is_answering = False
+        if not self._keeps_open:
+            self.close()
+            return
+        self._awaited_since = self.loop.time()
+        self.loop.add_reader(self._descriptor, self._readable)
+        if self._received:
+            self.loop.call_soon(self._continue_reading)
+
+    def _answered_elsewhere(self) -> None:
+        if not self._is_closed:
+            self._answered()
+
+    def _continue_reading(self) -> None:
+        if not self._is_closed and not self._is_answering:
+            self._next_request()
