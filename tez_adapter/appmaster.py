@@ -27,7 +27,7 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
-from tez_adapter.history import write_history
+from tez_adapter.granted import Granted
 from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
@@ -41,10 +41,9 @@ from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
 from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
-from yaqd.model import ContainerId, FinalApplicationStatus, NodeId, NodeState
+from yaqd.model import ContainerId, FinalApplicationStatus, NodeId
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
-from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.security import AM_RM_TOKEN, Token
 
@@ -59,7 +58,6 @@ _CLEANED_LATER_S = 300.0
 _DIAGNOSTICS_CHARS_MAX = 20_000
 #: kept for clients, which ask several times a second
 _NOTICES_MAX = 20
-_UNUSABLE = (NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST)
 _FINAL = {
     JobState.SUCCEEDED: FinalApplicationStatus.SUCCEEDED,
     JobState.FAILED: FinalApplicationStatus.FAILED,
@@ -78,10 +76,7 @@ class ApplicationMaster:
         self._container, self._credentials = who_am_i(environ)
         self.machine = JobMachine(plan(spec, self.conf, splits))
         self._output = JobOutput(spec, self.conf)
-        #: containers allocated and not yet started
-        self._allocated: dict[str, common.Container] = {}
-        #: of all that are not over: a text does not tell whether it was counted up or down
-        self._ids: dict[str, ContainerId] = {}
+        self._granted = Granted()
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
         self._diagnostics = ""
@@ -224,22 +219,9 @@ class ApplicationMaster:
             abort = asyncio.wrap_future(in_background(self._output.abort))
             await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
-        lines = list(
-            self._record.history(
-                self.state,
-                started_ms=self._started_ms,
-                finished_ms=int(time.time() * 1000),
-                diagnostics=self._diagnostics,
-            )
-        )
-        await asyncio.wrap_future(in_background(lambda: self._leave_records(lines)))
-
-    def _leave_records(self, lines: list[dict[str, Any]]) -> None:
-        try:
-            write_history(self.conf, self.spec.application_id, lines)
-        except Exception:
-            log.exception("no history was written")
-        self._output.remove_staging()
+        times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
+        lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics))
+        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines)))
 
     # ---- one way in, one way out
 
@@ -268,13 +250,12 @@ class ApplicationMaster:
             case ev.GiveExit():
                 self._umbilical.give_exit(decision.container)
             case ev.Release():
-                self._allocated.pop(decision.container, None)
-                self._rm.release(self._ids[decision.container])
+                self._rm.release(self._granted.give_back(decision.container))
             case ev.Stop():
                 log.info("stopping %s: %s", decision.container, decision.reason)
-                self._nodes.stop(NodeId.parse(decision.node), self._ids[decision.container])
+                self._nodes.stop(NodeId.parse(decision.node), self._granted.id(decision.container))
             case ev.AskNode():
-                self._nodes.ask(NodeId.parse(decision.node), self._ids[decision.container])
+                self._nodes.ask(NodeId.parse(decision.node), self._granted.id(decision.container))
             case ev.Blacklist():
                 log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
                 self._rm.blacklist(decision.additions, decision.removals)
@@ -285,7 +266,7 @@ class ApplicationMaster:
                 pass  # the caller of dispatch answers
 
     def _start(self, decision: ev.Launch) -> None:
-        container = self._allocated.pop(decision.container)
+        container = self._granted.take(decision.container)
         log.info("starting %s on %s for %s", decision.container, decision.node, decision.attempt)
         context = self._launch.context(decision.attempt)
         node = convert.node_id(container.nodeId)
@@ -305,25 +286,8 @@ class ApplicationMaster:
     def _on_response(self, response: pb.AllocateResponse) -> None:
         for token in response.nm_tokens:
             self._nodes.token(convert.node_id(token.nodeId), Token.from_pb(token.token))
-        if response.HasField("limit"):
-            self.dispatch(ev.ClusterSeen(convert.resource(response.limit), response.num_cluster_nodes))
-        for status in response.completed_container_statuses:
-            container = str(convert.container_id(status.container_id))
-            log.info("%s completed with %d", container, status.exit_status)
-            self.dispatch(ev.ContainerCompleted(container, status.exit_status, status.diagnostics))
-            self._ids.pop(container, None)
-        for node in response.updated_nodes:
-            if NodeState(node.node_state) in _UNUSABLE:
-                self.dispatch(ev.NodeLost(str(convert.node_id(node.nodeId))))
-        for allocated in response.allocated_containers:
-            name = str(convert.container_id(allocated.id))
-            self._allocated[name] = allocated
-            self._ids[name] = convert.container_id(allocated.id)
-            node_id = convert.node_id(allocated.nodeId)
-            resource = convert.resource(allocated.resource)
-            self.dispatch(
-                ev.ContainerAllocated(name, str(node_id), node_id.host, resource, allocated.priority.priority)
-            )
+        for event in self._granted.events(response):
+            self.dispatch(event)
 
     # ---- what the umbilical asks (JobView)
 

@@ -4,7 +4,10 @@ Everything here blocks and runs in a thread of the job manager.
 """
 
 import logging
+from collections.abc import Iterable
+from typing import Any
 
+from tez_adapter.history import write_history
 from tez_adapter.jobspec import JobKind, JobSpec
 from yaqd.config import Configuration
 from yaqd.storage import OutputCommitter, get_filesystem
@@ -42,7 +45,15 @@ class JobOutput:
         if self._has_output:
             committer(self._spec, self._conf).abort_job()
 
-    def remove_staging(self) -> None:
+    def leave(self, history: Iterable[dict[str, Any]]) -> None:
+        """The last that is done: the job's history is written, its staging folder removed."""
+        try:
+            write_history(self._conf, self._spec.application_id, history)
+        except Exception:
+            log.exception("no history was written")
+        self._remove_staging()
+
+    def _remove_staging(self) -> None:
         try:
             get_filesystem(self._spec.staging, self._conf).delete(self._spec.staging, recursive=True)
         except Exception as error:

@@ -5,32 +5,28 @@ steady clock), and what it returns is for the application master to carry out in
 wants from the ResourceManager is not a decision but a view, `asks()`: absolute counts, as the allocate
 protocol wants them.
 
-Containers outlive attempts: a task process asks for its next task when one is done, and a container that came
-for a map may go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices
-first, and what the ResourceManager hands out beyond the need is released.
+What the ResourceManager hands out beyond the need is released. What is done with the containers held is in
+`containers`, what follows from an end in `endings`; here is which event asks for which.
 """
 
 from collections.abc import Callable
 
 from tez_adapter.core import events as ev
-from tez_adapter.core.dag import AttemptId, DagSpec
-from tez_adapter.core.job import JobRecords
-from tez_adapter.core.moves import Moves
-from tez_adapter.core.nodes import HostFailures, UnusableNodes
+from tez_adapter.core.dag import DagSpec
+from tez_adapter.core.endings import JobEndings
 from tez_adapter.core.notices import Notices
-from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex, may_run
+from tez_adapter.core.records import Attempt, Container, may_run
 from tez_adapter.core.states import (
     AttemptEvent,
     AttemptState,
     ContainerEvent,
     ContainerState,
     JobState,
-    TaskEvent,
     TaskState,
 )
 from tez_adapter.core.watch import Watch
-from tez_adapter.core.wording import exit_text, verdict
-from yaqd.model import ExitStatus, Resource
+from tez_adapter.core.wording import exit_text
+from yaqd.model import ExitStatus
 
 #: ends that were not the task's fault, as MapReduce reads them
 _NOT_AT_FAULT = frozenset(
@@ -43,20 +39,13 @@ _NOT_AT_FAULT = frozenset(
 )
 
 
-class JobMachine(JobRecords):
+class JobMachine(JobEndings):
     def __init__(self, spec: DagSpec) -> None:
         super().__init__(spec)
-        self._moves = Moves(self.vertices)
-        self._hosts = HostFailures(spec.limits)
-        self._unusable = UnusableNodes(spec.limits)
         #: for the user
         self.notices = Notices(spec.limits)
-        self._headroom: Resource | None = None
         self._watch = Watch(spec, self.vertices)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
-        self._idle: dict[str, None] = {}
-        self._out: list[ev.Decision] = []
-        self._now = 0.0
         self._handlers: dict[type, Callable[..., None]] = {
             ev.ContainerAllocated: self._on_allocated,
             ev.ContainerCompleted: self._on_completed,
@@ -116,18 +105,6 @@ class JobMachine(JobRecords):
         attempt = self._assign(vertex, container)
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
 
-    def _assign(self, vertex: Vertex, container: Container) -> Attempt:
-        index = vertex.pending.take(container.host, vertex.failed_on)
-        assert index is not None
-        task = vertex.tasks[index]
-        self._moves.task(task, TaskEvent.ASSIGNED)
-        attempt_id = AttemptId(vertex.index, index, len(task.attempts))
-        attempt = Attempt(attempt_id, container.id, container.node, container.host, self._now, self._now)
-        task.attempts.append(attempt)
-        vertex.running[attempt_id] = attempt
-        container.attempt = attempt
-        return attempt
-
     def _on_task_requested(self, event: ev.TaskRequested) -> None:
         container = self.containers.get(event.container)
         if container is None or container.state is ContainerState.STOPPING:
@@ -147,43 +124,6 @@ class JobMachine(JobRecords):
             return
         if container.state is ContainerState.BUSY:
             self._rest(container)
-
-    def _rest(self, container: Container) -> None:
-        self._moves.container(container, ContainerEvent.ATTEMPT_ENDED)
-        container.idle_since = self._now
-        self._idle[container.id] = None
-
-    def _feed_idle(self) -> None:
-        for container_id in list(self._idle):
-            container = self.containers[container_id]
-            avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container)
-            vertex = None if avoided else self._demand.vertex_for(container.resource, container.may_go_on_with)
-            if vertex is not None:
-                del self._idle[container_id]
-                attempt = self._assign(vertex, container)
-                self._moves.container(container, ContainerEvent.TASK_GIVEN)
-                self._moves.attempt(attempt, AttemptEvent.FETCHED)
-                attempt.began = attempt.heard = self._now
-                self._out.append(ev.GiveTask(container_id, attempt.id))
-            elif avoided or not self._demand.is_in_sight(container):
-                self._dismiss(container)
-
-    def _is_due_back(self, container: Container) -> bool:
-        """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next."""
-        is_full = self._headroom is not None and not container.resource.fits_in(self._headroom)
-        return is_full and self._now - container.held_since > self.spec.limits.reuse_max_s
-
-    def _dismiss(self, container: Container) -> None:
-        """Its process is told to end when it asks (or asks again)."""
-        self._idle.pop(container.id, None)
-        self._moves.container(container, ContainerEvent.STOP)
-        self._out.append(ev.GiveExit(container.id))
-
-    def _stop(self, container: Container, reason: str) -> None:
-        if container.state is not ContainerState.STOPPING:
-            self._idle.pop(container.id, None)
-            self._moves.container(container, ContainerEvent.STOP)
-            self._out.append(ev.Stop(container.id, container.node, reason))
 
     def _on_completed(self, event: ev.ContainerCompleted) -> None:
         container = self.containers.pop(event.container, None)
@@ -259,16 +199,6 @@ class JobMachine(JobRecords):
             return
         self._succeed(attempt)
 
-    def _succeed(self, attempt: Attempt) -> None:
-        vertex, task = self._close_attempt(attempt, AttemptEvent.DONE)
-        attempt.progress = 1.0
-        if not self._moves.task(task, TaskEvent.DONE):
-            return
-        task.fetch_failures = 0
-        vertex.done += 1
-        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, True))
-        self._open_ready()
-
     def _on_failed(self, event: ev.AttemptFailed) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is None or not attempt.live:
@@ -277,41 +207,6 @@ class JobMachine(JobRecords):
         self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
         if not event.process_lives:
             self._stop_process(attempt, "its process reported that it cannot go on")
-
-    def _end_attempt(self, attempt: Attempt, error: str, *, at_fault: bool, fatal: bool = False) -> None:
-        """A live attempt ends without success: its task tries again, or the job has failed."""
-        event = AttemptEvent.FAIL if at_fault else AttemptEvent.KILL
-        vertex, task = self._close_attempt(attempt, event)
-        attempt.error = error
-        if at_fault:
-            task.failures += 1
-            vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
-            self._host_failed(attempt.host)
-        self._retry(vertex, task, attempt, TaskEvent.TRY_AGAIN, fatal=fatal)
-
-    def _host_failed(self, host: str) -> None:
-        change = self._hosts.failed(host)
-        if change is not None:
-            self._out.append(change)
-
-    def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
-        if fatal or task.failures >= vertex.spec.max_attempts:
-            self._moves.task(task, TaskEvent.GIVE_UP)
-            self._finish(JobState.FAILED, f"{verdict(vertex, task, attempt)}: {attempt.error}")
-        elif self._moves.task(task, event):
-            vertex.pending.add(task.id.task)
-
-    def _close_attempt(self, attempt: Attempt, event: AttemptEvent) -> tuple[Vertex, Task]:
-        vertex = self.vertices[attempt.id.vertex]
-        self._moves.attempt(attempt, event)
-        attempt.finished = self._now
-        vertex.running.pop(attempt.id, None)
-        container = self.containers.get(attempt.container)
-        if container is not None and container.attempt is attempt:
-            container.attempt = None
-            if container.state is ContainerState.BUSY:
-                self._rest(container)
-        return vertex, vertex.tasks[attempt.id.task]
 
     # ---- lost outputs, lost nodes
 
@@ -331,18 +226,6 @@ class JobMachine(JobRecords):
                 attempt.error = f"its output on {attempt.node} could not be fetched ({task.fetch_failures} reports)"
                 task.failures += 1
                 self._lose_output(attempt, AttemptEvent.FAIL)
-
-    def _lose_output(self, attempt: Attempt, event: AttemptEvent) -> None:
-        vertex = self.vertices[attempt.id.vertex]
-        task = vertex.tasks[attempt.id.task]
-        if task.state is not TaskState.SUCCEEDED or not self._moves.attempt(attempt, event):
-            return
-        vertex.done -= 1
-        task.fetch_failures = 0
-        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, False))
-        if event is AttemptEvent.FAIL:
-            vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
-        self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
         self._unusable.lost(event.node)
@@ -398,21 +281,7 @@ class JobMachine(JobRecords):
                 self._stop_process(victim, f"{vertex.spec.name} tasks need its room")
                 self._end_attempt(victim, f"made room for {vertex.spec.name} tasks", at_fault=False)
 
-    def _stop_process(self, attempt: Attempt, reason: str) -> None:
-        container = self.containers.get(attempt.container)
-        if container is not None:
-            self._stop(container, reason)
-
     # ---- the job
-
-    def _open_ready(self) -> None:
-        for vertex in self.vertices:
-            if vertex.ready or not self._demand.is_ready(vertex):
-                continue
-            vertex.ready = True
-            for task in vertex.tasks:
-                if self._moves.task(task, TaskEvent.READY):
-                    vertex.pending.add(task.id.task)
 
     def _finish_if_complete(self) -> None:
         if self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
@@ -423,24 +292,6 @@ class JobMachine(JobRecords):
 
     def _on_abort(self, event: ev.AbortRequested) -> None:
         self._finish(JobState.FAILED, event.reason)
-
-    def _finish(self, state: JobState, diagnostics: str) -> None:
-        if self.state is not JobState.RUNNING:
-            return
-        self.state = state
-        for attempt in list(self.live_attempts()):
-            self._moves.attempt(attempt, AttemptEvent.KILL)
-            attempt.finished = self._now
-        for vertex in self.vertices:
-            vertex.running.clear()
-        for container in list(self.containers.values()):
-            container.attempt = None
-            if container.state is ContainerState.IDLE:
-                self._dismiss(container)
-            else:
-                self._stop(container, f"the job is over: {state}")
-        self._out += [ev.Release(container_id) for container_id in self._unusable.clear()]
-        self._out.append(ev.Finish(state, diagnostics))
 
     def _after_the_end(self, event: ev.Event) -> None:
         match event:

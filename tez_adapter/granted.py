@@ -1,0 +1,57 @@
+"""The ResourceManager's answers as events, and what the wire said of each container that they name.
+
+The machine knows a container by its text. Starting, releasing and stopping it take the protocol's own records,
+which are kept here until its end has been heard of.
+"""
+
+import logging
+from collections.abc import Iterator
+
+from tez_adapter.core import events as ev
+from yaqd.model import ContainerId, NodeState
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+
+log = logging.getLogger(__name__)
+
+_UNUSABLE = (NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST)
+
+
+class Granted:
+    def __init__(self) -> None:
+        #: containers allocated and not yet started
+        self._allocated: dict[str, common.Container] = {}
+        #: of all that are not over: a text does not tell whether it was counted up or down
+        self._ids: dict[str, ContainerId] = {}
+
+    def events(self, response: pb.AllocateResponse) -> Iterator[ev.Event]:
+        """In the order to be handled; a container's id is forgotten once its end has been handled."""
+        if response.HasField("limit"):
+            yield ev.ClusterSeen(convert.resource(response.limit), response.num_cluster_nodes)
+        for status in response.completed_container_statuses:
+            container = str(convert.container_id(status.container_id))
+            log.info("%s completed with %d", container, status.exit_status)
+            yield ev.ContainerCompleted(container, status.exit_status, status.diagnostics)
+            self._ids.pop(container, None)
+        for node in response.updated_nodes:
+            if NodeState(node.node_state) in _UNUSABLE:
+                yield ev.NodeLost(str(convert.node_id(node.nodeId)))
+        for allocated in response.allocated_containers:
+            name = str(convert.container_id(allocated.id))
+            self._allocated[name] = allocated
+            self._ids[name] = convert.container_id(allocated.id)
+            node_id = convert.node_id(allocated.nodeId)
+            resource = convert.resource(allocated.resource)
+            yield ev.ContainerAllocated(name, str(node_id), node_id.host, resource, allocated.priority.priority)
+
+    def take(self, container: str) -> common.Container:
+        """What was granted, to be started now."""
+        return self._allocated.pop(container)
+
+    def give_back(self, container: str) -> ContainerId:
+        self._allocated.pop(container, None)
+        return self._ids[container]
+
+    def id(self, container: str) -> ContainerId:
+        return self._ids[container]
