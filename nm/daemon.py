@@ -16,7 +16,8 @@ from nm.admission import admission
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.start import make_proxy
 from nm.container import Container
-from nm.container_runtime import ContainerRuntime, RuntimeLimits
+from nm.container_course import RuntimeLimits
+from nm.container_runtime import ContainerRuntime
 from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
 from nm.deletion import Deletion
 from nm.directories import NodeDirectories
