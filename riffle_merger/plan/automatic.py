@@ -1,0 +1,128 @@
+"""Whether merging pays for a job, and which policy pays most: disk time predicted with it and without.
+
+A node's disk serves `maps / nodes` outputs to every reducer. What its page cache does not hold costs a seek and a
+transfer for each block. Merging reads and writes everything once more, in large requests, and leaves fewer, larger
+blocks. Some of that work is hidden behind the map stage, whose tasks compute while the disk merges. A request also
+costs the node's processor something, wherever its bytes are. Merging is chosen when the prediction saves a worthwhile
+share and a worthwhile time; of policies that are about as good, the one that merges least.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
+
+_KIB: Final = 1024
+_MIB: Final = 1024 * 1024
+#: the numbers and sizes that the paper measured
+FILES: Final = (5, 10, 20, 40)
+BLOCKS: Final = (512 * _KIB, _MIB, 2 * _MIB, 4 * _MIB)
+#: a prediction below these is not worth a pass over the data: share of the disk time, and seconds of it on each node
+_SHARE_MIN: Final = 0.1
+_SECONDS_MIN: Final = 1.0
+#: policies whose predictions differ by less than this share are as good as each other
+_EQUAL: Final = 0.02
+#: outputs whose sizes vary by more than this (deviation over mean) are merged by block size
+_VARIED: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleShape:
+    """What is known or expected of a shuffle."""
+
+    maps: int
+    partitions: int
+    #: stored bytes of one map's output, on average
+    output_bytes: float
+    #: nodes that the maps run on
+    nodes: int
+    #: standard deviation of outputs over their mean
+    variation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskShape:
+    """A node's disk, as measured."""
+
+    #: one small read somewhere else, s
+    seek_s: float = 0.008
+    bytes_per_s: float = 100e6
+    #: memory that keeps files at hand, bytes
+    cache_bytes: float = 0.0
+    #: processor time of one read request, s
+    request_s: float = 20e-6
+    #: share of merging that the map stage hides, 0..1
+    hidden: float = 0.5
+    #: of one request of the merger to the disk, bytes
+    merge_bytes: int = 4 * _MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    policy: MergePolicy
+    #: one line for the user
+    reason: str
+    #: disk and request time of a node, s
+    unmerged_s: float
+    merged_s: float
+    #: of one reducer
+    reads: float
+    merged_reads: float
+
+
+def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
+    """The policy that pays most, or none."""
+    if shuffle.maps < 1 or shuffle.partitions < 1 or not shuffle.output_bytes > 0:
+        return Choice(OFF, "there is nothing to merge", 0.0, 0.0, shuffle.maps, shuffle.maps)
+    without = predicted_s(shuffle, disk, 1.0)
+    best, best_s, best_fan_in = OFF, without, 1.0
+    for policy in candidates(shuffle):
+        fan_in = fan_in_of(policy, shuffle)
+        if fan_in >= 2:
+            seconds = predicted_s(shuffle, disk, fan_in)
+            if seconds < best_s * (1 - _EQUAL):
+                best, best_s, best_fan_in = policy, seconds, fan_in
+    saved = without - best_s
+    what = f"{without:.3g} s of each node's disk predicted without merging"
+    reads = float(shuffle.maps)
+    if best.is_off or saved < _SECONDS_MIN or saved < _SHARE_MIN * without:
+        block = shuffle.output_bytes / shuffle.partitions
+        reason = f"{what}, {best_s:.3g} s with the best of merging (blocks of {block / _KIB:,.0f} KB)"
+        return Choice(OFF, reason, without, best_s, reads, reads)
+    reason = f"{what}, {best_s:.3g} s with merging to {best}"
+    return Choice(best, reason, without, best_s, reads, reads / best_fan_in)
+
+
+def candidates(shuffle: ShuffleShape) -> tuple[MergePolicy, ...]:
+    """Least merging first."""
+    if shuffle.variation > _VARIED:
+        return tuple(MergePolicy(block_bytes=size) for size in BLOCKS)
+    return tuple(MergePolicy(files=files) for files in FILES)
+
+
+def fan_in_of(policy: MergePolicy, shuffle: ShuffleShape) -> float:
+    """How many outputs a policy puts into one file, on average."""
+    here = max(1.0, shuffle.maps / max(1, shuffle.nodes))
+    if policy.is_off:
+        return 1.0
+    if policy.files:
+        return min(float(policy.files), here)
+    block = shuffle.output_bytes / shuffle.partitions
+    if policy.leaves_alone(block):
+        return 1.0
+    return min(float(-(-policy.block_bytes // block)), FAN_IN_MAX, here)
+
+
+def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:
+    """Seconds of one node's disk and of serving, from the end of its maps to the last reducer's read."""
+    here = shuffle.maps / max(1, shuffle.nodes)
+    size = here * shuffle.output_bytes
+    reads = here * shuffle.partitions / max(1.0, fan_in)
+    missing = max(0.0, 1.0 - disk.cache_bytes / size)
+    seconds = reads * (disk.request_s + missing * disk.seek_s) + missing * size / disk.bytes_per_s
+    if fan_in > 1:
+        # what is written has to reach the disk; what is read was just written, and is at hand if it fits
+        requests = size / disk.merge_bytes
+        once = size / disk.bytes_per_s + requests * disk.seek_s
+        seconds += (1 - disk.hidden) * (1 + missing) * once
+    return seconds

@@ -1,0 +1,84 @@
+"""How many reads a shuffle takes, whole and per reducer, its merging included (Riffle, 4.3.5).
+
+Every file that a reducer reads from is one read request to it: M of them without merging, one per merged file and one
+per output left alone with it. Merging reads and writes all it merges once more, in requests of its buffers' size. Where
+a storage takes requests of a limited size, a larger one counts for several.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from riffle_merger.plan.decisions import Publish
+
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Of the merger, bytes (4.3.1: 4 MB for each input, 20 MB for the output)."""
+
+    read: int = 4 * _MIB
+    write: int = 20 * _MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A storage's unit of I/O. `opening` more are paid for each read, whatever its size: the paper counts 360 M units
+    of 512 KB for 20 M reads of 150 KB, 18 for each, of which the bytes are one."""
+
+    size: int = 512 * 1024
+    opening: float = 17.0
+
+    def of_read(self, size: float) -> float:
+        return self.opening + max(1, -(-size // self.size))
+
+
+class ReadCounter:
+    """Of one shuffle; told of everything that was published to its reducers."""
+
+    def __init__(self, partitions: int, buffers: Buffers, unit: Unit) -> None:
+        self.partitions = partitions
+        self._buffers = buffers
+        self._unit = unit
+        #: outputs published, and files that each reducer reads them from
+        self.outputs = 0
+        self.files = 0
+        self.size = 0
+        #: requests of the mergers
+        self.merge_reads = 0
+        self.merge_writes = 0
+        #: of all reducers, in units of the storage
+        self.units = 0.0
+
+    def add(self, publishes: Iterable[Publish]) -> None:
+        for publish in publishes:
+            sizes = [output.size for output in publish.outputs]
+            self.outputs += len(sizes)
+            self.size += sum(sizes)
+            if publish.merge is None:
+                self.files += len(sizes)
+                self.units += self.partitions * sum(self._unit.of_read(size / self.partitions) for size in sizes)
+                continue
+            self.files += 1
+            self.units += self.partitions * self._unit.of_read(sum(sizes) / self.partitions)
+            self.merge_reads += sum(-(-size // self._buffers.read) for size in sizes)
+            self.merge_writes += -(-sum(sizes) // self._buffers.write)
+
+    @property
+    def shuffle_reads(self) -> int:
+        return self.files * self.partitions
+
+    @property
+    def requests(self) -> int:
+        """All that the disks are asked: the reducers' and the mergers'."""
+        return self.shuffle_reads + self.merge_reads + self.merge_writes
+
+    @property
+    def all_units(self) -> float:
+        return self.units + self.merge_reads + self.merge_writes
+
+    @property
+    def mean_read(self) -> float:
+        """Bytes that a reducer gets for a request."""
+        return self.size / self.shuffle_reads if self.files else 0.0

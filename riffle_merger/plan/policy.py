@@ -1,0 +1,53 @@
+"""When a job's map outputs are merged: a number of files, or a size that the merged blocks shall have.
+
+A *block* is what one reducer reads of one file; an output's average block is its stored bytes over the number of
+partitions. Merging by number suits outputs of one size; merging by block size adapts to outputs of many sizes and
+leaves those alone whose blocks are large enough already (Riffle, 4.3.1).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+#: files in one merge, at most: each costs the merger a read buffer and every reducer's request a name
+FAN_IN_MAX: Final = 200
+_BLOCK_BYTES_MAX: Final = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class MergePolicy:
+    """One of the two numbers is set, the other 0; both 0 merges nothing."""
+
+    #: outputs that make a merge, 2..FAN_IN_MAX
+    files: int = 0
+    #: average block that a merged file shall reach, bytes
+    block_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.files and self.block_bytes:
+            raise ValueError("a merge policy goes by the number of files or by the size of blocks, not by both")
+        if self.files and not 2 <= self.files <= FAN_IN_MAX:
+            raise ValueError(f"{self.files} files do not make a merge: 2 to {FAN_IN_MAX} do")
+        if not 0 <= self.block_bytes <= _BLOCK_BYTES_MAX:
+            raise ValueError(f"blocks of {self.block_bytes} bytes cannot be merged to")
+
+    @property
+    def is_off(self) -> bool:
+        return not self.files and not self.block_bytes
+
+    def leaves_alone(self, block_bytes: float) -> bool:
+        """Whether an output with such blocks is read as it is."""
+        return self.is_off or (self.block_bytes > 0 and block_bytes >= self.block_bytes)
+
+    def is_enough(self, files: int, block_bytes: float) -> bool:
+        """Whether so many outputs, whose blocks come to so many bytes together, make a merge."""
+        if self.files:
+            return files >= self.files
+        return files >= FAN_IN_MAX or block_bytes >= self.block_bytes
+
+    def __str__(self) -> str:
+        if self.files:
+            return f"{self.files} files"
+        return f"blocks of {self.block_bytes} bytes" if self.block_bytes else "no merging"
+
+
+OFF: Final = MergePolicy()
