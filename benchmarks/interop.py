@@ -1,11 +1,12 @@
 """Stock clients on our daemons against stock daemons: `python -m benchmarks.interop`.
 
 Both sides run the same unmodified clients with the same settings over one HDFS: two nodes of 4 GB and 4 vcores, and
-the stock JobHistoryServer. Rows `mr-*` and `ds-200` are the wall time of the submitting command, from its start to its
-exit; every answer is checked. Rows `shuffle-*` put the same files and the same client before one node's shuffle
-service. Rows `*-memory` are PSS when everything else that was asked for has run, a NodeManager's with the processes it
-keeps prepared. Stock daemons and clients run with small heaps and the quick compiler (they start sooner and stay
-smaller so); masters and tasks run with the Java virtual machine's own defaults.
+the stock JobHistoryServer. Both clusters are up all the time, and the sides take turns run by run. Rows `mr-*` and
+`ds-200` are the wall time of the submitting command, from its start to its exit; every answer is checked. Rows
+`shuffle-*` put the same files and the same client before one node's shuffle service. Rows `*-memory` are PSS when
+everything else that was asked for has run, a NodeManager's with the processes it keeps prepared. Stock daemons and
+clients run with small heaps and the quick compiler (they start sooner and stay smaller so); masters and tasks run with
+the Java virtual machine's own defaults.
 """
 
 import os
@@ -14,6 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,28 +89,34 @@ class Bench:
         """Runs both sides."""
         make_hdfs_folders(self._files)
         self._files.fs("-mkdir", "/input").checked()
-        if self._options.theirs:
-            with StockSide(self._jars, self._folder / "stock", self._hdfs) as side:
-                self._run_side("stock", side, lambda runs: runs.theirs)
-        if self._options.ours:
-            with OurSide(self._jars, self._folder / "ours", self._hdfs) as side:
-                self._run_side("our", side, lambda runs: runs.ours)
+        with ExitStack() as stack:
+            sides: list[tuple[str, Side, Callable[[Runs], list[float]]]] = []
+            if self._options.theirs:
+                stock = stack.enter_context(StockSide(self._jars, self._folder / "stock", self._hdfs))
+                sides.append(("stock", stock, lambda runs: runs.theirs))
+            if self._options.ours:
+                ours = stack.enter_context(OurSide(self._jars, self._folder / "ours", self._hdfs))
+                sides.append(("our", ours, lambda runs: runs.ours))
+            self._run_works(sides)
+            for name, side, chosen in sides:
+                self._shuffle(name, side, chosen)
+                if _RM in self.runs:
+                    chosen(self.runs[_RM]).append(side.rm_memory_mb())
+                if _NM in self.runs:
+                    chosen(self.runs[_NM]).extend(side.nm_memory_mb())
 
-    def _run_side(self, name: str, side: Side, chosen: Callable[[Runs], list[float]]) -> None:
-        works = {row: self._work(row, side) for row in self.runs if row not in (_SEGMENTS, _BYTES, _RM, _NM)}
-        if not works and (_RM in self.runs or _NM in self.runs):
-            works = {"mr-pi": self._work("mr-pi", side)}
-        for row, work in works.items():
+    def _run_works(self, sides: list[tuple[str, Side, Callable[[Runs], list[float]]]]) -> None:
+        """The sides take turns, run by run: what else the machine does in these minutes meets both alike."""
+        rows = [row for row in self.runs if row not in (_SEGMENTS, _BYTES, _RM, _NM)]
+        if not rows and (_RM in self.runs or _NM in self.runs):
+            rows = ["mr-pi"]
+        for row in rows:
             for number in range(self._options.runs):
-                taken = work()
-                progress(f"{row}: {name} run {number + 1}: {taken:.2f} s")
-                if row in self.runs:
-                    chosen(self.runs[row]).append(taken)
-        self._shuffle(name, side, chosen)
-        if _RM in self.runs:
-            chosen(self.runs[_RM]).append(side.rm_memory_mb())
-        if _NM in self.runs:
-            chosen(self.runs[_NM]).extend(side.nm_memory_mb())
+                for name, side, chosen in sides:
+                    taken = self._work(row, side)()
+                    progress(f"{row}: {name} run {number + 1}: {taken:.2f} s")
+                    if row in self.runs:
+                        chosen(self.runs[row]).append(taken)
 
     def _work(self, row: str, side: Side) -> Callable[[], float]:
         if row == "mr-pi":

@@ -15,6 +15,8 @@ from .stock.clients import StockClients
 from .stock.daemons import StockHdfs, StockYarn
 
 _CLIENT_TIMEOUT_S = 900.0
+#: Each side's histories lie below its staging folder: one JobHistoryServer must not file away what the other looks for.
+_OUR_STAGING = {"yarn.app.mapreduce.am.staging-dir": "/tmp/hadoop-yarn-ours/staging"}
 
 
 class Side(Protocol):
@@ -66,7 +68,7 @@ class OurSide:
     """Our ResourceManager and NodeManagers with the stock JobHistoryServer."""
 
     def __init__(self, jars: HadoopJars, directory: Path, hdfs: StockHdfs) -> None:
-        self._cluster = InteropCluster(jars, directory, hdfs, site=AS_STOCK)
+        self._cluster = InteropCluster(jars, directory, hdfs, site={**AS_STOCK, **_OUR_STAGING})
         self.directory = directory
         self.clients = StockClients(jars, self._cluster.ours.conf_dir, timeout_s=_CLIENT_TIMEOUT_S)
 
