@@ -23,7 +23,7 @@ where it is asked, since a server needs one partition of perhaps thousands.
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +51,10 @@ INDEX_BYTES_MAX = (
     + CHECKSUM_BYTES
 )
 
-#: Files of a merge called NAME in an application's folder: `merged/NAME.out` and `merged/NAME.index`.
-MERGED_FOLDER = "merged"
+#: Files of a merge called NAME in an application's folder: `riffle/NAME.out` and `riffle/NAME.out.index`.
+MERGED_FOLDER = "riffle"
 DATA_SUFFIX = ".out"
-INDEX_SUFFIX = ".index"
+INDEX_SUFFIX = ".out.index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +124,24 @@ class MergedIndex:
     def build(
         cls,
         maps: Sequence[str],
-        lengths: Sequence[Sequence[tuple[int, int]]],
+        lengths: Iterable[Iterable[tuple[int, int]]],
         checksums: Sequence[int],
         *,
         name: str = "merged index",
     ) -> "MergedIndex":
-        """The index of a file that was just written: `lengths[partition][map]` is (raw length, part length),
-        `checksums[partition]` as described above. CorruptIndex when that cannot be an index."""
+        """The index of a file that was just written: `lengths` has (raw length, part length) of each map, partition
+        by partition, `checksums` one per partition as described above. CorruptIndex when that cannot be an index."""
         names = [map_name.encode("utf-8") for map_name in maps]
         encoded = b"".join(_NAME_LENGTH.pack(len(text)) + text for text in names)
-        parts, cells, offset = [], [], 0
+        parts, cells, offset = bytearray(), bytearray(), 0
         for segments, checksum in zip(lengths, checksums, strict=True):
             start = offset
             for raw_length, part_length in segments:
-                cells.append(_SEGMENT.pack(offset, raw_length, part_length))
+                cells += _SEGMENT.pack(offset, raw_length, part_length)
                 offset += part_length
-            parts.append(_PARTITION.pack(start, offset - start, checksum))
-        header = _HEADER.pack(MAGIC, len(maps), len(lengths), len(encoded))
-        body = b"".join((header, encoded, *parts, *cells))
+            parts += _PARTITION.pack(start, offset - start, checksum)
+        header = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded))
+        body = b"".join((header, encoded, parts, cells))
         index = cls(body + _CHECKSUM.pack(zlib.crc32(body)), name=name)
         index.check()
         return index

@@ -1,0 +1,127 @@
+"""One merge from its inputs to the published file, in the thread that calls it and one that reads ahead."""
+
+import contextlib
+import mmap
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+
+from riffle_merger.format.errors import FormatError
+from riffle_merger.format.merged import MergedIndex, is_safe_name
+from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
+from riffle_merger.merger.files import Output, open_inputs
+from riffle_merger.merger.pool import BufferPool
+from riffle_merger.merger.window import Counts, Input, Windows, write_all
+
+#: as the paper has it: what a merge takes beside a buffer for each input
+WRITE_BYTES = 20 << 20
+#: inputs of one merge: each keeps a file open, and more than this makes reads small again
+INPUTS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOrder:
+    """What to merge, and where its job's files are."""
+
+    #: of the merged file; unique in the application's folders
+    name: str
+    #: the application's folder on each disk
+    folders: tuple[Path, ...]
+    #: map attempts in the order that they shall have
+    map_ids: tuple[str, ...]
+    #: wait for the disk before the file appears
+    sync: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    path: Path
+    bytes: int
+    partitions: int
+    #: requests to the disk, indexes included
+    reads: int
+    writes: int
+
+
+def check_map_ids(map_ids: Sequence[str]) -> None:
+    """Raises NotMergeable."""
+    if not 0 < len(map_ids) <= INPUTS_MAX:
+        raise NotMergeable(f"{len(map_ids)} map outputs in one merge, 1 to {INPUTS_MAX} are possible")
+    if len(set(map_ids)) != len(map_ids):
+        raise NotMergeable("a map output is named twice")
+    for map_id in map_ids:
+        if not is_safe_name(map_id):
+            raise NotMergeable(f"{map_id[:80]!r} is no name of a map attempt")
+
+
+def buffers_for(inputs: int, data_bytes: int, pool: BufferPool) -> int:
+    """How many buffers a merge takes: one per input and the write buffer's, less where little is to be merged, and
+    never more than there are; at least two, one being read while the other is written."""
+    size = pool.buffer_bytes
+    wanted = inputs + -(-WRITE_BYTES // size)
+    return max(2, min(wanted, 2 * -(-data_bytes // size), pool.count))
+
+
+def merge(
+    order: MergeOrder, pool: BufferPool, buffers: int, *, reader: Executor, is_cancelled: Callable[[], bool]
+) -> Merged:
+    """Blocking. `reader` runs one call at a time for this merge. Raises MergeError and its kinds."""
+    check_map_ids(order.map_ids)
+    counts = Counts()
+    with contextlib.ExitStack() as stack:
+        inputs, home = open_inputs(stack, order.folders, order.map_ids, counts)
+        length = sum(entry.part_length for source in inputs for entry in source.index)
+        output = Output(home, order.name, length)
+        stack.callback(output.close)
+        taken = pool.take(buffers)
+        try:
+            windows = Windows(inputs, counts)
+            written = 0
+            for views in _read_ahead(windows, taken, reader, is_cancelled):
+                try:
+                    written += write_all(output.descriptor, views, written, counts)
+                except OSError as error:
+                    raise output.failed(error) from None
+                del views
+        finally:
+            pool.give_back(taken)
+        if is_cancelled():
+            raise Cancelled("cancelled")
+        index = _index(order, inputs, windows.checksums)
+        output.publish(index, counts, sync=order.sync)
+        return Merged(output.path, length, index.partitions, counts.reads, counts.writes)
+
+
+def _read_ahead(
+    windows: Windows, buffers: list[mmap.mmap], reader: Executor, is_cancelled: Callable[[], bool]
+) -> Iterator[list[memoryview]]:
+    """Window after window; while the caller writes one, the next is read."""
+    middle = len(buffers) // 2
+    halves = (buffers[:middle], buffers[middle:])
+    turn = 0
+    pending = reader.submit(windows.fill, halves[turn])
+    try:
+        while views := pending.result():
+            if is_cancelled():
+                raise Cancelled("cancelled")
+            turn = 1 - turn
+            pending = reader.submit(windows.fill, halves[turn])
+            yield views
+    finally:
+        pending.exception()  # nobody may read into a buffer that is given back
+
+
+def _index(order: MergeOrder, inputs: Sequence[Input], checksums: Sequence[int]) -> MergedIndex:
+    """Built, then parsed again from its bytes: what is published has been read once as its readers will."""
+
+    def lengths() -> Iterator[Iterator[tuple[int, int]]]:
+        for partition in range(len(checksums)):
+            entries = (source.index[partition] for source in inputs)
+            yield ((entry.raw_length, entry.part_length) for entry in entries)
+
+    try:
+        built = MergedIndex.build(order.map_ids, lengths(), checksums, name=order.name)
+        return MergedIndex.parse(built.to_bytes(), name=order.name)
+    except FormatError as error:
+        raise MergeError(str(error)) from None

@@ -1,0 +1,210 @@
+"""A stretch of the merged file in memory: filled with few large reads, written with one.
+
+The output is a fixed sequence of segments: partition by partition, map by map. A window takes the next so many bytes of
+it. Each input contributes pieces that lie one after the other in its own file but apart in the output, so one vectored
+read per input scatters them to their places: the bytes are copied once, from the page cache into the window, and the
+disk sees one long read per input and one long write. This is Algorithm 2 of the Riffle paper with the inputs'
+read-ahead buffers and the write buffer folded into one: a window of N buffers gives each of N inputs a buffer's worth.
+"""
+
+import mmap
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from riffle_merger.format.index import IndexEntry, SpillIndex
+from riffle_merger.merger.errors import MergeError, NotMergeable
+
+#: pieces that one system call takes
+_IOV_MAX = os.sysconf("SC_IOV_MAX")
+#: pieces that one window takes, so that tiny segments cannot fill the memory with descriptions of themselves
+_PIECES_MAX = 32_768
+_CHECKSUM_BYTES = 4
+
+
+@dataclass(slots=True)
+class Input:
+    """An open map output, its index in memory."""
+
+    name: str
+    descriptor: int
+    index: SpillIndex
+
+
+@dataclass(slots=True)
+class Counts:
+    """Requests to the disk."""
+
+    reads: int = 0
+    writes: int = 0
+
+
+@dataclass(slots=True)
+class _Extent:
+    """Bytes that lie together in one input, and where they go."""
+
+    offset: int
+    end: int
+    places: list[memoryview] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A segment, or as much of it as fits where it is."""
+
+    view: memoryview
+    number: int
+    is_last: bool
+
+
+class Windows:
+    """The whole output as a sequence of windows; one thread at a time. `fill` until nothing comes any more."""
+
+    def __init__(self, inputs: Sequence[Input], counts: Counts) -> None:
+        """The indexes have the same number of partitions, and were checked against their files."""
+        self._inputs = inputs
+        self._counts = counts
+        self._segments = self._walk()
+        self._current = next(self._segments, None)
+        #: bytes of the current segment that are placed already
+        self._placed = 0
+        self._checks = _Checks(inputs)
+
+    @property
+    def checksums(self) -> list[int]:
+        """Of the partitions, once all is filled."""
+        return self._checks.checksums
+
+    def _walk(self) -> Iterator[tuple[int, IndexEntry]]:
+        partitions = len(self._inputs[0].index)
+        for partition in range(partitions):
+            for number, source in enumerate(self._inputs):
+                yield number, source.index[partition]
+
+    def fill(self, buffers: Sequence[mmap.mmap]) -> list[memoryview]:
+        """The next bytes of the output, in these buffers, verified; an empty list at the end.
+
+        Raises NotMergeable when an input is damaged, MergeError when it cannot be read. Blocking.
+        """
+        extents, pieces, filled = self._plan(buffers)
+        for number, of_input in enumerate(extents):
+            for extent in of_input:
+                self._read(self._inputs[number], extent)
+        for piece in pieces:
+            self._checks.add(piece)
+        return filled
+
+    def _plan(self, buffers: Sequence[mmap.mmap]) -> tuple[list[list[_Extent]], list[_Piece], list[memoryview]]:
+        extents: list[list[_Extent]] = [[] for _ in self._inputs]
+        pieces: list[_Piece] = []
+        filled: list[memoryview] = []
+        for buffer in buffers:
+            view, position, size = memoryview(buffer), 0, len(buffer)
+            while position < size and self._current is not None and len(pieces) < _PIECES_MAX:
+                number, entry = self._current
+                take = min(entry.part_length - self._placed, size - position)
+                place = view[position : position + take]
+                if take:
+                    _extend(extents[number], entry.start + self._placed, place)
+                position += take
+                self._placed += take
+                is_last = self._placed == entry.part_length
+                pieces.append(_Piece(place, number, is_last))
+                if is_last:
+                    self._current, self._placed = next(self._segments, None), 0
+            if position:
+                filled.append(view[:position])
+        return extents, pieces, filled
+
+    def _read(self, source: Input, extent: _Extent) -> None:
+        offset, places, at = extent.offset, extent.places, 0
+        while at < len(places):
+            batch = places[at : at + _IOV_MAX]
+            wanted = sum(map(len, batch))
+            try:
+                done = os.preadv(source.descriptor, batch, offset)
+            except OSError as error:
+                raise MergeError(f"{source.name}: cannot be read: {error.strerror}") from None
+            self._counts.reads += 1
+            if done == wanted:
+                at += len(batch)
+            elif done == 0:
+                raise NotMergeable(f"{source.name}: ends at byte {offset}, {extent.end} are in its index")
+            else:  # the kernel gives less only at the file's end, or beyond 2 GB
+                places[at : at + len(batch)] = _rest(batch, done)
+            offset += done
+
+
+def _extend(extents: list[_Extent], offset: int, place: memoryview) -> None:
+    if not extents or extents[-1].end != offset:
+        extents.append(_Extent(offset, offset))
+    extents[-1].places.append(place)
+    extents[-1].end += len(place)
+
+
+def _rest(places: list[memoryview], done: int) -> list[memoryview]:
+    """What of these places is still to be filled or written when `done` bytes are."""
+    for number, place in enumerate(places):
+        if done < len(place):
+            return [place[done:], *places[number + 1 :]]
+        done -= len(place)
+    return []
+
+
+def write_all(descriptor: int, views: list[memoryview], offset: int, counts: Counts) -> int:
+    """Blocking; returns how many bytes there were. OSError."""
+    start = offset
+    while views:
+        done = os.pwritev(descriptor, views[:_IOV_MAX], offset)
+        counts.writes += 1
+        offset += done
+        views = _rest(views, done)
+    return offset - start
+
+
+class _Checks:
+    """Verifies segment after segment while their bytes pass, and keeps each partition's checksum."""
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._inputs = inputs
+        self.checksums: list[int] = []
+        self._partition = 0
+        self._segment = 0
+        #: the last bytes of a segment that comes in pieces: its own checksum, perhaps
+        self._tail = b""
+
+    def add(self, piece: _Piece) -> None:
+        view = piece.view
+        trailer: bytes | memoryview
+        if piece.is_last and not self._tail and len(view) >= _CHECKSUM_BYTES:  # the usual case: whole
+            computed, trailer = zlib.crc32(view[:-_CHECKSUM_BYTES], self._segment), view[-_CHECKSUM_BYTES:]
+        else:
+            computed, trailer = self._add_part(view)
+            if not piece.is_last:
+                return
+        if len(trailer):
+            stored = int.from_bytes(trailer, "big")
+            if len(trailer) < _CHECKSUM_BYTES or stored != computed:
+                name = self._inputs[piece.number].name
+                raise NotMergeable(
+                    f"{name}: partition {len(self.checksums)} has the checksum {stored:#010x}, "
+                    f"its contents give {computed:#010x}"
+                )
+            self._partition = zlib.crc32(trailer, self._partition)
+        self._segment, self._tail = 0, b""
+        if piece.number == len(self._inputs) - 1:
+            self.checksums.append(self._partition)
+            self._partition = 0
+
+    def _add_part(self, view: memoryview) -> tuple[int, bytes]:
+        """All but the last four bytes so far go into the checksum."""
+        if len(view) >= _CHECKSUM_BYTES:
+            self._segment = zlib.crc32(self._tail, self._segment)
+            self._segment = zlib.crc32(view[:-_CHECKSUM_BYTES], self._segment)
+            self._tail = bytes(view[-_CHECKSUM_BYTES:])
+        else:
+            known = self._tail + bytes(view)
+            self._segment = zlib.crc32(known[:-_CHECKSUM_BYTES], self._segment)
+            self._tail = known[-_CHECKSUM_BYTES:]
+        return self._segment, self._tail

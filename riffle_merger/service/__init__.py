@@ -1,0 +1,1 @@
+"""The merger as a process: its protocol, its server, and its main function."""

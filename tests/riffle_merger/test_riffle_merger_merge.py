@@ -1,0 +1,176 @@
+"""One merge: the right bytes whatever the sizes, nothing at all when anything is wrong."""
+
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riffle_merger.format import MergedIndex
+from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
+from riffle_merger.merger.files import clear_temporaries
+from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, merge
+from riffle_merger.merger.pool import BufferPool
+from tests.riffle_merger.map_outputs import write_output
+
+BODIES = st.integers(1, 5).flatmap(
+    lambda maps: st.lists(
+        st.lists(st.none() | st.binary(max_size=60), min_size=maps, max_size=maps), min_size=0, max_size=6
+    ).map(lambda rows: (maps, rows))
+)
+
+
+def run(
+    app_dir: Path, maps: list[str], *, pool: BufferPool | None = None, name: str = "1", cancelled: bool = False
+) -> Merged:
+    pool = pool or BufferPool(1 << 20, buffer_bytes=1 << 16)
+    with ThreadPoolExecutor(1) as reader:
+        order = MergeOrder(name, (app_dir,), tuple(maps))
+        count = buffers_for(len(maps), 1 << 20, pool)
+        return merge(order, pool, count, reader=reader, is_cancelled=lambda: cancelled)
+
+
+def visible(app_dir: Path) -> list[str]:
+    return sorted(path.name for path in (app_dir / "riffle").iterdir()) if (app_dir / "riffle").exists() else []
+
+
+@settings(max_examples=60, deadline=None)
+@given(BODIES, st.integers(1, 70), st.integers(2, 6), st.sampled_from([0, 3]))
+def test_segments_come_out_partition_by_partition(
+    shape: tuple[int, list[list[bytes | None]]], buffer_bytes: int, buffers: int, gap: int
+) -> None:
+    maps, rows = shape
+    names = [f"attempt_{number}" for number in range(maps)]
+    with tempfile.TemporaryDirectory() as folder:
+        app_dir = Path(folder)
+        outputs = [
+            write_output(app_dir, name, [row[number] for row in rows], gap=gap) for number, name in enumerate(names)
+        ]
+        pool = BufferPool(buffers * buffer_bytes, buffer_bytes=buffer_bytes)
+        merged = run(app_dir, names, pool=pool)
+        data = merged.path.read_bytes()
+        assert data == b"".join(output[partition] for partition in range(len(rows)) for output in outputs)
+        index = MergedIndex.load(f"{merged.path}.index")
+        index.check_file(len(data))
+        assert index.maps == tuple(names)
+        for partition in range(len(rows)):
+            whole = index.partition(partition)
+            index.verify(partition, data[whole.offset : whole.offset + whole.length])
+            for number, output in enumerate(outputs):
+                entry = index.segment(partition, number)
+                assert entry.raw_length == 3 * len(output[partition])
+                assert data[entry.start : entry.start + entry.part_length] == output[partition]
+        assert pool.used == 0
+        assert visible(app_dir) == ["1.out", "1.out.index"]
+
+
+def test_requests_to_the_disk_are_few_and_large(tmp_path: Path) -> None:
+    names = [f"attempt_{number}" for number in range(8)]
+    for name in names:
+        write_output(tmp_path, name, [os.urandom(1020) for _ in range(256)])
+    pool = BufferPool(20 * (64 << 10), buffer_bytes=64 << 10)
+    merged = run(tmp_path, names, pool=pool)
+    # 2 MB through windows of 10 buffers: 640 KB each, so 4 windows of 8 reads, beside 8 indexes
+    assert (merged.bytes, merged.reads, merged.writes) == (8 * 256 * 1024, 4 * 8 + 8, 4 + 1)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "index", "missing", "partitions", "link", "index link"])
+def test_a_damaged_input_is_named_and_nothing_appears(tmp_path: Path, damage: str) -> None:
+    write_output(tmp_path, "good", [b"a" * 100, b"b" * 100])
+    write_output(tmp_path, "bad", [b"c" * 100, b"d" * 100])
+    data, index = tmp_path / "output/bad/file.out", tmp_path / "output/bad/file.out.index"
+    match damage:
+        case "flipped":
+            data.write_bytes(data.read_bytes().replace(b"d", b"e", 1))
+        case "truncated":
+            os.truncate(data, 150)
+        case "index":
+            index.write_bytes(index.read_bytes()[:-1] + b"?")
+        case "missing":
+            index.unlink()
+        case "partitions":
+            data.unlink(), index.unlink(), data.parent.rmdir()
+            write_output(tmp_path, "bad", [b"c" * 100])
+        case "link":
+            data.rename(tmp_path / "elsewhere")
+            data.symlink_to(tmp_path / "elsewhere")
+        case "index link":
+            data.parent.rename(tmp_path / "elsewhere")
+            data.parent.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotMergeable, match="partitions" if damage == "partitions" else "bad"):
+        run(tmp_path, ["good", "bad"])
+    assert visible(tmp_path) == []
+
+
+def test_a_file_that_shrinks_meanwhile_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_output(tmp_path, "a", [b"a" * 1000, b"b" * 1000])
+    real = os.posix_fallocate
+
+    def shrink(descriptor: int, offset: int, length: int) -> None:
+        os.truncate(tmp_path / "output/a/file.out", 1500)
+        real(descriptor, offset, length)
+
+    monkeypatch.setattr(os, "posix_fallocate", shrink)
+    with pytest.raises(NotMergeable, match="ends at byte 1500"):
+        run(tmp_path, ["a"])
+    assert visible(tmp_path) == []
+
+
+def test_cancelled_or_a_full_disk_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_output(tmp_path, "a", [b"a" * 1000])
+    with pytest.raises(Cancelled):
+        run(tmp_path, ["a"], cancelled=True)
+    assert visible(tmp_path) == []
+
+    def full(_descriptor: int, _offset: int, _length: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(MergeError, match="No space left on device; free space"):
+        run(tmp_path, ["a"])
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize("maps", [[], ["a", "a"], ["../a"], ["a/b"], [".."], ["a" * 256], ["m"] * 1001])
+def test_impossible_requests_are_refused(tmp_path: Path, maps: list[str]) -> None:
+    with pytest.raises(NotMergeable):
+        run(tmp_path, maps)
+
+
+def test_a_name_is_never_used_twice(tmp_path: Path) -> None:
+    write_output(tmp_path, "a", [b"a"])
+    (tmp_path / "riffle").mkdir()
+    (tmp_path / "riffle/.1.out").write_bytes(b"left by a merger that was killed")
+    with pytest.raises(MergeError, match="File exists"):
+        run(tmp_path, ["a"])
+    (tmp_path / "riffle/2.out").write_bytes(b"killed between the two renames")
+    assert clear_temporaries([tmp_path, tmp_path / "none"]) == 2
+    run(tmp_path, ["a"])
+    assert visible(tmp_path) == ["1.out", "1.out.index"]
+    assert clear_temporaries([tmp_path]) == 0
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    write_output(tmp_path / "app", "a", [b"a"])
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "app/riffle").symlink_to(tmp_path / "victim")
+    with pytest.raises(MergeError):
+        run(tmp_path / "app", ["a"])
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+def test_the_pool_keeps_its_budget() -> None:
+    pool = BufferPool(10 << 10, buffer_bytes=1 << 10)
+    taken = pool.take(7)
+    with pytest.raises(MemoryError):
+        pool.take(4)
+    pool.give_back(taken)
+    assert (pool.allocated, pool.used, pool.used_max) == (7, 0, 7)
+    again = pool.take(3)
+    assert all(buffer in taken for buffer in again)
+    pool.give_back(again)
+    pool.trim()
+    assert pool.allocated == 0
