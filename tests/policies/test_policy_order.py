@@ -175,7 +175,7 @@ def test_an_estimate_that_is_none_starves_nobody_earlier() -> None:
 
 def test_unknown_jobs_wait_behind_known_ones_and_work_is_guessed_from_the_number_of_tasks() -> None:
     unknown, counted, known = (queued(n, facts(n, estimate=10)) for n in (1, 2, 3))
-    jobs = {job_id(2): JobFacts(remaining_tasks=4), job_id(3): JobFacts(remaining_work=39)}
+    jobs = {job_id(2): JobFacts(remaining_tasks=4), job_id(3): JobFacts(remaining_work=30)}
     assert Ordering("srjf").sorted([unknown, counted, known], jobs, 0) == [known, counted, unknown]
 
 

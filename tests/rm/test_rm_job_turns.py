@@ -96,6 +96,15 @@ def test_fewest_remaining_tasks_first() -> None:
     assert c.turns(4) == [2, 2, 2, 1]
 
 
+def test_an_equal_job_that_seems_a_little_shorter_does_not_pass() -> None:
+    c = Cluster("srjf", slots=4)
+    first, second = c.app(), c.app()
+    for attempt, estimate_s in ((first, 10.05), (second, 9.98)):
+        c.tell(Estimated(attempt.application_id, 20, estimate_s))
+        c.ask(attempt, 4)
+    assert c.turns(6) == [1, 1, 2, 2, 2, 2]
+
+
 def test_by_arrival_the_same_jobs_take_other_turns() -> None:
     c = Cluster("ejf", slots=4)
     large, small = c.app(), c.app()

@@ -2,7 +2,7 @@
 
 The strategies of the node queues one floor higher, with the same guard: a job that has waited longer than min(ST,
 ST_r x its duration) since it was last served goes first, the earlier one of two such. It combines freely with any order
-at the nodes.
+at the nodes. Durations are compared in steps (`steps.step`); jobs in the same one take turns as they were submitted.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,6 +15,7 @@ from yaqd.model.values import value
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.steps import step
 
 
 @value()
@@ -36,7 +37,7 @@ JobRank = Callable[[WaitingJob], float]
 
 
 def _remaining_work(job: WaitingJob) -> float:
-    return limits.duration(job.facts.remaining_work)
+    return step(job.facts.remaining_work)
 
 
 def _remaining_tasks(job: WaitingJob) -> float:
@@ -48,11 +49,11 @@ def _arrival(job: WaitingJob) -> float:
 
 
 def _duration(job: WaitingJob) -> float:
-    return limits.duration(job.duration)
+    return step(job.duration)
 
 
 def _critical_path(job: WaitingJob) -> float:
-    return limits.duration(job.facts.critical_path)
+    return step(job.facts.critical_path)
 
 
 JOB_ORDERS: Final[PolicyTable[JobRank]] = PolicyTable(

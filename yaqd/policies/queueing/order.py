@@ -3,6 +3,7 @@
 Yaq, section 3.3, Algorithm 3: a task that has waited longer than min(ST, ST_r x its duration) is starved and goes
 before all that are not; among the starved the earlier job goes first, among the others the strategy decides; ties go to
 the task that waits longer. What is still equal keeps the order in which the queue was given: a tie costs nothing.
+What is left of a job is compared in steps (`steps.step`), so what is nearly equal is a tie too.
 
 Reordering across capacity queues or users gives resources to others than the scheduler meant to have them (section
 3.4.2). With the scopes `queue` and `user` these take turns in the order in which their tasks came, so that each starts
@@ -19,6 +20,7 @@ from yaqd.model import ApplicationId, Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask, TaskFacts
 from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.steps import step
 
 #: what a strategy is: the rank of a task, the smallest first; inf is last, and NaN counts as inf
 TaskRank = Callable[[QueuedTask, JobFacts], float]
@@ -28,12 +30,12 @@ _PACK: Final = "+pack"
 
 
 def _remaining_work(task: QueuedTask, job: JobFacts) -> float:
-    work = limits.duration(job.remaining_work)
+    work = step(job.remaining_work)
     # where only their number is known, its tasks are taken for as long as this one
     if work < inf:
         return work
     tasks, runs = limits.duration(job.remaining_tasks), limits.duration(task.facts.estimate)
-    return tasks * runs if tasks < inf and runs < inf else inf
+    return step(tasks * runs) if tasks < inf and runs < inf else inf
 
 
 def _remaining_tasks(task: QueuedTask, job: JobFacts) -> float:
@@ -41,6 +43,7 @@ def _remaining_tasks(task: QueuedTask, job: JobFacts) -> float:
 
 
 def _shortest_task(task: QueuedTask, job: JobFacts) -> float:
+    # to the millisecond: tasks are many and short, and equal ones cost each other little
     return limits.duration(task.facts.estimate)
 
 
@@ -53,7 +56,7 @@ def _longest_wait(task: QueuedTask, job: JobFacts) -> float:
 
 
 def _critical_path(task: QueuedTask, job: JobFacts) -> float:
-    return limits.duration(job.critical_path)
+    return step(job.critical_path)
 
 
 ORDERS: Final[PolicyTable[TaskRank]] = PolicyTable(
