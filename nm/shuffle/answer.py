@@ -9,7 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
-from nm.shuffle.outputs import MapOutput, MapOutputs, OpenFile, OutputMissing
+from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.outputs import MapOutput, MapOutputs
 from riffle_merger.format import IndexEntry
 
 #: a segment up to this size is copied rather than sent by a call of its own
@@ -25,6 +26,12 @@ class ReadCounts:
     reads: int = 0
     #: their bytes
     read_bytes: int = 0
+    #: of the reads, those of merged files
+    merged_reads: int = 0
+    #: segments that came out of merged files
+    merged_segments: int = 0
+    #: segments that a merged file should have given and an original had to
+    fallbacks: int = 0
 
     def add(self, size: int) -> None:
         self.reads += 1
@@ -32,9 +39,23 @@ class ReadCounts:
 
     def take(self, other: "ReadCounts") -> None:
         """Adds the other's counts to these and leaves it at zero."""
-        self.reads += other.reads
-        self.read_bytes += other.read_bytes
-        other.reads = other.read_bytes = 0
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+            setattr(other, name, 0)
+
+
+class Range(Protocol):
+    """Bytes of one segment on their way into a socket."""
+
+    @property
+    def remaining(self) -> int:
+        """Bytes not yet sent."""
+
+    def send(self, descriptor: int, most: int) -> int:
+        """Bytes moved. Raises BlockingIOError when the socket is full, OutputMissing when the bytes are not there."""
+
+    def release(self) -> None:
+        """Once, in the end."""
 
 
 class FileRange:
@@ -49,7 +70,6 @@ class FileRange:
         self.remaining = length
 
     def send(self, descriptor: int, most: int) -> int:
-        """Bytes moved. Raises BlockingIOError when the socket is full, OutputMissing when the file has become short."""
         sent = os.sendfile(descriptor, self._file.descriptor, self._offset, min(self.remaining, most))
         if sent == 0:
             raise OutputMissing("a map output became shorter while it was sent")
@@ -72,8 +92,8 @@ class Segment(Protocol):
     def read(self, counts: ReadCounts) -> bytes | memoryview:
         """The whole segment. Raises OutputMissing."""
 
-    def range(self, counts: ReadCounts) -> FileRange:
-        """The segment in its file, to be released. Raises OutputMissing."""
+    def range(self, counts: ReadCounts) -> Range:
+        """The segment, to be sent a piece at a time and released. Raises OutputMissing."""
 
 
 class OutputSegment:
@@ -128,8 +148,8 @@ class Answer:
     def clear(self) -> None:
         self._pieces.clear()
 
-    def gather(self) -> tuple[bytearray, FileRange | None]:
-        """The next bytes, and what of a file follows on them. Blocking. Raises OutputMissing."""
+    def gather(self) -> tuple[bytearray, Range | None]:
+        """The next bytes, and the long segment that follows on them. Blocking. Raises OutputMissing."""
         gathered = bytearray()
         while self._pieces and len(gathered) < _GATHER_BYTES:
             header, segment = self._pieces.popleft()

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from nm.shuffle.answer import Answer, FileRange, OutputSegment
-from nm.shuffle.outputs import OutputMissing
+from nm.shuffle.answer import Answer, OutputSegment, Range, Segment
+from nm.shuffle.files import OutputMissing
+from nm.shuffle.merged import Parts
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
+from riffle_merger.format import IndexEntry
 from yaqd.security.writable import encode_text, encode_vint, encode_vlong
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class Connection:
         self._received = bytearray()
         self._answer = Answer()
         self._unsent = memoryview(b"")
-        self._file: FileRange | None = None
+        self._file: Range | None = None
         self._is_answering = False
         self._keeps_open = False
         self._is_long = False
@@ -146,19 +148,16 @@ class Connection:
         """Looks up every segment before the first byte goes out, since the length of all comes first."""
         service = self._service
         self._answer = Answer()
+        parts: Parts = {}
         for map_id in request.map_ids:
-            try:
-                output, entry = service.outputs.segment(request.job, request.job_id, map_id, request.reduce)
-            except OutputMissing as error:
-                log.warning("shuffle of %s: %s", request.job_id, error)
-                raise RequestRefused(500, f"map output of {map_id} is not available") from None
+            segment, entry = self._segment(request, map_id, parts)
             header = (
                 encode_text(map_id)
                 + encode_vlong(entry.part_length)
                 + encode_vlong(entry.raw_length)
                 + encode_vint(request.reduce)
             )
-            self._answer.add(header, OutputSegment(service.outputs, output, entry))
+            self._answer.add(header, segment)
         length = self._answer.length
         self._is_long = length > _OWN_ANSWER_BYTES
         self._keeps_open = service.limits.keep_alive or request.wants_keep_alive
@@ -171,6 +170,23 @@ class Connection:
         )
         service.statistics.requests += 1
         service.statistics.segments += len(request.map_ids)
+
+    def _segment(self, request: ShuffleRequest, map_id: str, parts: Parts) -> tuple[Segment, IndexEntry]:
+        """Out of a merged file where there is one, else as the map task wrote it. Raises RequestRefused."""
+        outputs, merged = self._service.outputs, self._service.merged
+        which = request.job, request.job_id, map_id, request.reduce
+        found = merged.find(*which, parts)
+        if found is not None:
+            return found
+        try:
+            output, entry = outputs.segment(*which)
+        except OutputMissing as error:
+            found = merged.find(*which, parts, at_any_rate=True)
+            if found is not None:
+                return found
+            log.warning("shuffle of %s: %s", request.job_id, error)
+            raise RequestRefused(500, f"map output of {map_id} is not available") from None
+        return OutputSegment(outputs, output, entry), entry
 
     def _refuse(self, refusal: RequestRefused) -> None:
         if refusal.status < 500:
@@ -232,7 +248,7 @@ class Connection:
         if not self._is_closed:
             self._send()
 
-    def _send_file(self, file: FileRange) -> int:
+    def _send_file(self, file: Range) -> int:
         sent = file.send(self._descriptor, _TURN_BYTES)
         if file.remaining == 0:
             file.release()

@@ -1,58 +1,22 @@
-"""Map outputs on this node's disks: where they are, their indexes, and their open files.
+"""Map outputs on this node's disks: where they are, and their indexes.
 
-Each reducer asks for one segment of every map output, so indexes and descriptors are worth keeping; both caches are
-bounded and forget what was used longest ago. Indexes are for the shuffle's own thread; files are opened and released
-by the threads that send, too.
+Each reducer asks for one segment of every map output, so indexes are worth keeping; the cache is bounded and forgets
+what was used longest ago. It is for the shuffle's own thread.
 """
 
 import os
-import threading
 from collections import OrderedDict
 from pathlib import Path
 
 from nm.directories import NodeDirectories
+from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from riffle_merger.format import FormatError, IndexEntry, SpillIndex
 from riffle_merger.format.index import INDEX_BYTES_MAX
 
-_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: what an index costs beside its entries
 _OVERHEAD_BYTES = 512
 _ENTRY_BYTES = 24
-
-
-class OutputMissing(Exception):
-    """The map output is not on this node or cannot be read; the text is for the client and the log."""
-
-
-class OpenFile:
-    """An open map output. Closed when it is out of the cache and its last user is done."""
-
-    __slots__ = ("_lock", "_users", "descriptor", "is_cached")
-
-    def __init__(self, descriptor: int, lock: threading.Lock) -> None:
-        """`lock`: of the cache, held by whoever calls `use` and `forget`."""
-        self._lock = lock
-        self._users = 0
-        self.descriptor = descriptor
-        self.is_cached = True
-
-    def use(self) -> "OpenFile":
-        self._users += 1
-        return self
-
-    def release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            self._close_if_unused()
-
-    def forget(self) -> None:
-        self.is_cached = False
-        self._close_if_unused()
-
-    def _close_if_unused(self) -> None:
-        if not self.is_cached and self._users == 0:
-            os.close(self.descriptor)
 
 
 class MapOutput:
@@ -72,19 +36,17 @@ class MapOutputs:
     def __init__(self, directories: NodeDirectories, *, index_cache_bytes: int, open_files_max: int = 512) -> None:
         self._directories = directories
         self._index_cache_bytes = index_cache_bytes
-        self._open_files_max = open_files_max
+        #: merged files are opened through it too
+        self.files = OpenFiles(open_files_max)
         self._outputs: OrderedDict[tuple[str, str], MapOutput] = OrderedDict()
         self._bytes = 0
-        self._files: OrderedDict[Path, OpenFile] = OrderedDict()
-        #: of the files
-        self._lock = threading.Lock()
 
     def segment(self, job: ShuffleJob, job_id: str, map_id: str, reduce: int) -> tuple[MapOutput, IndexEntry]:
         """Where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
         key = (job_id, map_id)
         output = self._outputs.get(key)
         if output is None:
-            output = self._load(job, map_id)
+            output = self.load(job, map_id)
             self._remember(key, output)
         else:
             self._outputs.move_to_end(key)
@@ -94,38 +56,16 @@ class MapOutputs:
 
     def open(self, output: MapOutput) -> OpenFile:
         """The output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
-        with self._lock:
-            file = self._files.get(output.path)
-            if file is not None:
-                self._files.move_to_end(output.path)
-                return file.use()
-        try:
-            descriptor = os.open(output.path, _OPEN_FLAGS)  # a slow disk must not hold up other threads
-        except OSError as error:
-            raise OutputMissing(f"{output.path}: {error.strerror}") from None
-        with self._lock:
-            other = self._files.pop(output.path, None)
-            if other is not None:
-                other.forget()
-            file = self._files[output.path] = OpenFile(descriptor, self._lock)
-            if len(self._files) > self._open_files_max:
-                self._files.popitem(last=False)[1].forget()
-            return file.use()
+        return self.files.open(output.path)
 
     def forget_job(self, job_id: str) -> None:
         for key in [k for k in self._outputs if k[0] == job_id]:
             output = self._outputs.pop(key)
             self._bytes -= output.cost_bytes
-            with self._lock:
-                file = self._files.pop(output.path, None)
-                if file is not None:
-                    file.forget()
+            self.files.forget(output.path)
 
     def close(self) -> None:
-        with self._lock:
-            for file in self._files.values():
-                file.forget()
-            self._files.clear()
+        self.files.close()
         self._outputs.clear()
 
     @property
@@ -138,11 +78,12 @@ class MapOutputs:
         while self._bytes > self._index_cache_bytes and len(self._outputs) > 1:
             self._bytes -= self._outputs.popitem(last=False)[1].cost_bytes
 
-    def _load(self, job: ShuffleJob, map_id: str) -> MapOutput:
+    def load(self, job: ShuffleJob, map_id: str) -> MapOutput:
+        """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing."""
         for app_dir in self._directories.app_dirs(job.user, job.application):
             folder = app_dir / "output" / map_id
             try:
-                descriptor = os.open(folder / "file.out.index", _OPEN_FLAGS)
+                descriptor = os.open(folder / "file.out.index", OPEN_FLAGS)
             except OSError:
                 continue
             try:

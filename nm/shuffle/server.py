@@ -8,6 +8,7 @@ import asyncio
 import logging
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from nm.shuffle.answer import ReadCounts
 from nm.shuffle.connection import Connection
 from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.kept import KeptPartitions
+from nm.shuffle.merged import MergedFile, MergedOutputs
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
 from nm.shuffle.senders import Senders
@@ -40,6 +43,17 @@ class ShuffleLimits:
     stall_timeout_s: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class MergedLimits:
+    """Memory for what is read of merged files."""
+
+    #: partitions that were read whole; 0 keeps none
+    kept_bytes: int = 64 << 20
+    #: seconds since one was last asked for
+    kept_s: float = 10.0
+    index_cache_bytes: int = 16 << 20
+
+
 @dataclass(slots=True)
 class ShuffleStatistics:
     connections: int = 0
@@ -53,11 +67,22 @@ class ShuffleStatistics:
 class ShuffleService:
     """Binds at construction, serves between `start` and `stop`."""
 
-    def __init__(self, host: str, port: int, *, jobs: ShuffleJobs, outputs: MapOutputs, limits: ShuffleLimits) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        jobs: ShuffleJobs,
+        outputs: MapOutputs,
+        limits: ShuffleLimits,
+        merging: MergedLimits = MergedLimits(),
+    ) -> None:
         """Raises OSError when the port cannot be had."""
         self.jobs = jobs
         self.outputs = outputs
         self.limits = limits
+        kept = KeptPartitions(bytes_max=merging.kept_bytes, age_max_s=merging.kept_s, now=time.monotonic)
+        self.merged = MergedOutputs(outputs, kept, index_cache_bytes=merging.index_cache_bytes)
         self.statistics = ShuffleStatistics()
         self._refusals = PeerLog(log)
         self._faults = PeerLog(log, level=logging.ERROR)
@@ -87,7 +112,11 @@ class ShuffleService:
 
     def forget_job(self, job_id: str) -> None:
         """From any thread: the job's outputs are about to be deleted."""
-        self._in_loop(lambda: self.outputs.forget_job(job_id))
+        self._in_loop(lambda: self._forget_job(job_id))
+
+    def publish(self, job_id: str, file: MergedFile) -> None:
+        """From any thread: a merged file may be served from."""
+        self._in_loop(lambda: self.merged.publish(job_id, file))
 
     def sent(self, sent_bytes: int, reads: ReadCounts) -> None:
         """Counts what an answer took, whether or not it came to its end."""
@@ -109,6 +138,10 @@ class ShuffleService:
         trace = "".join(traceback.format_exception(error))[:_TRACE_CHARS_MAX]
         text = "shuffle request of %s failed\n%s"
         self._in_loop(lambda: self._faults.warn(peer, self.loop.time(), text, peer, trace))
+
+    def _forget_job(self, job_id: str) -> None:
+        self.merged.forget_job(job_id)
+        self.outputs.forget_job(job_id)
 
     def _in_loop(self, work: Callable[[], None]) -> None:
         if self._thread.is_alive():
@@ -145,6 +178,7 @@ class ShuffleService:
             self.statistics.connections = len(self._connections)
 
     def _sweep(self) -> None:
+        self.merged.sweep()
         now = self.loop.time()
         for connection in [c for c in self._connections if c.overdue(now)]:
             connection.close_from_service()

@@ -16,25 +16,13 @@ from typing import NoReturn
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 
-from nm.directories import NodeDirectories
 from nm.shuffle.jobs import BadServiceData, ShuffleJobs
-from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused, parse_request
-from nm.shuffle.server import ShuffleLimits, ShuffleService
+from nm.shuffle.server import ShuffleLimits
 from riffle_merger.format import IndexEntry, SpillIndex
-from yaqd.model import ApplicationId
-from yaqd.security import JOB_TOKEN, Token
-from yaqd.security.writable import WritableReader, encode_text
-
-KEY = b"secret"
-APPLICATION = ApplicationId(1, 1)
-JOB = "job_1_0001"
-USER = "alice"
-
-
-def job_token(key: bytes = KEY) -> bytes:
-    return Token(encode_text(JOB), key, JOB_TOKEN, JOB).to_writable()
+from yaqd.security import Token
 
 
 @pytest.fixture
@@ -44,62 +32,12 @@ def jobs() -> ShuffleJobs:
     return jobs
 
 
-class Served:
-    """A service, the folder it serves from, and a client's signature."""
-
-    def __init__(self, root: Path, jobs: ShuffleJobs, limits: ShuffleLimits, cache_bytes: int) -> None:
-        directories = NodeDirectories([root / "a", root / "b"], [])
-        self.output_dir = directories.app_dir(root / "b", USER, APPLICATION) / "output"
-        self.outputs = MapOutputs(directories, index_cache_bytes=cache_bytes, open_files_max=4)
-        self.service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=self.outputs, limits=limits)
-        self.service.start()
-
-    def write(self, map_id: str, parts: list[bytes]) -> None:
-        folder = self.output_dir / map_id
-        folder.mkdir(parents=True)
-        start, entries, body = 0, [], b""
-        for part in parts:
-            stored = part + struct.pack(">I", zlib.crc32(part))
-            entries.append(IndexEntry(start, len(part), len(stored)))
-            body += stored
-            start += len(stored)
-        (folder / "file.out").write_bytes(body)
-        (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
-
-    def target(self, maps: list[str], reduce: object = 0, more: str = "") -> str:
-        return f"/mapOutput?job={JOB}&reduce={reduce}&map={','.join(maps)}{more}"
-
-    def headers(self, target: str, key: bytes = KEY) -> dict[str, str]:
-        digest = hmac.digest(key, f"{self.service.port}{target}".encode(), "sha1")
-        return {"UrlHash": base64.b64encode(digest).decode(), "name": "mapreduce", "version": "1.0.0"}
-
-    def get(
-        self, target: str, *, headers: dict[str, str] | None = None, method: str = "GET"
-    ) -> tuple[http.client.HTTPResponse, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
-        try:
-            connection.request(method, target, headers=self.headers(target) if headers is None else headers)
-            response = connection.getresponse()
-            return response, response.read()
-        finally:
-            connection.close()
-
-
 @pytest.fixture
 def served(tmp_path: Path, jobs: ShuffleJobs) -> Iterator[Served]:
     limits = ShuffleLimits(connections_max=3, keep_alive=False, keep_alive_timeout_s=0.4)
     served = Served(tmp_path, jobs, limits, 4096)
     yield served
     served.service.stop()
-
-
-def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:
-    reader = WritableReader(body)
-    found = []
-    while reader.remaining:
-        map_id, part, raw, reduce = reader.text(), reader.vlong(), reader.vlong(), reader.vint()
-        found.append((map_id, part, raw, reduce, reader.raw(part)))
-    return found
 
 
 def test_hashes_are_hadoops(jobs: ShuffleJobs) -> None:

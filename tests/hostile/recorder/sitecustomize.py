@@ -95,9 +95,9 @@ def _record_http(recorder: _Recorder, daemon: str) -> None:
 
 
 def _record_shuffle(recorder: _Recorder) -> None:
-    from nm.shuffle.server import _Connection
+    from nm.shuffle.connection import Connection
 
-    served = _Connection._next_request
+    served = Connection._next_request
 
     def next_request(self: Any) -> None:
         tape = recorder.open("shuffle")
@@ -105,7 +105,7 @@ def _record_shuffle(recorder: _Recorder) -> None:
             tape.write(self._received)
         served(self)
 
-    _Connection._next_request = next_request  # type: ignore[method-assign]
+    Connection._next_request = next_request  # type: ignore[method-assign]
 
 
 def _install(folder: str) -> None:

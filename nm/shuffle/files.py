@@ -1,0 +1,87 @@
+"""Open files that the shuffle service reads from, kept at hand in a bounded number.
+
+Each reducer asks for a part of every file, so descriptors are worth keeping. Files are opened and released by any of
+the service's threads; what was used longest ago is forgotten first.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class OutputMissing(Exception):
+    """The map output is not on this node or cannot be read; the text is for the client and the log."""
+
+
+class OpenFile:
+    """An open file. Closed when it is out of the cache and its last user is done."""
+
+    __slots__ = ("_lock", "_users", "descriptor", "is_cached")
+
+    def __init__(self, descriptor: int, lock: threading.Lock) -> None:
+        """`lock`: of the cache, held by whoever calls `use` and `forget`."""
+        self._lock = lock
+        self._users = 0
+        self.descriptor = descriptor
+        self.is_cached = True
+
+    def use(self) -> "OpenFile":
+        self._users += 1
+        return self
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._close_if_unused()
+
+    def forget(self) -> None:
+        self.is_cached = False
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        if not self.is_cached and self._users == 0:
+            os.close(self.descriptor)
+
+
+class OpenFiles:
+    """From any thread."""
+
+    def __init__(self, files_max: int) -> None:
+        self._files_max = files_max
+        self._files: OrderedDict[Path, OpenFile] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, path: Path) -> OpenFile:
+        """To be released. Blocking. Raises OutputMissing."""
+        with self._lock:
+            file = self._files.get(path)
+            if file is not None:
+                self._files.move_to_end(path)
+                return file.use()
+        try:
+            descriptor = os.open(path, OPEN_FLAGS)  # a slow disk must not hold up other threads
+        except OSError as error:
+            raise OutputMissing(f"{path}: {error.strerror}") from None
+        with self._lock:
+            other = self._files.pop(path, None)
+            if other is not None:
+                other.forget()
+            file = self._files[path] = OpenFile(descriptor, self._lock)
+            if len(self._files) > self._files_max:
+                self._files.popitem(last=False)[1].forget()
+            return file.use()
+
+    def forget(self, path: Path) -> None:
+        with self._lock:
+            file = self._files.pop(path, None)
+            if file is not None:
+                file.forget()
+
+    def close(self) -> None:
+        with self._lock:
+            for file in self._files.values():
+                file.forget()
+            self._files.clear()

@@ -1,0 +1,104 @@
+"""A shuffle service with the folder that it serves from, and a client that asks it as Hadoop's fetcher does."""
+
+import base64
+import hmac
+import http.client
+import struct
+import zlib
+from pathlib import Path
+
+from nm.directories import NodeDirectories
+from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.merged import MergedFile
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.server import MergedLimits, ShuffleLimits, ShuffleService
+from riffle_merger.format import IndexEntry, SpillIndex
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
+from yaqd.model import ApplicationId
+from yaqd.security import JOB_TOKEN, Token
+from yaqd.security.writable import WritableReader, encode_text
+
+KEY = b"secret"
+APPLICATION = ApplicationId(1, 1)
+JOB = "job_1_0001"
+USER = "alice"
+
+
+def job_token(key: bytes = KEY) -> bytes:
+    return Token(encode_text(JOB), key, JOB_TOKEN, JOB).to_writable()
+
+
+class Served:
+    """A service, the folder it serves from, and a client's signature."""
+
+    def __init__(
+        self,
+        root: Path,
+        jobs: ShuffleJobs,
+        limits: ShuffleLimits,
+        cache_bytes: int,
+        merging: MergedLimits = MergedLimits(),
+    ) -> None:
+        directories = NodeDirectories([root / "a", root / "b"], [])
+        self.output_dir = directories.app_dir(root / "b", USER, APPLICATION) / "output"
+        self.outputs = MapOutputs(directories, index_cache_bytes=cache_bytes, open_files_max=4)
+        self.service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=self.outputs, limits=limits, merging=merging)
+        self.service.start()
+
+    def write(self, map_id: str, parts: list[bytes]) -> None:
+        folder = self.output_dir / map_id
+        folder.mkdir(parents=True)
+        start, entries, body = 0, [], b""
+        for part in parts:
+            stored = part + struct.pack(">I", zlib.crc32(part))
+            entries.append(IndexEntry(start, len(part), len(stored)))
+            body += stored
+            start += len(stored)
+        (folder / "file.out").write_bytes(body)
+        (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
+
+    def merge(self, name: str, maps: list[str]) -> MergedFile:
+        """Writes and publishes what a merger would have made of the outputs."""
+        indexes = [SpillIndex.load(self.output_dir / map_id / "file.out.index") for map_id in maps]
+        files = [(self.output_dir / map_id / "file.out").read_bytes() for map_id in maps]
+        rows = []
+        for partition in range(len(indexes[0])):
+            entries = [index[partition] for index in indexes]
+            rows.append([file[e.start : e.start + e.part_length] for file, e in zip(files, entries, strict=True)])
+        lengths = [[(index[p].raw_length, index[p].part_length) for index in indexes] for p in range(len(rows))]
+        checksums = [zlib.crc32(b"".join(segment[-4:] for segment in row)) for row in rows]
+        folder = self.output_dir.parent / MERGED_FOLDER
+        folder.mkdir(exist_ok=True)
+        data, index = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"
+        data.write_bytes(b"".join(segment for row in rows for segment in row))
+        index.write_bytes(MergedIndex.build(maps, lengths, checksums).to_bytes())
+        file = MergedFile(data, index, tuple(maps))
+        self.service.publish(JOB, file)
+        return file
+
+    def target(self, maps: list[str], reduce: object = 0, more: str = "") -> str:
+        return f"/mapOutput?job={JOB}&reduce={reduce}&map={','.join(maps)}{more}"
+
+    def headers(self, target: str, key: bytes = KEY) -> dict[str, str]:
+        digest = hmac.digest(key, f"{self.service.port}{target}".encode(), "sha1")
+        return {"UrlHash": base64.b64encode(digest).decode(), "name": "mapreduce", "version": "1.0.0"}
+
+    def get(
+        self, target: str, *, headers: dict[str, str] | None = None, method: str = "GET"
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
+        try:
+            connection.request(method, target, headers=self.headers(target) if headers is None else headers)
+            response = connection.getresponse()
+            return response, response.read()
+        finally:
+            connection.close()
+
+
+def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:
+    reader = WritableReader(body)
+    found = []
+    while reader.remaining:
+        map_id, part, raw, reduce = reader.text(), reader.vlong(), reader.vlong(), reader.vint()
+        found.append((map_id, part, raw, reduce, reader.raw(part)))
+    return found

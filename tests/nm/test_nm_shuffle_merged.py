@@ -1,0 +1,256 @@
+"""Shuffle service out of merged files: the same bytes as from the originals, in fewer reads, whatever goes wrong."""
+
+import hashlib
+import os
+import random
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
+
+from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.merged import MergedFile
+from nm.shuffle.server import MergedLimits, ShuffleLimits
+
+MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
+REDUCES = 3
+#: what is kept, and as long as a partition may be to be kept: a quarter
+KEPT_BYTES = 4 << 20
+#: longer than what is copied, and than what may be kept
+LENGTHS = (0, 1, 5000, 40_000, 120_000)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    limits = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=0.5)
+    served = Served(tmp_path, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, 0.3, 4096))
+    yield served
+    served.service.stop()
+
+
+def write(served: Served, length: int, maps: list[str] = MAPS) -> None:
+    for map_id in maps:
+        served.write(map_id, [os.urandom(length + reduce) for reduce in range(REDUCES)])
+
+
+def fetch(served: Served, reduce: int, maps: list[str]) -> str:
+    """Check sum of the answer."""
+    response, body = served.get(served.target(maps, reduce))
+    assert response.status == 200
+    return hashlib.sha256(body).hexdigest()
+
+
+def settle(served: Served) -> None:
+    """A connection counts its reads when it is closed."""
+    while served.service.statistics.connections:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_merged_files_give_the_same_bytes(served: Served, length: int) -> None:
+    write(served, length)
+    asked = [MAPS[:7], MAPS[5:], MAPS[::-1], [MAPS[3], MAPS[3]], MAPS[10:]]
+    before = {(r, n): fetch(served, r, maps) for r in range(REDUCES) for n, maps in enumerate(asked)}
+    settle(served)
+    assert served.service.statistics.reads.merged_segments == 0
+    served.merge("one", MAPS[:6])
+    served.merge("two", MAPS[6:11])  # the last one stays by itself
+    after = {(r, n): fetch(served, r, maps) for r in range(REDUCES) for n, maps in enumerate(asked)}
+    assert after == before
+    settle(served)
+    counts = served.service.statistics.reads
+    assert counts.merged_segments == REDUCES * (sum(map(len, asked)) - 3) and counts.fallbacks == 0
+
+
+def test_a_partition_is_read_once_for_a_reducers_requests(served: Served) -> None:
+    write(served, 20_000)
+    served.merge("all", MAPS)
+    for reduce in range(REDUCES):
+        for start in range(0, len(MAPS), 3):
+            fetch(served, reduce, MAPS[start : start + 3])
+    settle(served)
+    counts = served.service.statistics.reads
+    assert (counts.reads, counts.merged_reads, counts.merged_segments) == (REDUCES, REDUCES, REDUCES * len(MAPS))
+    assert counts.read_bytes == sum(20_004 + reduce for reduce in range(REDUCES)) * len(MAPS)
+    assert served.service.merged.kept_bytes == 0  # all of it was asked for
+
+
+def test_what_is_kept_goes_after_a_while(served: Served) -> None:
+    write(served, 20_000)
+    served.merge("all", MAPS)
+    fetch(served, 0, MAPS[:3])
+    assert served.service.merged.kept_bytes == 20_004 * len(MAPS)
+    deadline = time.monotonic() + 10
+    while served.service.merged.kept_bytes and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert served.service.merged.kept_bytes == 0
+
+
+def truncate(file: MergedFile) -> None:
+    os.truncate(file.path, file.path.stat().st_size // 3)
+
+
+def flip(file: MergedFile) -> None:
+    content = bytearray(file.path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    file.path.write_bytes(content)
+
+
+def lose(file: MergedFile) -> None:
+    file.path.unlink()
+
+
+def lose_index(file: MergedFile) -> None:
+    file.index_path.unlink()
+
+
+def damage_index(file: MergedFile) -> None:
+    content = bytearray(file.index_path.read_bytes())
+    content[-30] ^= 1
+    file.index_path.write_bytes(content)
+
+
+def link_away(file: MergedFile) -> None:
+    elsewhere = file.path.parent.parent / "elsewhere"
+    shutil.move(file.path, elsewhere)
+    file.path.symlink_to(elsewhere)
+
+
+DAMAGE = [truncate, flip, lose, lose_index, damage_index, link_away]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["never-read", "index-read-before"])
+@pytest.mark.parametrize("damage", DAMAGE, ids=[damage.__name__ for damage in DAMAGE])
+@pytest.mark.parametrize("length", [5000, 40_000, 120_000])
+def test_damage_is_never_served(
+    served: Served, damage: Callable[[MergedFile], None], length: int, is_known: bool
+) -> None:
+    write(served, length)
+    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
+    file = served.merge("all", MAPS)
+    if is_known:
+        fetch(served, 0, MAPS[:1])
+        served.outputs.files.forget(file.path)
+    damage(file)
+    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
+    if damage is flip:
+        settle(served)
+        assert 0 < served.service.statistics.reads.fallbacks <= len(MAPS)
+    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
+
+
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["whole", "another-map-damaged"])
+@pytest.mark.parametrize("length", [5000, 120_000])
+def test_a_lost_original_is_answered_from_its_copy(served: Served, length: int, is_damaged: bool) -> None:
+    write(served, length)
+    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
+    file = served.merge("all", MAPS)
+    served.outputs.forget_job(JOB)
+    shutil.rmtree(served.output_dir / MAPS[4])
+    if is_damaged:
+        flip(file)  # in the middle partition, which is not where the lost map's segment lies
+    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
+    assert [fetch(served, reduce, [MAPS[4]]) for reduce in range(REDUCES)]
+
+
+def test_what_is_lost_in_both_places_is_refused(served: Served) -> None:
+    write(served, 5000)
+    file = served.merge("all", MAPS)
+    lose(file)
+    shutil.rmtree(served.output_dir / MAPS[4])
+    response, _ = served.get(served.target(MAPS, 1))
+    assert response.status == 500
+    assert fetch(served, 1, [m for m in MAPS if m != MAPS[4]])
+
+
+def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served) -> None:
+    length = KEPT_BYTES // 4 // len(MAPS) - 100  # a partition is just short enough to be kept
+    for map_id in MAPS:
+        served.write(map_id, [os.urandom(length) for _ in range(20)])
+    before = [fetch(served, reduce, MAPS) for reduce in range(20)]
+    served.merge("all", MAPS)
+    stalled = []
+    for reduce in range(20):
+        target = served.target(MAPS, reduce)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", served.service.port))
+        client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+        assert client.recv(1)
+        stalled.append(client)
+        assert served.service.merged.kept_bytes <= KEPT_BYTES
+    assert [fetch(served, reduce, MAPS) for reduce in range(20)] == before
+    assert served.service.merged.kept_bytes <= KEPT_BYTES
+    for client in stalled:
+        client.close()
+    settle(served)
+    deadline = time.monotonic() + 10
+    while served.service.merged.kept_bytes and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert served.service.merged.kept_bytes == 0
+
+
+def test_many_reducers_at_once(served: Served) -> None:
+    write(served, 40_000)
+    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
+    served.merge("one", MAPS[:6])
+    served.merge("two", MAPS[6:])
+    wrong: list[int] = []
+
+    def ask(number: int) -> None:
+        for _ in range(5):
+            if fetch(served, number % REDUCES, MAPS) != before[number % REDUCES]:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_forgotten_jobs_files_are_closed(served: Served) -> None:
+    write(served, 40_000)
+    file = served.merge("all", MAPS)
+    fetch(served, 0, MAPS[:2])
+    assert served.service.merged.kept_bytes
+    served.service.forget_job(JOB)
+    while served.service.merged.memory_bytes:
+        time.sleep(0.001)
+    links = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    assert str(file.path) not in links
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1 << 32))
+def test_any_mix_of_merged_and_not(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    rng = random.Random(seed)
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    limits = ShuffleLimits(100, False, 0.4)
+    kept = rng.choice([0, 1000, 100_000, 10_000_000])
+    served = Served(tmp_path_factory.mktemp("mix"), jobs, limits, 4096, MergedLimits(kept, 5, 100))
+    try:
+        maps = MAPS[: rng.randint(1, len(MAPS))]
+        for map_id in maps:
+            served.write(map_id, [rng.randbytes(rng.choice([0, 10, 300, 17_000, 70_000])) for _ in range(REDUCES)])
+        asked = [rng.sample(maps, rng.randint(1, len(maps))) for _ in range(4)]
+        before = [fetch(served, reduce, some) for reduce in range(REDUCES) for some in asked]
+        for number in range(3):
+            file = served.merge(f"m{number}", rng.sample(maps, rng.randint(1, len(maps))))
+            if rng.random() < 0.3:
+                rng.choice(DAMAGE)(file)
+        assert [fetch(served, reduce, some) for reduce in range(REDUCES) for some in asked] == before
+    finally:
+        served.service.stop()
