@@ -40,7 +40,7 @@ class KeptPartitions:
         self._lock = threading.Lock()
 
     @property
-    def bytes(self) -> int:
+    def held_bytes(self) -> int:
         """Of all that is kept, being read or being sent from."""
         return self._bytes
 

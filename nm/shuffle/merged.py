@@ -100,12 +100,12 @@ class MergedOutputs:
     @property
     def kept_bytes(self) -> int:
         """Of partitions that were read whole."""
-        return self._kept.bytes
+        return self._kept.held_bytes
 
     @property
     def memory_bytes(self) -> int:
         """Of indexes and kept partitions."""
-        return self._index_bytes + self._kept.bytes
+        return self._index_bytes + self._kept.held_bytes
 
     def publish(self, job_id: str, file: MergedFile) -> None:
         """From now on the file's maps are answered from it; those that another file has stay with that one."""
