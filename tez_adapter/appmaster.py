@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,11 @@ from tez_adapter.background import in_background, leave
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.records import Completion
 from tez_adapter.core.states import JobState
 from tez_adapter.granted import Granted
 from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
+from tez_adapter.merging import Merging
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
 from tez_adapter.plan import plan
@@ -45,7 +47,7 @@ from yaqd.model import ContainerId, FinalApplicationStatus, NodeId
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.security import AM_RM_TOKEN, Token
+from yaqd.security import AM_RM_TOKEN, JobTokenSecrets, Token
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +98,7 @@ class ApplicationMaster:
         self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
         self._finished: asyncio.Future[None] = loop.create_future()
         self._server = job_server(self._credentials, self._environ)
-        self._umbilical = Umbilical(self._server, self)
+        self._umbilical = Umbilical(self._server, self, self._outputs)
         await self._server.start()
         self._nodes = NodeLinks(
             str(self._container.attempt_id),
@@ -104,6 +106,7 @@ class ApplicationMaster:
             on_started=self._launched,
             on_waiting=self._waits,
         )
+        self._merging = self._make_merging()
         self._rm = self._make_rm_link()
         self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -112,6 +115,8 @@ class ApplicationMaster:
             await self._converse()
             return self.state
         finally:
+            if self._merging is not None:
+                await self._merging.close()
             await self._nodes.close()
             await self._rm.close()
             await self._server.stop()
@@ -176,6 +181,8 @@ class ApplicationMaster:
         while True:
             await asyncio.sleep(_TICK_S)
             self.dispatch(ev.Tick())
+            if self._merging is not None:
+                self._merging.tick()
 
     async def _note_failure(self, work: Awaitable[None], what: str) -> None:
         try:
@@ -220,7 +227,8 @@ class ApplicationMaster:
             await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
         times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
-        lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics))
+        shuffle = None if self._merging is None else self._merging.summary()
+        lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
         await asyncio.wrap_future(in_background(lambda: self._output.leave(lines)))
 
     # ---- one way in, one way out
@@ -237,6 +245,8 @@ class ApplicationMaster:
             log.warning("%s", line)
             self._notices.append(line)
             self._notices_total += 1
+        if self._merging is not None:
+            self._merging.follow()
         self._umbilical.outputs_may_have_changed()
         self._rm.wake_if_changed(self.machine.wanted())
         return decisions
@@ -309,6 +319,12 @@ class ApplicationMaster:
         port = self._nodes.shuffle_ports.get(NodeId.parse(node), 0)
         return self._record.attempt_name(attempt), host, port
 
+    def _outputs(self, vertex: int) -> Sequence[Completion]:
+        """What the vertex may read, in the order it came and went."""
+        if self._merging is not None and vertex == 1:
+            return self._merging.outputs
+        return self.machine.outputs_for(vertex)
+
     def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
         self._record.note_counters(attempt, counters)
 
@@ -329,6 +345,19 @@ class ApplicationMaster:
         return list(self._notices), self._notices_total
 
     # ---- parts
+
+    def _make_merging(self) -> Merging | None:
+        return Merging.of(
+            self.spec,
+            self.conf,
+            self.machine,
+            self._record,
+            self._nodes,
+            attempt=self._container.attempt_id.attempt,
+            token=token_of(self._credentials, JobTokenSecrets.kind, "job token"),
+            clock=asyncio.get_running_loop().time,
+            on_news=self._umbilical.outputs_may_have_changed,
+        )
 
     def _make_rm_link(self) -> ResourceManagerLink:
         return ResourceManagerLink(

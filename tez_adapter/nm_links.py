@@ -24,6 +24,7 @@ from yaqd.security import Token
 log = logging.getLogger(__name__)
 
 SHUFFLE_SERVICE = "mapreduce_shuffle"
+MERGER_SERVICE = "riffle_merger"
 _TIMEOUT_S = 30.0
 #: about two seconds: a node that is away for longer has lost its containers, and others can run the tasks
 _RETRIES = RetryPolicy(attempts=5, first_delay_s=0.1, delay_max_s=1.0)
@@ -58,6 +59,8 @@ class NodeLinks:
         self._is_flush_due = False
         #: port of each node's shuffle service, as its answers to starts tell it
         self.shuffle_ports: dict[NodeId, int] = {}
+        #: and of its merger, where it has one
+        self.merger_ports: dict[NodeId, int] = {}
 
     def token(self, node: NodeId, token: Token) -> None:
         known = self._tokens.get(node)
@@ -135,7 +138,7 @@ class NodeLinks:
             for container, _ in starts:
                 self._on_failure(container, str(error), isinstance(error, RemoteException))
             return
-        self._note_shuffle(record.id, response)
+        self._note_services(record.id, response)
         failed = {
             convert.container_id(f.container_id): f.exception.message or f.exception.class_name
             for f in response.failed_requests
@@ -147,10 +150,16 @@ class NodeLinks:
             else:
                 self._on_started(container)
 
-    def _note_shuffle(self, node: NodeId, response: pb.StartContainersResponse) -> None:
-        for entry in response.services_meta_data:
-            if entry.key == SHUFFLE_SERVICE and len(entry.value) >= 4:
-                self.shuffle_ports[node] = struct.unpack_from(">i", entry.value)[0]
+    def _note_services(self, node: NodeId, response: pb.StartContainersResponse) -> None:
+        ports = {
+            entry.key: struct.unpack_from(">i", entry.value)[0]
+            for entry in response.services_meta_data
+            if entry.key in (SHUFFLE_SERVICE, MERGER_SERVICE) and len(entry.value) >= 4
+        }
+        if SHUFFLE_SERVICE in ports:
+            self.shuffle_ports[node] = ports[SHUFFLE_SERVICE]
+        if MERGER_SERVICE in ports:
+            self.merger_ports[node] = ports[MERGER_SERVICE]
 
     async def _stop(self, record: _Node, stops: list[ContainerId]) -> None:
         request = pb.StopContainersRequest(container_id=[convert.container_id_pb(c) for c in stops])

@@ -44,6 +44,9 @@ class JobRecord:
     def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
         self._counters[attempt] = counters
 
+    def counters_of(self, attempt: AttemptId) -> CounterList:
+        return self._counters.get(attempt, [])
+
     def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
         self._phases[attempt] = phases
 
@@ -93,9 +96,15 @@ class JobRecord:
                 yield from task.attempts
 
     def history(
-        self, state: JobState, *, started_ms: int, finished_ms: int, diagnostics: str
+        self,
+        state: JobState,
+        *,
+        started_ms: int,
+        finished_ms: int,
+        diagnostics: str,
+        shuffle: dict[str, Any] | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The lines of the history file."""
+        """The lines of the history file; `shuffle` says what was decided about merging map outputs."""
         spec = self._spec
         yield {
             "type": "job",
@@ -119,7 +128,7 @@ class JobRecord:
             "exit_code": self.exit_code(state),
             "finished_ms": finished_ms,
             "counters": nested,
-        }
+        } | ({} if shuffle is None else {"shuffle": shuffle})
 
     def _attempt_line(self, attempt: Attempt) -> dict[str, Any]:
         vertex = self._machine.spec.vertices[attempt.id.vertex]

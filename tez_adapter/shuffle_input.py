@@ -67,7 +67,8 @@ def _follow(
     for event in response.events:
         if event.available:
             refs[event.attempt_id] = event.attempt
-            fetcher.add(MapLocation(event.attempt.index, event.attempt_id, event.host, event.port))
+            location = MapLocation(event.attempt.index, event.attempt_id, event.host, event.port, event.merged)
+            fetcher.add(location)
         else:
             refs.pop(event.attempt_id, None)
             fetcher.withdraw(event.attempt_id)

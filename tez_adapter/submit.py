@@ -22,6 +22,7 @@ from tez_adapter.jobspec import (
     job_id_of,
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
+from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
 from tez_adapter.staging import Staging, SubmitError, alias_of
@@ -200,6 +201,8 @@ def _submit(
 ) -> SubmittedJob:
     conf = in_single_units(request.conf)
     request = replace(request, conf=conf)
+    if fields.get("reduces") and conf.get_bool(ENABLED_KEY, False):
+        MergeSettings.read(conf)  # what cannot be is said here, not in the job manager's log
     rm = RmClient(conf)
     try:
         application_id, largest = rm.new_application()

@@ -3,6 +3,7 @@
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.jobspec import SPLITS_FILE, JobKind, JobSpec
 from tez_adapter.launch import command_context, configured_environment, python_context, python_environment
+from tez_adapter.merge_settings import PLANNED, plans_merges
 from tez_adapter.nm_links import SHUFFLE_SERVICE
 from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as pb
@@ -30,6 +31,8 @@ class TaskLaunch:
             for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
                 environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
+            if plans_merges(spec):
+                environment[PLANNED] = "1"
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]
             self._context = python_context(TASK_ENTRY, arguments, resources, environment)
             token = credentials.token_of_kind(JobTokenSecrets.kind)

@@ -6,13 +6,14 @@ reduce that waits for map outputs.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from tez_adapter.access import JobAccess
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.records import Completion
 from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
 from yaqd.ipc import Caller, RpcServer
@@ -45,8 +46,12 @@ class JobView(Protocol):
 
 
 class Umbilical:
-    def __init__(self, server: RpcServer, job: JobView) -> None:
+    def __init__(
+        self, server: RpcServer, job: JobView, outputs: Callable[[int], Sequence[Completion]] | None = None
+    ) -> None:
+        """`outputs`: what a vertex may read, in the order it came and went; by default as the machine has it."""
         self._job = job
+        self._outputs = outputs or (lambda vertex: job.machine.outputs_for(vertex))
         #: container -> its request that waits for an answer
         self._waiting: dict[str, asyncio.Future[pb.GetTaskResponse]] = {}
         self._outputs_seen = 0
@@ -81,7 +86,7 @@ class Umbilical:
 
     def outputs_may_have_changed(self) -> None:
         """Called after every event: wakes the reduces that wait for map outputs when there is news."""
-        seen = sum(len(v.completions) for v in self._job.machine.vertices)
+        seen = sum(len(self._outputs(v.index)) for v in self._job.machine.vertices)
         if seen != self._outputs_seen:
             self._outputs_seen = seen
             self._outputs_changed.set()
@@ -170,7 +175,7 @@ class Umbilical:
         response = pb.GetMapCompletionEventsResponse(stop=self._is_unwanted(attempt))
         if response.stop:
             return response
-        entries = self._job.machine.outputs_for(attempt.vertex)
+        entries = self._outputs(attempt.vertex)
         start = max(0, getattr(request, "from"))
         for entry in entries[start : start + _EVENTS_PER_CALL]:
             name, host, port = self._job.output_of(entry.attempt, entry.node, entry.host)
@@ -181,6 +186,7 @@ class Umbilical:
                 port=port,
                 node=entry.node,
                 available=entry.available,
+                merged=entry.merged,
             )
         return response
 

@@ -90,6 +90,8 @@ class Completion:
     host: str
     #: False: an output announced before is gone
     available: bool
+    #: name of the merged file at the node that has it; "" for its own
+    merged: str = ""
 
 
 class Vertex:

@@ -17,6 +17,7 @@ from riffle_merger.format.errors import FormatError
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME, WriteFailed
 from tez_adapter.data.fetchplan import Batch, FetchPlan, FetchSettings, MapLocation
+from tez_adapter.data.localmerged import LocalMerged
 from tez_adapter.data.reduceinput import ReduceInput, Segment
 from tez_adapter.data.shufflehttp import ShuffleError, request, url_path
 
@@ -68,6 +69,7 @@ class Fetcher:
         self._secret = secret
         self._on_failure = on_failure
         self._local_dirs = [Path(folder) for folder in local_dirs]
+        self._merged = LocalMerged(self._local_dirs)
         self._settings = settings or FetchSettings()
         self._counters: MutableMapping[str, int] = sink.counters if counters is None else counters
         self._plan = FetchPlan(maps, self._settings)
@@ -189,6 +191,8 @@ class Fetcher:
 
     def _fetch_local(self, location: MapLocation) -> bool:
         """Take the output from this node's own disks, if it is there and whole."""
+        if location.merged and self._fetch_local_merged(location):
+            return True
         if "/" in location.attempt or location.attempt in ("", ".", ".."):
             return False
         for folder in self._local_dirs:
@@ -205,6 +209,19 @@ class Fetcher:
             self._accept(location, segment)
             return True
         return False
+
+    def _fetch_local_merged(self, location: MapLocation) -> bool:
+        try:
+            found = self._merged.find(location.merged, location.attempt, self._partition)
+            if found is None:
+                return False
+            path, entry = found
+            segment = self._sink.locate(location.attempt, path, entry.start, entry.part_length)
+        except (OSError, FormatError) as error:
+            logger.warning("cannot read merged file in place, taking the original: %s", error)
+            return False
+        self._accept(location, segment)
+        return True
 
     def _accept(self, location: MapLocation, segment: Segment) -> None:
         """Take the segment into the input, unless another attempt of the map was faster."""

@@ -7,6 +7,7 @@ withdrawn or has used up its tries.
 """
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class MapLocation:
     attempt: str
     host: str
     port: int
+    #: Name of the merged file there that has it; outputs of one name are asked for together. "" if it has none.
+    merged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class FetchSettings:
     parallel_copies: int = 5
     #: Map outputs asked for in one request; a stock service takes 20 from its own reducers.
     maps_per_request: int = 20
+    #: Of one merged file as many, in one request: only services that merge have such files, and they take them.
+    merged_per_request: int = 200
     connect_timeout_s: float = 10.0
     #: Longest silence in the middle of a response.
     read_timeout_s: float = 60.0
@@ -39,7 +44,7 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One request: up to `maps_per_request` outputs of one host."""
+    """One request: outputs of one host, all of one merged file or none of any."""
 
     host: str
     port: int
@@ -94,7 +99,7 @@ class FetchPlan:
         for (name, port), host in self._hosts.items():
             if host.busy or not host.pending or host.not_before > now:
                 continue
-            chosen = list(host.pending.values())[: self._settings.maps_per_request]
+            chosen = self._chosen(host)
             for location in chosen:
                 del host.pending[location.attempt]
             wanted = tuple(location for location in chosen if location.map_index not in self._done)
@@ -104,6 +109,12 @@ class FetchPlan:
             host.busy = True
             return Batch(name, port, wanted)
         return None
+
+    def _chosen(self, host: _Host) -> list[MapLocation]:
+        """The next to ask for together: what the first of them is merged with, in the order of the merged file."""
+        merged = next(iter(host.pending.values())).merged
+        most = self._settings.merged_per_request if merged else self._settings.maps_per_request
+        return list(islice((location for location in host.pending.values() if location.merged == merged), most))
 
     def next_time(self) -> float | None:
         """When a host that waits may be asked again; None if nothing waits for time alone."""

@@ -151,20 +151,22 @@ class GetMapCompletionEventsRequest(_message.Message):
     def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., wait_ms: _Optional[int] = ..., **kwargs) -> None: ...
 
 class MapCompletionEvent(_message.Message):
-    __slots__ = ("attempt", "attempt_id", "host", "port", "node", "available")
+    __slots__ = ("attempt", "attempt_id", "host", "port", "node", "available", "merged")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     AVAILABLE_FIELD_NUMBER: _ClassVar[int]
+    MERGED_FIELD_NUMBER: _ClassVar[int]
     attempt: AttemptRef
     attempt_id: str
     host: str
     port: int
     node: str
     available: bool
-    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., node: _Optional[str] = ..., available: _Optional[bool] = ...) -> None: ...
+    merged: str
+    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., node: _Optional[str] = ..., available: _Optional[bool] = ..., merged: _Optional[str] = ...) -> None: ...
 
 class GetMapCompletionEventsResponse(_message.Message):
     __slots__ = ("events", "stop")

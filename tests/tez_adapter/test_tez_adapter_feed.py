@@ -1,0 +1,150 @@
+"""What reduces are told of map outputs while these are merged."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riffle_merger.plan.automatic import DiskShape
+from riffle_merger.plan.decisions import CancelMerge, SendMerge
+from riffle_merger.plan.policy import OFF, MergePolicy
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.records import Completion
+from tez_adapter.merge_settings import MergeSettings
+from tez_adapter.output_feed import Job, OutputFeed
+
+
+def feed(maps: int, policy: MergePolicy | None, *, partitions: int = 10, size: int = 1000, **more: Any) -> OutputFeed:
+    job = Job(maps, partitions, lambda a: f"m{a.task}_{a.number}", lambda _: size, lambda _: True, lambda: 1)
+    return OutputFeed(job, MergeSettings(policy, **more))
+
+
+def done(index: int, number: int = 0, *, available: bool = True, node: str = "h:1") -> Completion:
+    return Completion(AttemptId(0, index, number), node, node.partition(":")[0], available)
+
+
+def told(found: OutputFeed) -> list[tuple[int, bool, str]]:
+    return [(entry.attempt.task, entry.available, entry.merged) for entry in found.entries]
+
+
+def test_reduces_hear_of_outputs_once_they_are_merged_by_the_merged_files_name() -> None:
+    found = feed(4, MergePolicy(files=2), best_effort=1.0)
+    completions = [done(0), done(1)]
+    [send] = found.follow(completions, 0)
+    assert isinstance(send, SendMerge)
+    assert found.entries == []
+    found.merged(send.merge, "file", 2000, 3, 1)
+    assert told(found) == [(0, True, "file"), (1, True, "file")]
+    completions += [done(2), done(3)]
+    [second] = found.follow(completions, 2)
+    assert isinstance(second, SendMerge)
+    found.failed(second.merge, 3)
+    assert told(found)[2:] == [(2, True, ""), (3, True, "")]
+    summary = found.summary()
+    assert (summary["files"], summary["reads"], summary["merge_requests"]) == (3, 4, 3)
+    assert summary["merges"] == {"done": 1, "failed": 1}
+
+
+def test_without_merging_the_list_is_the_machines_own() -> None:
+    found = feed(3, OFF)
+    completions = [done(0), done(1), done(0, available=False), done(0, 1)]
+    assert not found.follow(completions, 0)
+    assert found.entries == completions
+
+
+def test_an_automatic_no_tells_everything_that_was_held() -> None:
+    found = feed(100, None, disk=DiskShape(cache_bytes=1e12))
+    completions = [done(index) for index in range(4)]
+    assert not found.follow(completions, 0)
+    assert found.entries == []
+    completions.append(done(4))
+    assert not found.follow(completions, 0)
+    assert found.entries == completions
+    assert found.choice is not None and found.choice.policy.is_off
+    assert found.summary()["automatic"]
+
+
+def test_an_automatic_yes_merges_what_was_held() -> None:
+    found = feed(4000, None, partitions=500, size=500 * 16_384)
+    made = found.follow([done(index) for index in range(50)], 0)
+    assert found.choice is not None and not found.choice.policy.is_off
+    assert any(isinstance(decision, SendMerge) for decision in made)
+
+
+def test_outputs_of_a_small_job_are_not_held_for_more_than_it_has() -> None:
+    found = feed(2, None)
+    completions = [done(0), done(1)]
+    found.follow(completions, 0)
+    assert found.entries == completions
+
+
+def test_a_lost_output_is_withdrawn_where_it_was_announced_and_only_there() -> None:
+    found = feed(3, MergePolicy(files=2), best_effort=1.0)
+    completions = [done(0), done(1)]
+    [send] = found.follow(completions, 0)
+    assert isinstance(send, SendMerge)
+    found.merged(send.merge, "file", 0, 0, 0)
+    completions += [done(1, available=False), done(2), done(2, available=False)]
+    assert not found.follow(completions, 0)
+    assert told(found) == [(0, True, "file"), (1, True, "file"), (1, False, "")]
+    completions += [done(1, 1), done(2, 1)]
+    [again] = found.follow(completions, 0)
+    assert isinstance(again, SendMerge)
+    assert [output.attempt for output in again.outputs] == ["m1_1", "m2_1"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from([None, OFF, MergePolicy(files=2), MergePolicy(files=3), MergePolicy(block_bytes=250)]),
+    st.integers(1, 8),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 16)), max_size=80),
+)
+def test_a_reader_of_the_list_ends_with_exactly_the_outputs_that_are_there(
+    policy: MergePolicy | None, maps: int, steps: list[tuple[int, int]]
+) -> None:
+    found = feed(maps, policy)
+    completions: list[Completion] = []
+    present: dict[int, int] = {}
+    numbers = dict.fromkeys(range(maps), 0)
+    open_merges: dict[int, SendMerge] = {}
+
+    def take(decisions: list[Any]) -> None:
+        for decision in decisions:
+            if isinstance(decision, SendMerge):
+                open_merges[decision.merge] = decision
+            elif isinstance(decision, CancelMerge):
+                open_merges.pop(decision.merge)
+
+    def end(index: int) -> None:
+        if index not in present:
+            present[index] = numbers[index]
+            completions.append(done(index, numbers[index], node=f"h{index % 2}:1"))
+            numbers[index] += 1
+
+    for kind, pick in steps:
+        if kind == 0:
+            end(pick % maps)
+        elif kind == 1 and present:
+            index = sorted(present)[pick % len(present)]
+            completions.append(done(index, present.pop(index), available=False, node=f"h{index % 2}:1"))
+        elif open_merges:
+            merge = sorted(open_merges)[pick % len(open_merges)]
+            del open_merges[merge]
+            take(found.merged(merge, f"f{merge}", 0, 0, 0) if kind == 2 else found.failed(merge, 0))
+        take(found.follow(completions, 0))
+    for index in range(maps):
+        end(index)
+    take(found.follow(completions, 0))
+    while open_merges:
+        merge = min(open_merges)
+        del open_merges[merge]
+        take(found.merged(merge, f"f{merge}", 0, 0, 0))
+    readable: dict[AttemptId, str] = {}
+    for entry in found.entries:
+        if entry.available:
+            assert entry.attempt not in readable
+            readable[entry.attempt] = entry.merged
+        else:
+            del readable[entry.attempt]
+    assert readable.keys() == {AttemptId(0, index, number) for index, number in present.items()}
+    assert not found.anomalies()

@@ -1,0 +1,79 @@
+"""How merging is configured, and what is refused."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from riffle_merger.plan.policy import OFF, MergePolicy
+from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.merge_settings import MergeSettings, is_turning, plans_merges
+from yaqd.config import Configuration
+from yaqd.config.errors import ConfigError
+
+
+def conf(**values: str) -> Configuration:
+    keys = {f"yaq.riffle.{name.replace('_', '-')}": value for name, value in values.items()}
+    return Configuration.load(None, overrides=keys, environ={})
+
+
+@pytest.mark.parametrize(
+    ("values", "policy"),
+    [
+        ({}, None),
+        ({"policy": "auto"}, None),
+        ({"policy": "off"}, OFF),
+        ({"policy": "files", "files": "5"}, MergePolicy(files=5)),
+        ({"policy": "block-size", "block_size": "512k"}, MergePolicy(block_bytes=512 * 1024)),
+    ],
+)
+def test_policies_by_name(values: dict[str, str], policy: MergePolicy | None) -> None:
+    assert MergeSettings.read(conf(**values)).policy == policy
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"policy": "sometimes"},
+        {"policy": "files", "files": "1"},
+        {"policy": "files", "files": "201"},
+        {"policy": "block-size", "block_size": "0"},
+        {"policy": "block-size", "block_size": "9000000t"},
+        {"best_effort": "0"},
+        {"best_effort": "1.5"},
+        {"best_effort": "nan"},
+        {"outstanding": "0"},
+        {"merge_timeout_ms": "0"},
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(values: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"yaq\.riffle\."):
+        MergeSettings.read(conf(**values))
+
+
+def test_what_is_known_of_the_disk_is_taken_from_the_configuration_first() -> None:
+    settings = MergeSettings.read(
+        Configuration.load(
+            None,
+            overrides={
+                "yaq.riffle.disk.seek-ms": "5",
+                "yaq.riffle.disk.mb-per-second": "80",
+                "yaq.riffle.disk.cache-mb": "10",
+            },
+            environ={},
+        )
+    )
+    assert (settings.disk.seek_s, settings.disk.bytes_per_s, settings.disk.cache_bytes) == (0.005, 80e6, 10e6)
+
+
+def test_a_folder_on_no_disk_does_not_turn() -> None:
+    assert not is_turning(Path("/proc"))
+    assert not is_turning(Path("/nowhere"))
+
+
+def test_a_job_plans_its_merges_where_its_configuration_says_anything_of_them() -> None:
+    spec = JobSpec("job_1_0001", "n", "u", JobKind.MAPREDUCE, {}, "s", reduces=2)
+    assert not plans_merges(spec)
+    for value in ("true", "false"):
+        assert plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}))
+        assert not plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}, reduces=0))

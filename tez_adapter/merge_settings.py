@@ -1,0 +1,98 @@
+"""How a job's map outputs are merged, as configured, and what is known of the disks they lie on."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from riffle_merger.plan.automatic import DiskShape
+from riffle_merger.plan.policy import OFF, MergePolicy
+from tez_adapter.jobspec import JobSpec
+from yaqd.config import Configuration
+
+ENABLED_KEY: Final = "yaq.riffle.enabled"
+_POLICY_KEY: Final = "yaq.riffle.policy"
+_FILES_KEY: Final = "yaq.riffle.files"
+_BLOCK_KEY: Final = "yaq.riffle.block-size"
+_EFFORT_KEY: Final = "yaq.riffle.best-effort"
+_POLICIES: Final = ("auto", "files", "block-size", "off")
+#: in the environment of a job's tasks: its job manager says what is merged, its nodes do nothing by themselves
+PLANNED: Final = "YAQ_RIFFLE_PLANNED"
+#: a turning disk's seek with half a turn, and its speed; and one without moving parts
+_TURNING: Final = (8.0, 100.0)
+_SOLID: Final = (0.1, 500.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    #: None: chosen for the job when its first outputs are known
+    policy: MergePolicy | None
+    best_effort: float = 0.95
+    timeout_s: float = 300.0
+    outstanding: int = 8
+    disk: DiskShape = DiskShape()
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "MergeSettings":
+        """Raises ConfigError. Reads what this node says of its disk where the configuration says nothing."""
+        policy = _policy(conf)
+        best_effort = conf.get_float(_EFFORT_KEY, 0.95, minimum=0, maximum=1)
+        if not 0 < best_effort <= 1:
+            raise conf.error(_EFFORT_KEY, "is no share of the merges", "write a number above 0 and at most 1")
+        return cls(
+            policy,
+            best_effort,
+            conf.get_duration_ms("yaq.riffle.merge-timeout-ms", 300_000, minimum=1) / 1000,
+            conf.get_int("yaq.riffle.outstanding", 8, minimum=1, maximum=10_000),
+            _disk(conf) if policy is None else DiskShape(),
+        )
+
+
+def plans_merges(spec: JobSpec) -> bool:
+    """Whether the job manager decides what becomes of the job's map outputs: also where it shall not merge any."""
+    return ENABLED_KEY in spec.conf and spec.reduces > 0
+
+
+def _policy(conf: Configuration) -> MergePolicy | None:
+    name = conf.get_choice(_POLICY_KEY, _POLICIES, "auto")
+    try:
+        if name == "files":
+            return MergePolicy(files=conf.get_int(_FILES_KEY, 40, minimum=2))
+        if name == "block-size":
+            return MergePolicy(block_bytes=conf.get_size_bytes(_BLOCK_KEY, 2 << 20, minimum=1))
+    except ValueError as error:
+        raise conf.error(_FILES_KEY if name == "files" else _BLOCK_KEY, "cannot be", str(error)) from None
+    return OFF if name == "off" else None
+
+
+def _disk(conf: Configuration) -> DiskShape:
+    seek_ms, mb_per_s = _TURNING if is_turning(Path.cwd()) else _SOLID
+    return DiskShape(
+        seek_s=conf.get_float("yaq.riffle.disk.seek-ms", seek_ms, minimum=0, maximum=10_000) / 1000,
+        bytes_per_s=conf.get_float("yaq.riffle.disk.mb-per-second", mb_per_s, minimum=0.001, maximum=1e6) * 1e6,
+        cache_bytes=conf.get_float("yaq.riffle.disk.cache-mb", _available_mb() / 2, minimum=0, maximum=1e9) * 1e6,
+    )
+
+
+def is_turning(folder: Path) -> bool:
+    """Whether the kernel says that the folder's disk has moving parts; False where it says nothing (an overlay)."""
+    try:
+        device = folder.stat().st_dev
+        here = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True)
+        for place in (here, here.parent):  # a partition's disk has the queue
+            flag = place / "queue" / "rotational"
+            if flag.exists():
+                return flag.read_text().strip() == "1"
+    except OSError:
+        pass
+    return False
+
+
+def _available_mb() -> float:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) / 1000
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0.0

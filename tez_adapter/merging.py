@@ -1,0 +1,133 @@
+"""Merging of a job's map outputs, as its job manager carries it out: the feed decides, the mergers do, reduces read."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from riffle_merger.plan.decisions import CancelMerge, Decision, SendMerge
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.records import Completion
+from tez_adapter.jobspec import JobSpec
+from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings
+from tez_adapter.merger_links import MergerLinks
+from tez_adapter.nm_links import NodeLinks
+from tez_adapter.output_feed import Job, OutputFeed
+from tez_adapter.record import JobRecord
+from yaqd.config import Configuration
+from yaqd.mapreduce.counters import TASK_GROUP, TaskCounter
+from yaqd.model import NodeId
+from yaqd.proto import riffle_pb2 as pb
+from yaqd.security import Token
+
+log = logging.getLogger(__name__)
+
+_SIZE = (TASK_GROUP, TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES.value)
+#: a merge is given up by the feed; the call that waits for it ends a little later, if nobody ended it
+_SLACK_S = 5.0
+
+
+class Merging:
+    """Of a job with reduces, where merging is on. Call `follow` when the machine has moved, `tick` now and then."""
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        settings: MergeSettings,
+        machine: JobMachine,
+        record: JobRecord,
+        nodes: NodeLinks,
+        *,
+        attempt: int,
+        token: Token,
+        clock: Callable[[], float],
+        on_news: Callable[[], None],
+    ) -> None:
+        """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more."""
+        self._machine, self._record, self._nodes = machine, record, nodes
+        self._clock, self._on_news = clock, on_news
+        self._choice_said = False
+        job = Job(
+            maps=machine.vertices[0].spec.tasks,
+            partitions=spec.reduces,
+            name_of=record.attempt_name,
+            size_of=self._size_of,
+            has_merger=lambda node: self._address_of(node) is not None,
+            nodes=self._node_count,
+        )
+        self._feed = OutputFeed(job, settings)
+        self._links = MergerLinks(
+            spec.job_id,
+            f"am{attempt}",
+            token,
+            self._address_of,
+            timeout_s=settings.timeout_s + _SLACK_S,
+            on_merged=self._merged,
+            on_failed=self._failed,
+        )
+
+    @classmethod
+    def of(
+        cls, spec: JobSpec, conf: Configuration, machine: JobMachine, record: JobRecord, nodes: NodeLinks, **more: Any
+    ) -> "Merging | None":
+        """None where nothing is merged: reduces are told of outputs as maps end. Raises ConfigError."""
+        if not spec.reduces or not conf.get_bool(ENABLED_KEY, False):
+            return None
+        return cls(spec, MergeSettings.read(conf), machine, record, nodes, **more)
+
+    @property
+    def outputs(self) -> Sequence[Completion]:
+        return self._feed.entries
+
+    def follow(self) -> None:
+        self._do(self._feed.follow(self._machine.vertices[0].completions, self._clock()))
+        if self._feed.choice is not None and not self._choice_said:
+            self._choice_said = True
+            log.info("map outputs: %s (%s)", self._feed.choice.policy, self._feed.choice.reason)
+
+    def tick(self) -> None:
+        self._news(self._feed.tick(self._clock()))
+
+    def summary(self) -> dict[str, Any]:
+        return self._feed.summary()
+
+    async def close(self) -> None:
+        await self._links.close()
+
+    def _merged(self, merge: int, answer: pb.MergeResponse) -> None:
+        requests = max(0, answer.reads) + max(0, answer.writes)
+        self._news(self._feed.merged(merge, answer.name, max(0, answer.bytes), requests, self._clock()))
+
+    def _failed(self, merge: int, _: str) -> None:
+        self._news(self._feed.failed(merge, self._clock()))
+
+    def _news(self, decisions: Iterable[Decision]) -> None:
+        self._do(decisions)
+        self._on_news()
+
+    def _do(self, decisions: Iterable[Decision]) -> None:
+        cancelled = []
+        for decision in decisions:
+            if isinstance(decision, SendMerge):
+                self._links.send(decision)
+            elif isinstance(decision, CancelMerge):
+                cancelled.append(decision)
+        if cancelled:
+            self._links.cancel(cancelled)
+        for line in self._feed.anomalies():
+            log.warning("%s", line)
+
+    def _address_of(self, node: str) -> tuple[str, int] | None:
+        node_id = NodeId.parse(node)
+        port = self._nodes.merger_ports.get(node_id, 0)
+        return (node_id.host, port) if 0 < port < 65536 else None
+
+    def _size_of(self, attempt: AttemptId) -> int:
+        for group, name, value in self._record.counters_of(attempt):
+            if (group, name) == _SIZE:
+                return value
+        return 0
+
+    def _node_count(self) -> int:
+        nodes = {container.node for container in self._machine.containers.values()}
+        return len(nodes | {entry.node for entry in self._machine.vertices[0].completions})
