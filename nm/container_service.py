@@ -17,7 +17,8 @@ from nm.container import Container, ContainerGrant
 from nm.container_runtime import ContainerRuntime
 from nm.directories import BadUser, checked_user
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.shuffle.jobs import BadServiceData, ShuffleJobs
+from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
+from riffle_merger.service.protocol import MERGER_SERVICE
 from yaqd.ipc import Caller, RemoteException, RpcServer
 from yaqd.ipc.errors import (
     InvalidAuxService,
@@ -73,12 +74,15 @@ class ContainerService:
         shuffle_port: int,
         refusal: Callable[[], str | None],
         on_updated: Callable[[ContainerId], None],
+        merger_port: Callable[[], int | None] = lambda: None,
+        on_job: Callable[[ShuffleJob], None] = lambda _: None,
         adopt: Callable[[server.ContainerTokenIdentifier, LaunchContext], LaunchContext] = lambda _, launch: launch,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
     ) -> None:
         """`refusal` returns why the node takes no containers at present, None when it does.
 
-        `on_updated` hears of grants that an application master has changed here. `adopt` returns the launch context
+        `on_updated` hears of grants that an application master has changed here, `on_job` of each job whose outputs
+        may lie here. `merger_port` is None while there is no merger. `adopt` returns the launch context
         as it is to be carried out.
         """
         self._runtime = runtime
@@ -87,6 +91,8 @@ class ContainerService:
         self._container_tokens = container_tokens
         self._shuffle_jobs = shuffle_jobs
         self._shuffle_port = shuffle_port
+        self._merger_port = merger_port
+        self._on_job = on_job
         self._refusal = refusal
         self._on_updated = on_updated
         self._adopt = adopt
@@ -111,6 +117,9 @@ class ContainerService:
         response = service.StartContainersResponse()
         port = struct.pack(">i", self._shuffle_port)
         response.services_meta_data.add(key=SHUFFLE_SERVICE, value=port)
+        merger_port = self._merger_port()
+        if merger_port is not None:
+            response.services_meta_data.add(key=MERGER_SERVICE, value=struct.pack(">i", merger_port))
         if caller.token_identifier is not None:
             self._nm_tokens.attempt_started(caller.token_identifier)
         tokens = [self._container_token(item.container_token) for item in request.start_container_request]
@@ -239,7 +248,7 @@ class ContainerService:
             if name != SHUFFLE_SERVICE:
                 raise InvalidAuxService(f"The auxService:{name[:120]} does not exist")
         for data in launch.service_data.values():
-            self._shuffle_jobs.add(grant.container_id.application_id, grant.user, data)
+            self._on_job(self._shuffle_jobs.add(grant.container_id.application_id, grant.user, data))
 
     def _owned(
         self, message: common.ContainerId, identifier: server.NMTokenIdentifier, *, was_stopped_ok: bool

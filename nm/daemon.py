@@ -34,12 +34,13 @@ from nm.log_aggregation.reports import LogReports
 from nm.log_aggregation.settings import LogAggregationSettings
 from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
+from nm.merger import MergerProcess, MergerProcessSettings
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
 from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
-from nm.shuffle.jobs import ShuffleJobs, job_id
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.warm.client import ForkerClient
@@ -75,6 +76,7 @@ class NodeManager:
         self._conf = conf
         self.settings = NodeSettings.read(conf)
         self._log_settings = LogAggregationSettings.read(conf)
+        self._merger_settings = MergerProcessSettings.read(conf, bind_host=self.settings.bind_host)
         self._owns_process = owns_process
         self._started_ms = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
@@ -100,6 +102,7 @@ class NodeManager:
         await self._prepare_folders()
         self._start_forkers()
         self._start_shuffle()
+        self._start_merger()
         self._start_runtime()
         await self._start_services()
         self._monitor = Monitor(
@@ -168,6 +171,13 @@ class NodeManager:
         self._undo.callback(self.shuffle.stop)
         self.shuffle.start()
 
+    def _start_merger(self) -> None:
+        self.merger = None
+        if self._merger_settings.is_enabled:
+            self.merger = MergerProcess(self._merger_settings)
+            self._undo.push_async_callback(self.merger.stop)
+            self.merger.start()
+
     def _start_runtime(self) -> None:
         settings = self.settings
         fetchers = ThreadPoolExecutor(settings.localizer_threads, thread_name_prefix="fetch")
@@ -229,6 +239,8 @@ class NodeManager:
             container_tokens=ContainerTokenSecrets(self._container_keys),
             shuffle_jobs=self.shuffle_jobs,
             shuffle_port=self.shuffle.port,
+            merger_port=lambda: self.merger.port if self.merger is not None else None,
+            on_job=self._job_came,
             refusal=self._refusal,
             on_updated=lambda container: self.heartbeat.updated(container),
             adopt=self.proxy.adopt if self.proxy is not None else lambda _, launch: launch,
@@ -390,7 +402,14 @@ class NodeManager:
             self.proxy.container_done(container.id)
         self.heartbeat.notify()
 
+    def _job_came(self, job: ShuffleJob) -> None:
+        if self.merger is not None:
+            folders = self.directories.app_dirs(job.user, job.application)
+            self.merger.add_job(job_id(job.application), job.password, folders)
+
     def _application_ended(self, application: ApplicationId) -> None:
+        if self.merger is not None:
+            self.merger.forget_job(job_id(application))
         if self.proxy is not None:
             self.proxy.application_ended(application)
         self.shuffle_jobs.forget(application)

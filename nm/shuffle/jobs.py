@@ -31,7 +31,7 @@ class ShuffleJobs:
     def __init__(self) -> None:
         self._jobs: dict[str, ShuffleJob] = {}
 
-    def add(self, application: ApplicationId, user: str, service_data: bytes) -> None:
+    def add(self, application: ApplicationId, user: str, service_data: bytes) -> ShuffleJob:
         """Takes the token that the first container of a job brings; later ones repeat it. Raises BadServiceData."""
         try:
             token = Token.from_writable(WritableReader(service_data))
@@ -39,7 +39,8 @@ class ShuffleJobs:
             raise BadServiceData(f"service data of mapreduce_shuffle is not a token: {error}") from None
         if token.kind != JOB_TOKEN or not token.password:
             raise BadServiceData(f"service data of mapreduce_shuffle is a token of kind {token.kind[:80]!r}")
-        self._jobs[job_id(application)] = ShuffleJob(application, user, token.password)
+        job = self._jobs[job_id(application)] = ShuffleJob(application, user, token.password)
+        return job
 
     def forget(self, application: ApplicationId) -> None:
         self._jobs.pop(job_id(application), None)

@@ -15,8 +15,8 @@ class BufferPool:
     """Thread-safe. Who takes buffers has been admitted before: the pool refuses to grow, it does not wait."""
 
     def __init__(self, budget_bytes: int, *, buffer_bytes: int = BUFFER_BYTES) -> None:
-        """The budget holds two buffers at least."""
-        self.buffer_bytes = min(buffer_bytes, budget_bytes // 2)
+        """The budget holds four buffers at least: half of it may be taken by indexes, and a merge takes two."""
+        self.buffer_bytes = min(buffer_bytes, budget_bytes // 4)
         if self.buffer_bytes < 1:
             raise ValueError(f"a budget of {budget_bytes} bytes holds no buffers")
         self.count = budget_bytes // self.buffer_bytes

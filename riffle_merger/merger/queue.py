@@ -43,7 +43,7 @@ class MergeQueue(Generic[Key]):
         self._numbers = 0
         #: where the job was that was served last
         self._now = 0
-        self.used_bytes = 0
+        self.used_bytes = self.used_bytes_max = 0
         self.waiting = 0
         self.waiting_bytes = 0
 
@@ -87,6 +87,7 @@ class MergeQueue(Generic[Key]):
             job.running.add(key)
             self._running[key] = request
             self.used_bytes += request.memory_bytes
+            self.used_bytes_max = max(self.used_bytes_max, self.used_bytes)
             started.append(request)
         return started
 

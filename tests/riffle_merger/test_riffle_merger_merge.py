@@ -38,7 +38,7 @@ def visible(app_dir: Path) -> list[str]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(BODIES, st.integers(1, 70), st.integers(2, 6), st.sampled_from([0, 3]))
+@given(BODIES, st.integers(1, 70), st.integers(4, 8), st.sampled_from([0, 3]))
 def test_segments_come_out_partition_by_partition(
     shape: tuple[int, list[list[bytes | None]]], buffer_bytes: int, buffers: int, gap: int
 ) -> None:

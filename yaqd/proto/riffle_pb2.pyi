@@ -55,7 +55,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("queued", "running", "queued_bytes", "budget_bytes", "used_bytes", "used_bytes_max", "merges", "failed", "cancelled", "merged_bytes", "reads", "writes", "busy_ms", "started_ms", "resident_bytes", "jobs")
+    __slots__ = ("queued", "running", "queued_bytes", "budget_bytes", "used_bytes", "used_bytes_max", "merges", "failed", "cancelled", "merged_bytes", "reads", "writes", "busy_ms", "started_ms", "resident_bytes", "stalled_ms", "jobs")
     QUEUED_FIELD_NUMBER: _ClassVar[int]
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +71,7 @@ class StatusResponse(_message.Message):
     BUSY_MS_FIELD_NUMBER: _ClassVar[int]
     STARTED_MS_FIELD_NUMBER: _ClassVar[int]
     RESIDENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STALLED_MS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     queued: int
     running: int
@@ -87,8 +88,9 @@ class StatusResponse(_message.Message):
     busy_ms: int
     started_ms: int
     resident_bytes: int
+    stalled_ms: int
     jobs: _containers.RepeatedCompositeFieldContainer[JobStatus]
-    def __init__(self, queued: _Optional[int] = ..., running: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., budget_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ..., used_bytes_max: _Optional[int] = ..., merges: _Optional[int] = ..., failed: _Optional[int] = ..., cancelled: _Optional[int] = ..., merged_bytes: _Optional[int] = ..., reads: _Optional[int] = ..., writes: _Optional[int] = ..., busy_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., resident_bytes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ...) -> None: ...
+    def __init__(self, queued: _Optional[int] = ..., running: _Optional[int] = ..., queued_bytes: _Optional[int] = ..., budget_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ..., used_bytes_max: _Optional[int] = ..., merges: _Optional[int] = ..., failed: _Optional[int] = ..., cancelled: _Optional[int] = ..., merged_bytes: _Optional[int] = ..., reads: _Optional[int] = ..., writes: _Optional[int] = ..., busy_ms: _Optional[int] = ..., started_ms: _Optional[int] = ..., resident_bytes: _Optional[int] = ..., stalled_ms: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ...) -> None: ...
 
 class JobStatus(_message.Message):
     __slots__ = ("job_id", "queued", "running", "merges", "failed", "merged_bytes")

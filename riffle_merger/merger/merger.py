@@ -1,0 +1,282 @@
+"""The merger: what is merged when, by which threads. Lives on one event loop; disks are for its threads.
+
+A request is surveyed (how much is it?), queued under the memory budget, and run by one thread that writes and one that
+reads ahead. Requests are remembered by their caller's name for them, so that asking again is harmless.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
+from riffle_merger.merger.files import Survey, clear_temporaries, survey
+from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, check_map_ids, merge
+from riffle_merger.merger.pool import BUFFER_BYTES, BufferPool
+from riffle_merger.merger.queue import MergeQueue, Request
+
+log = logging.getLogger(__name__)
+
+#: what a merge takes for indexes: its inputs' and, while it is made, the merged one
+_INDEX_COPIES = 4
+#: answers remembered per job
+_REMEMBERED_MAX = 10_000
+#: unused buffers go back to the system after this
+_IDLE_S = 5.0
+_IO_THREADS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MergerSettings:
+    #: buffers and indexes of all merges that run
+    budget_bytes: int
+    #: merges at one time, if the budget has room for them
+    running_max: int = 2
+    #: requests that wait, of one job
+    waiting_max: int = 1000
+    #: wait for the disk before a merged file appears
+    sync: bool = False
+    buffer_bytes: int = BUFFER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    merged: Merged
+    queued_s: float
+    run_s: float
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Since the start."""
+
+    merges: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    merged_bytes: int = 0
+    reads: int = 0
+    writes: int = 0
+    busy_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Merge:
+    job_id: str
+    merge_id: str
+    map_ids: tuple[str, ...]
+    answer: "asyncio.Future[Done]"
+    asked_at: float
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    buffers: int = 0
+    #: when a window was last complete
+    moved_at: float = 0.0
+
+
+@dataclass(slots=True)
+class _Job:
+    folders: tuple[Path, ...]
+    merges: dict[str, _Merge] = field(default_factory=dict)
+    #: of them not over
+    unfinished: int = 0
+    statistics: Statistics = field(default_factory=Statistics)
+
+
+class Merger:
+    """All calls from one event loop."""
+
+    def __init__(self, settings: MergerSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.pool = BufferPool(settings.budget_bytes, buffer_bytes=settings.buffer_bytes)
+        self.queue: MergeQueue[_Merge] = MergeQueue(
+            budget_bytes=settings.budget_bytes, running_max=settings.running_max
+        )
+        self.statistics = Statistics()
+        self._jobs: dict[str, _Job] = {}
+        self._running: set[_Merge] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stamp = int(time.time() * 1000)
+        self._number = 0
+        self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="merge-survey")
+        self._writers = ThreadPoolExecutor(settings.running_max, thread_name_prefix="merge-write")
+        self._readers = ThreadPoolExecutor(settings.running_max, thread_name_prefix="merge-read")
+
+    # Jobs -------------------------------------------------------------------------------------------------------------
+
+    def add_job(self, job_id: str, folders: Sequence[Path]) -> None:
+        """`folders`: the application's on each disk. A job that is known keeps what it has."""
+        if job_id not in self._jobs:
+            self._jobs[job_id] = _Job(tuple(folders))
+            self._keep(asyncio.create_task(self._clear(tuple(folders))))
+
+    def forget_job(self, job_id: str) -> None:
+        """Cancels what is left of it. Its files go with the application's folder."""
+        if job_id in self._jobs:
+            self.cancel(job_id)
+            del self._jobs[job_id]
+
+    def jobs(self) -> dict[str, Statistics]:
+        return {job_id: job.statistics for job_id, job in self._jobs.items()}
+
+    async def _clear(self, folders: tuple[Path, ...]) -> None:
+        count = await asyncio.get_running_loop().run_in_executor(self._io, clear_temporaries, folders)
+        if count:
+            log.info("%s: %d files of an interrupted merge deleted", folders[0], count)
+
+    # Merges -----------------------------------------------------------------------------------------------------------
+
+    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str]) -> Done:
+        """Returns when the merged file is published. Raises MergeError and its kinds."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            raise NotMergeable(f"job {job_id[:80]} is not known here")
+        check_map_ids(map_ids)
+        known = job.merges.get(merge_id)
+        if known is None:
+            if job.unfinished >= self._settings.waiting_max:
+                raise NotMergeable(f"{self._settings.waiting_max} merges of {job_id} wait already")
+            known = self._begin(job, job_id, merge_id, tuple(map_ids))
+        elif known.map_ids != tuple(map_ids):
+            raise NotMergeable(f"merge {merge_id[:80]} was of other map outputs")
+        return await asyncio.shield(known.answer)
+
+    def cancel(self, job_id: str, merge_ids: Iterable[str] | None = None) -> int:
+        """Of the named merges, or all when None; how many of them were not over."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            return 0
+        chosen = [job.merges[m] for m in (list(job.merges) if merge_ids is None else merge_ids) if m in job.merges]
+        unfinished = [item for item in chosen if not item.answer.done()]
+        for item in unfinished:
+            item.cancelled.set()
+        for item in self.queue.cancel(job_id, unfinished):
+            self._end(item, Cancelled("cancelled while it waited"))
+        self._pump()
+        return len(unfinished)
+
+    @property
+    def stalled_s(self) -> float:
+        """How long the merge that moves least has not moved."""
+        return max((self._clock() - item.moved_at for item in self._running), default=0.0)
+
+    async def close(self) -> None:
+        """Cancels everything; returns when no thread works any more."""
+        for job_id in list(self._jobs):
+            self.forget_job(job_id)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for executor in (self._io, self._writers, self._readers):
+            executor.shutdown()
+
+    def _begin(self, job: _Job, job_id: str, merge_id: str, map_ids: tuple[str, ...]) -> _Merge:
+        answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
+        job.unfinished += 1
+        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock())
+        self._keep(asyncio.create_task(self._admit(item, job.folders)))
+        return item
+
+    async def _admit(self, item: _Merge, folders: tuple[Path, ...]) -> None:
+        try:
+            size = await asyncio.get_running_loop().run_in_executor(self._io, survey, folders, item.map_ids)
+            memory_bytes = self._memory(item, size)
+        except MergeError as error:
+            self._end(item, error)
+            return
+        if item.cancelled.is_set():
+            self._end(item, Cancelled("cancelled while it waited"))
+            return
+        self.queue.add(Request(item, item.job_id, memory_bytes, size.data_bytes))
+        self._pump()
+
+    def _memory(self, item: _Merge, size: Survey) -> int:
+        """What it takes while it runs; settles the number of its buffers."""
+        for_indexes = _INDEX_COPIES * size.index_bytes
+        room = self._settings.budget_bytes - for_indexes
+        if room < self._settings.budget_bytes // 2:
+            raise NotMergeable(f"indexes of {size.index_bytes} bytes are too large for the merger's memory")
+        wanted = buffers_for(len(item.map_ids), size.data_bytes, self.pool)
+        item.buffers = min(wanted, room // self.pool.buffer_bytes)
+        return for_indexes + item.buffers * self.pool.buffer_bytes
+
+    def _pump(self) -> None:
+        for request in self.queue.start():
+            item = request.key
+            self._running.add(item)
+            item.moved_at = self._clock()
+            self._keep(asyncio.create_task(self._run(item, self._jobs[item.job_id].folders)))
+
+    async def _run(self, item: _Merge, folders: tuple[Path, ...]) -> None:
+        self._number += 1
+        order = MergeOrder(f"{self._stamp}-{self._number}", folders, item.map_ids, self._settings.sync)
+        started = self._clock()
+
+        def is_cancelled() -> bool:
+            item.moved_at = self._clock()
+            return item.cancelled.is_set()
+
+        work = partial(merge, order, self.pool, item.buffers, reader=self._readers, is_cancelled=is_cancelled)
+        result: Done | Exception
+        try:
+            merged = await asyncio.get_running_loop().run_in_executor(self._writers, work)
+            result = Done(merged, started - item.asked_at, self._clock() - started)
+        except (MergeError, MemoryError) as error:
+            result = error
+        except Exception as error:
+            log.exception("merge %s of %s", item.merge_id, item.job_id)
+            result = error
+        self.statistics.busy_s += self._clock() - started
+        self._running.discard(item)
+        self.queue.finished(item)
+        self._end(item, result)
+        self._pump()
+        if not self._running:
+            asyncio.get_running_loop().call_later(_IDLE_S, self._trim)
+
+    def _end(self, item: _Merge, result: Done | Exception) -> None:
+        job = self._jobs.get(item.job_id)
+        if job is not None and job.merges.get(item.merge_id) is not item:
+            job = None  # of a former life of the job
+        if job is not None:
+            job.unfinished -= 1
+        for statistics in (self.statistics, job.statistics) if job is not None else (self.statistics,):
+            _count(statistics, result)
+        if isinstance(result, Done):
+            if not item.answer.done():
+                item.answer.set_result(result)
+            if job is not None and len(job.merges) > _REMEMBERED_MAX:
+                oldest = next(iter(job.merges))
+                if job.merges[oldest].answer.done():
+                    del job.merges[oldest]
+            return
+        if not isinstance(result, Cancelled):
+            log.warning("merge %s of %s: %s", item.merge_id, item.job_id, result)
+        if job is not None:
+            del job.merges[item.merge_id]  # asking again tries again
+        if not item.answer.done():
+            known = isinstance(result, MergeError)
+            item.answer.set_exception(result if known else MergeError(f"{type(result).__name__}: {result}"))
+
+    def _trim(self) -> None:
+        if not self._running:
+            self.pool.trim()
+
+    def _keep(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _count(statistics: Statistics, result: Done | Exception) -> None:
+    if isinstance(result, Done):
+        statistics.merges += 1
+        statistics.merged_bytes += result.merged.bytes
+        statistics.reads += result.merged.reads
+        statistics.writes += result.merged.writes
+    elif isinstance(result, Cancelled):
+        statistics.cancelled += 1
+    else:
+        statistics.failed += 1

@@ -1,0 +1,73 @@
+"""The merger's process: reads its settings from standard input, says its port on standard output, and ends with its
+node, that is when standard input ends."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+from riffle_merger.merger.merger import Merger, MergerSettings
+from riffle_merger.service.launch import MergerLaunch
+from riffle_merger.service.server import MergerService, limit_process
+from yaqd.ipc import RpcServer, ServerLimits
+from yaqd.ipc.loop import run
+
+_CONNECTIONS_MAX = 1000
+_STOP_DEADLINE_S = 2.0
+
+
+async def _serve(launch: MergerLaunch) -> None:
+    merger = Merger(MergerSettings(launch.budget_bytes, running_max=launch.running_max, waiting_max=launch.waiting_max))
+    service = MergerService(merger, secret=bytes.fromhex(launch.secret))
+    rpc = RpcServer(
+        name="merger",
+        host=launch.host,
+        port=launch.port,
+        token_secrets=service.secrets,
+        allow_simple=False,
+        limits=ServerLimits(connections_max=_CONNECTIONS_MAX),
+    )
+    service.register(rpc)
+    await rpc.start()
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), _input_ready, ended)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    print(rpc.port, flush=True)
+    await ended.wait()
+    loop.remove_reader(sys.stdin.fileno())
+    try:
+        async with asyncio.timeout(_STOP_DEADLINE_S):
+            await rpc.stop()
+            await merger.close()
+    except TimeoutError:
+        os._exit(1)  # a thread hangs in a disk: the interpreter would wait for it
+
+
+def _input_ready(ended: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        ended.set()
+
+
+def _main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    launch = MergerLaunch.from_json(_first_line())
+    limit_process(memory_bytes=launch.memory_bytes, niceness=launch.niceness, is_idle_io=launch.is_idle_io)
+    run(_serve(launch))
+
+
+def _first_line() -> str:
+    """Unbuffered: what follows belongs to the loop."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        byte = os.read(sys.stdin.fileno(), 1)
+        if not byte:
+            sys.exit("the merger is started by a node, which tells it its settings on standard input")
+        line += byte
+    return line.decode("utf-8")
+
+
+if __name__ == "__main__":
+    _main()
