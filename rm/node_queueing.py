@@ -117,11 +117,10 @@ class NodeQueueing:
         node.use.observe(busy, self._cluster.clock.now())
 
     def _in_use(self, node: RmNode) -> float:
-        """The part of its memory that is given away."""
-        known = self._cluster.scheduler.view.nodes.get(node.id)
-        if known is None or known.total.memory_mb <= 0:
-            return 0.0
-        return 1.0 - max(0, known.free_mb) / known.total.memory_mb
+        """The part of it that is given away, by the scarcest of what the scheduler counts."""
+        view = self._cluster.scheduler.view
+        known = view.nodes.get(node.id)
+        return 0.0 if known is None else view.calculator.share(known.total - known.free, known.total)
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
         """A node reports a container's end."""

@@ -107,6 +107,23 @@ async def test_top_shows_queues_and_use() -> None:
         assert "4/4" in text and "2.5s" in text and str(stock.id) in text
 
 
+@pytest.mark.parametrize("enabled", ["true", "false"])
+async def test_a_node_whose_cores_are_all_given_away_is_busy(enabled: str) -> None:
+    dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+    values = {"yaq.queue.enabled": enabled, "yarn.scheduler.capacity.resource-calculator": dominant}
+    async with cluster(values) as rm:
+        node = await rm.node(memory_mb=65536, vcores=2, capabilities=OURS)
+        _, master = await rm.running(node)
+        await beat(node, running=1)
+        [found] = json.loads(await command(rm, "top", "--json"))
+        assert found["utilization"]["now"] == 0.5
+        [container_id] = given(await master.allocate(ask(9)))
+        node.run(container_id)
+        await beat(node, running=2)
+        [found] = json.loads(await command(rm, "top", "--json"))
+        assert found["utilization"]["now"] == 1.0 and found["usedMb"] < 65536 / 8
+
+
 async def test_what_is_not_there_is_said_in_one_line() -> None:
     async with cluster({"yaq.queue.enabled": "false"}) as rm:
         with pytest.raises(CommandError, match="not found"):
