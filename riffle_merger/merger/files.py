@@ -16,7 +16,7 @@ from riffle_merger.format.errors import FormatError
 from riffle_merger.format.index import INDEX_BYTES_MAX, SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
-from riffle_merger.merger.window import Counts, Input
+from riffle_merger.merger.window import Counts, Input, write_all
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -131,6 +131,16 @@ class Output:
         except OSError as error:
             self.close()
             raise self.failed(error) from None
+
+    def write(self, views: list[memoryview], offset: int, counts: Counts, *, sync: bool) -> int:
+        """How many bytes were written at `offset`. `sync`: the disk begins with them at once. Blocking. MergeError."""
+        try:
+            written = write_all(self.descriptor, views, offset, counts)
+            if sync:  # what is dirty is not dropped by this, but put on its way
+                os.posix_fadvise(self.descriptor, offset, written, os.POSIX_FADV_DONTNEED)
+        except OSError as error:
+            raise self.failed(error) from None
+        return written
 
     def publish(self, index: MergedIndex, counts: Counts, *, sync: bool) -> None:
         """The merged file appears, then its index. `sync`: both are on the disk before. Blocking. Raises MergeError."""

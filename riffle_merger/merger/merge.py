@@ -12,7 +12,7 @@ from riffle_merger.format.merged import MergedIndex, is_safe_name
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Output, open_inputs
 from riffle_merger.merger.pool import BufferPool
-from riffle_merger.merger.window import Counts, Input, Windows, write_all
+from riffle_merger.merger.window import Counts, Input, Windows
 
 #: as the paper has it: what a merge takes beside a buffer for each input
 WRITE_BYTES = 20 << 20
@@ -79,10 +79,7 @@ def merge(
             windows = Windows(inputs, counts)
             written = 0
             for views in _read_ahead(windows, taken, reader, is_cancelled):
-                try:
-                    written += write_all(output.descriptor, views, written, counts)
-                except OSError as error:
-                    raise output.failed(error) from None
+                written += output.write(views, written, counts, sync=order.sync)
                 del views
         finally:
             pool.give_back(taken)

@@ -88,6 +88,9 @@ class Windows:
         Raises NotMergeable when an input is damaged, MergeError when it cannot be read. Blocking.
         """
         extents, pieces, filled = self._plan(buffers)
+        for source, of_input in zip(self._inputs, extents, strict=True):
+            for extent in of_input:  # the disk hears of all at once and may serve them in its order
+                os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
         for number, of_input in enumerate(extents):
             for extent in of_input:
                 self._read(self._inputs[number], extent)
