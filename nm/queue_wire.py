@@ -117,6 +117,7 @@ def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> Ta
         job_arrival=arrival,
         estimate=_estimate(task.estimate_ms if task.HasField("estimate_ms") else None),
         priority=token.priority.priority,
+        waited_s=max(0, task.waited_ms) / 1000,
     )
 
 

@@ -7,6 +7,7 @@ node was told, each job once however often it changed.
 
 import logging
 import math
+from collections.abc import Collection
 from typing import Final
 
 from rm.attempt import Attempt
@@ -15,7 +16,7 @@ from rm.container import RmContainer
 from rm.estimates import Estimates
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
-from rm.scheduler.events import AskRow, NodeQueueReported, QueueingChanged
+from rm.scheduler.events import AskRow, NodeQueueReported, PlaceLost, QueueingChanged
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus
 from yaqd.policies.queueing.limits import LONGEST_S
@@ -41,6 +42,12 @@ def _stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozense
         if said.state != common.C_COMPLETE:
             stages[said.container_sub_state != common.CSS_SCHEDULED].append(convert.container_id(said.container_id))
     return frozenset(stages[False]), frozenset(stages[True])
+
+
+def _never_ran(status: common.ContainerStatus) -> bool:
+    """It waited, and its node gave it up."""
+    is_given_up = status.exit_status in (ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER)
+    return is_given_up and status.HasField("yaq_times") and status.yaq_times.run_ms <= 0
 
 
 class Told:
@@ -124,6 +131,8 @@ class NodeQueueing:
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
         """A node reports a container's end."""
+        if self.is_on and YAQ_QUEUE in node.capabilities and _never_ran(status):
+            self._place_lost(container)
         if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:
             return
         is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
@@ -132,6 +141,21 @@ class NodeQueueing:
             known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
             self.records.note(container, known, max(0, times.queued_ms) / 1000, max(0, times.run_ms) / 1000)
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
+
+    def lost(self, node: RmNode, kept: Collection[ContainerId] = ()) -> None:
+        """Before a node's containers are booked as lost, apart from those kept: what waited there waits elsewhere."""
+        if not self.is_on or YAQ_QUEUE not in node.capabilities:
+            return
+        waiting, _ = _stages(node.status)
+        for container in node.containers.values():
+            if container.id in waiting and container.id not in kept:
+                self._place_lost(container)
+
+    def _place_lost(self, container: RmContainer) -> None:
+        allocation = container.allocation
+        if not allocation.is_master:
+            since = allocation.waits_since if allocation.waits_since is not None else container.created_at
+            self._cluster.schedule(PlaceLost(container.attempt.app.id, allocation.priority, since))
 
     # ---- what masters ask
 
@@ -153,6 +177,8 @@ class NodeQueueing:
             estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
             if estimate_s is not None:
                 facts.estimate_ms = _ms(estimate_s)
+            if container.allocation.waits_since is not None:
+                facts.waited_ms = _ms(max(0.0, self._cluster.clock.now() - container.allocation.waits_since))
         return facts
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:

@@ -98,13 +98,19 @@ class Nodes:
 
     def _rejoin(self, node: RmNode, said: Registration) -> None:
         kept = frozenset(said.alive) | {container_id for container_id, *_ in said.ended}
-        self.cluster.schedule(NodeLeft(node.id))
+        self._node_left(node, kept)
         self._lose_containers(node, LOST_NODE, lambda container: container.id not in kept)
         node.running.clear()
         node.running_wire.clear()
         if node.containers:
             # They stay charged: the scheduler gets the node with them on it.
             log.info("node %s: back with %d containers", node.id, len(node.containers))
+
+    def _node_left(self, node: RmNode, kept: frozenset[ContainerId] = frozenset()) -> None:
+        """Before its containers' ends are booked, all but those kept."""
+        if self.queueing is not None:
+            self.queueing.lost(node, kept)
+        self.cluster.schedule(NodeLeft(node.id))
 
     def _lose_containers(self, node: RmNode, why: str, is_lost: Callable[[RmContainer], bool]) -> None:
         for container in list(node.containers.values()):
@@ -120,7 +126,7 @@ class Nodes:
         level = logging.INFO if event is NodeEvent.SHUT_DOWN else logging.WARNING
         log.log(level, "node %s: %s (%s)", node.id, node.state.name, why)
         self.liveness.forget(node.id)
-        self.cluster.schedule(NodeLeft(node.id))
+        self._node_left(node)
         self.cluster.note_node_change(node)
         self._lose_containers(node, LOST_NODE, lambda _: True)
         node.running_wire.clear()
@@ -210,7 +216,7 @@ class Nodes:
     def _sicken(self, node: RmNode, report: str) -> None:
         if node.machine.advance(NodeEvent.SICKEN):
             log.warning("node %s: unhealthy: %s", node.id, report[:500])
-            self.cluster.schedule(NodeLeft(node.id))
+            self._node_left(node)
             self.cluster.note_node_change(node)
             for container in list(node.containers.values()):
                 self.cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)

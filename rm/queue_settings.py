@@ -1,7 +1,7 @@
 """What the ResourceManager reads about queues at the nodes: the keys `yaq.queue.*`, from `yaq-site.xml` as a rule."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
@@ -40,13 +40,14 @@ class QueueSettings:
         starve_s = conf.get_duration_ms("yaq.queue.starve-ms", minimum=0, maximum=_MS_MAX) / 1000
         ratio = conf.get_float("yaq.queue.starve-ratio", math.inf, minimum=0.0)
         ordering = conf.get_named("yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
-        spec = _spec(conf)
+        max_wait_ms = conf.get_duration_ms("yaq.queue.max-wait", minimum=100, maximum=_MS_MAX)
+        spec = replace(_spec(conf), overdue_s=max_wait_ms / 1000)
         job_order = conf.get_named("yaq.queue.job-order", _job_order)
         is_enabled = conf.get_bool("yaq.queue.enabled")
         return cls(
             spec if is_enabled else None,
             ordering,
-            conf.get_duration_ms("yaq.queue.max-wait", minimum=100, maximum=_MS_MAX),
+            max_wait_ms,
             job_order if is_enabled else LEAF_ORDERINGS[0],
         )
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from nm.distributed import AskRow, NodeOffer
+from nm.queue.words import NEVER_RAN
 from yaqd.ipc.errors import InvalidResourceRequest
-from yaqd.model import ANY_HOST
+from yaqd.model import ANY_HOST, ContainerId, ExitStatus
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -47,6 +48,16 @@ def ask_pb(row: AskRow) -> common.ResourceRequest:
     convert.put_resource(message.capability, row.resource)
     message.execution_type_request.execution_type = common.OPPORTUNISTIC
     return message
+
+
+def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerId]:
+    """Those that their node gave up before they ran. Hadoop says so in words alone."""
+    return frozenset(
+        convert.container_id(status.container_id)
+        for status in statuses
+        if status.exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
+        and any(words in status.diagnostics for words in NEVER_RAN)
+    )
 
 
 def lowered(rows: Iterable[AskRow], given: Iterable[common.Container]) -> tuple[AskRow, ...]:

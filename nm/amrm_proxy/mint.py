@@ -96,3 +96,5 @@ def _put_facts(facts: server.TaskFacts, place: Place, payer: Payer) -> None:
         facts.estimate_ms = int(place.estimate_s * 1000)
     facts.job_arrival_ms = payer.arrival_ms
     facts.leaf_queue = payer.queue
+    if place.waited_s > 0.0:
+        facts.waited_ms = int(place.waited_s * 1000)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from nm.amrm_proxy.link import ResourceManagerLink
-from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers
+from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers, unserved
 from nm.amrm_proxy.mint import Payer, ProxyMint
 from nm.distributed import (
     Asked,
@@ -132,7 +132,8 @@ class MasterSession:
         scheduler.handle(NodesPublished(offers(answer.nodes_for_scheduling)), time.monotonic())
         over = [*request.release, *(status.container_id for status in response.completed_container_statuses)]
         if over:
-            scheduler.handle(Ended(tuple(convert.container_id(c) for c in over)), time.monotonic())
+            ended = Ended(tuple(convert.container_id(c) for c in over), unserved(response.completed_container_statuses))
+            scheduler.handle(ended, time.monotonic())
             await self._keep()
         await self._take_token(response)
         self._hand_out(placed, response)

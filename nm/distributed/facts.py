@@ -83,6 +83,8 @@ class Ended:
     """Completed or given back."""
 
     container_ids: tuple[ContainerId, ...]
+    #: those of them that waited at a node and went without having run: their master asks for them again
+    unserved: frozenset[ContainerId] = frozenset()
 
 
 @value()
@@ -112,3 +114,5 @@ class Place:
     estimate_s: float | None
     #: what it is expected to wait there, s; None: not known
     wait_s: float | None
+    #: how long its task has waited at other nodes, s
+    waited_s: float = 0.0

@@ -27,6 +27,7 @@ from nm.distributed.facts import (
     StageEstimated,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
+from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer, choose, load_of
 from yaqd.policies.queueing.place_scores import PLACES, Load
 
@@ -101,8 +102,10 @@ class DistributedScheduler:
         #: hosts and racks that the master avoids
         self.blacklist: set[str] = set()
         self._estimates: dict[int, float] = {}
-        #: containers given and not known to be over
-        self.live: dict[ContainerId, None] = {}
+        #: containers given and not known to be over, each with its priority and since when its task waits; None: of one
+        #: from before a restart that is not known
+        self.live: dict[ContainerId, tuple[int, float] | None] = {}
+        self._lost_places = LostPlaces()
 
     def handle(self, event: Event, now: float) -> list[Place]:
         """The only entry. Raises TooManyAsks, with nothing changed."""
@@ -110,14 +113,16 @@ class DistributedScheduler:
             case NodesPublished(nodes):
                 self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]
                 self._offer_again()
-            case Ended(container_ids):
+            case Ended(container_ids, unserved):
                 for container_id in container_ids:
-                    self.live.pop(container_id, None)
+                    given = self.live.pop(container_id, None)
+                    if given is not None and container_id in unserved:
+                        self._lost_places.lost(self._attempt_id.application_id, *given)
             case StageEstimated(priority, estimate_s):
                 self._estimated(priority, estimate_s)
             case Asked():
                 self._take_in(event)
-                return list(self._place())
+                return list(self._place(now))
         return []
 
     def _offer_again(self) -> None:
@@ -150,7 +155,7 @@ class DistributedScheduler:
 
     # ---- placing
 
-    def _place(self) -> Iterator[Place]:
+    def _place(self, now: float) -> Iterator[Place]:
         left = min(self._limits.per_beat, _AT_ONCE_MAX) if self._limits.per_beat >= 0 else _AT_ONCE_MAX
         if self._limits.tasks_max >= 0:
             left = min(left, self._limits.tasks_max - len(self.live))
@@ -166,7 +171,7 @@ class DistributedScheduler:
                     misses += 1
                     break
                 left -= 1
-                yield self._give(ask, node, served)
+                yield self._give(ask, node, served, now)
             self.asks.drop_if_empty(ask)
 
     def _choose(self, ask: Ask, served: set[int]) -> _Node | None:
@@ -214,13 +219,15 @@ class DistributedScheduler:
         waiting = (offer.queued or 0) + node.placed + (offer.free is not None)
         return waiting * self._limits.typical_s
 
-    def _give(self, ask: Ask, node: _Node, served: set[int]) -> Place:
-        offer = node.offer
+    def _give(self, ask: Ask, node: _Node, served: set[int], now: float) -> Place:
+        offer, app_id, priority = node.offer, self._attempt_id.application_id, ask.key[0]
+        lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=True)
+        since = now if lost is None else min(lost, now)
         wait = self._load_s(node, ask.resource)
-        estimate = self._estimates.get(ask.key[0])
+        estimate = self._estimates.get(priority)
         self.lowest_id -= 1
         container_id = ContainerId(self._attempt_id, self.lowest_id)
-        self.live[container_id] = None
+        self.live[container_id] = (priority, since)
         runs_s = estimate if estimate is not None else self._limits.typical_s
         if node.fits(ask.resource):
             node.soonest_s = min(node.soonest_s, runs_s)
@@ -238,11 +245,12 @@ class DistributedScheduler:
         else:
             ask.take(ANY_HOST)
         known = wait if offer.wait_s is not None else None
-        return Place(container_id, offer, ask.resource, *ask.key, estimate, known)
+        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, now - since)
 
     def validate(self) -> None:
         """Assert every invariant."""
         self.asks.validate()
+        self._lost_places.validate()
         assert all(container_id.id >= self.lowest_id for container_id in self.live)
 
 

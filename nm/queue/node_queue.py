@@ -38,14 +38,15 @@ from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
+from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
 from yaqd.policies.queueing.order import Ordering
 
-# Hadoop's words, which masters may look for.
-_QUEUE_FULL: Final = "Opportunistic container queue is full."
-_MAKE_ROOM: Final = "Container Killed to make room for Guaranteed Container."
-_DEQUEUED: Final = "Container De-queued to meet NM queuing limits."
+#: the part of `max_wait_s` that a guaranteed container may wait here however long it had waited elsewhere: where room
+#: is being made for it, it must not be sent away meanwhile
+_LEAST_STAY: Final = 0.1
 
 
 class OpportunisticPolicy(Enum):
@@ -134,8 +135,14 @@ class NodeQueue:
         if not self._settings.enabled:
             return None
         line = self._lines[ExecutionType.GUARANTEED].values()
-        oldest = min((t.since for t in line if t.container_id not in self._waiting_masters), default=None)
-        return None if oldest is None else oldest + self._settings.max_wait_s
+        due = (self._due(task) for task in line if task.container_id not in self._waiting_masters)
+        return min(due, default=None)
+
+    def _due(self, task: QueuedTask) -> float:
+        """When it goes back."""
+        limit_s, came = self._settings.max_wait_s, task.came
+        due = task.since + limit_s
+        return due if came is None else max(due, came + limit_s * _LEAST_STAY)
 
     # Events -----------------------------------------------------------------------------------------------------------
 
@@ -148,11 +155,12 @@ class NodeQueue:
                 return
         line = self._lines[kind]
         if kind is ExecutionType.OPPORTUNISTIC and not self._may_wait(event.resource):
-            yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _QUEUE_FULL)
+            yield Refuse(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, QUEUE_FULL)
             return
         facts = self._jobs.revised(event.facts or TaskFacts(container_id.application_id))
         self._note_size(event.resource)
-        line[container_id] = QueuedTask(container_id, event.resource, facts, now)
+        since = now - facts.waited_s if 0.0 <= facts.waited_s <= limits.LONGEST_S else now
+        line[container_id] = QueuedTask(container_id, event.resource, facts, since, came=now)
         if event.is_master:
             self._waiting_masters[container_id] = None
         else:
@@ -235,7 +243,7 @@ class NodeQueue:
             if is_spare or container_id not in self._waiting_masters:
                 del line[container_id]
                 self._waiting_masters.pop(container_id, None)
-                yield Refuse(container_id, status, _DEQUEUED)
+                yield Refuse(container_id, status, DEQUEUED)
 
     def _in_order(self, kind: ExecutionType, now: float) -> list[QueuedTask]:
         """The line as it would start if nothing changed."""
@@ -263,10 +271,10 @@ class NodeQueue:
             return
         line, limit_s = self._lines[ExecutionType.GUARANTEED], self._settings.max_wait_s
         for task in [t for t in line.values() if t.container_id not in self._waiting_masters]:
-            if task.since + limit_s <= now:
+            if self._due(task) <= now:
                 del line[task.container_id]
                 reason = (
-                    f"Container preempted before it ran: it waited {now - task.since:.1f} s in the queue of its node, "
+                    f"Container preempted before it ran: it waited {now - task.since:.1f} s in the queues of nodes, "
                     f"of at most {limit_s:g} s (yaq.queue.max-wait), and is to be placed again."
                 )
                 yield Refuse(task.container_id, ExitStatus.PREEMPTED, reason)
@@ -354,7 +362,7 @@ class NodeQueue:
             if held.is_opportunistic and container_id not in self._leaving:
                 self._leaving.add(container_id)
                 wanted -= held.task.resource
-                yield Preempt(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, _MAKE_ROOM)
+                yield Preempt(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, MAKE_ROOM)
 
     # State ------------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ _CONSIDERED_MAX: Final = 200
 @value()
 class WaitingView:
     container_id: ContainerId
-    #: how long it has waited, s
+    #: how long it has waited here, s
     waited_s: float
     #: until it starts, s; inf: never, as things stand
     expected_s: float
@@ -52,7 +52,7 @@ def snapshot(
     shown = waiting[: min(first, _CONSIDERED_MAX)]
     starts = expected_starts(capacity, free, running, shown, now)
     views = [
-        WaitingView(task.container_id, max(0.0, now - task.since), expected_s)
+        WaitingView(task.container_id, max(0.0, now - (task.since if task.came is None else task.came)), expected_s)
         for task, expected_s in zip(shown, starts, strict=True)
     ]
     considered = waiting[:_CONSIDERED_MAX]

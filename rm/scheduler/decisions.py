@@ -49,6 +49,8 @@ class Allocate:
     tags: tuple[str, ...] = ()
     #: None: there was free room for it
     queued: QueuePlace | None = None
+    #: since when its task waits that has lost its place at another node, scheduler's seconds; None: it has lost none
+    waits_since: float | None = None
 
 
 @value()

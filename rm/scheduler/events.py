@@ -195,6 +195,16 @@ class TaskTimes:
 
 
 @value()
+class PlaceLost:
+    """A container that waited at a node went without having run; its master will ask for it again."""
+
+    application_id: ApplicationId
+    priority: int
+    #: since when its task waits, at whatever nodes, scheduler's seconds
+    since: float
+
+
+@value()
 class QueueingChanged:
     """Other settings for what waits at nodes; None: nothing is sent to wait any more."""
 
@@ -261,6 +271,7 @@ SchedulerEvent = (
     | NodeQueueReported
     | Estimated
     | TaskTimes
+    | PlaceLost
     | QueueingChanged
     | ContainerEnded
     | PriorityChanged

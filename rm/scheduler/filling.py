@@ -63,12 +63,17 @@ class QueueFilling:
     def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[QueuePick]:
         """Where the ask's containers may wait; resumed after each was sent there."""
         view, leaf, spec = self._view, attempt.app.leaf, self._queues.spec
-        if spec is None or not self._queues.may_wait(attempt, ask):
+        if spec is None:
             return
         accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
         if ask.placement is None and not attempt.blacklist:
             accepts = partial(_is_large_enough, view, ask.capability)
-        while ask.pending and self._may_send(leaf, ask.capability, attempt.app) and self._is_scarce(ask.capability):
+        while (
+            ask.pending
+            and self._queues.may_wait(attempt, ask)
+            and self._may_send(leaf, ask.capability, attempt.app)
+            and self._is_scarce(ask.capability)
+        ):
             near = {queue: _locality(ask, queue.node) for queue in self._candidates(ask, accepts)}
             app_id, queues = attempt.app.id, self._queues
             queue = choose(

@@ -15,6 +15,7 @@ from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AttemptView, ClusterView
 from yaqd.model import ContainerId
+from yaqd.policies.queueing.lost_places import LostPlaces
 
 
 class Giving:
@@ -27,6 +28,7 @@ class Giving:
         reservation_s: float,
         at_asks: bool = True,
         starvation: JobStarvation = JobStarvation(),
+        lost_places: LostPlaces,
     ) -> None:
         """`reservation_s`: how long a reservation lasts before it is tried elsewhere; `at_asks`: give when asked."""
         self._view = view
@@ -34,6 +36,7 @@ class Giving:
         self._updates = updates
         self._reservation_s = reservation_s
         self._at_asks = at_asks
+        self._lost_places = lost_places
         #: fills the nodes' queues; None where nothing may wait
         self.filling: QueueFilling | None = None
         self.starving = Starving(view, starvation)
@@ -108,6 +111,9 @@ class Giving:
 
     def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
         attempt, ask, node = pick.attempt, pick.ask, pick.node
+        lost, since = self._lost_places, None
+        if lost and not ask.is_master:
+            since = lost.take(attempt.app.id, ask.key[0], ask.pending, may_wait=queued is not None)
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         decision = Allocate(
@@ -122,6 +128,7 @@ class Giving:
             why,
             ask.placement.tags if ask.placement is not None else (),
             queued,
+            since,
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])

@@ -21,6 +21,7 @@ from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
 
 
@@ -110,6 +111,8 @@ class Opportunistic:
         self.containers: dict[ContainerId, Placed] = {}
         #: told of each one that begins (true) or is over, with its priority; set by the scheduler
         self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
+        #: since when tasks wait that must be placed again; set by the scheduler
+        self.lost_places = LostPlaces()
 
     # ---- nodes
 
@@ -185,12 +188,16 @@ class Opportunistic:
                 if found is None:
                     break
                 load, locality = found
+                app_id = attempt.id.application_id
+                since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=True)
                 table.take(ask, load.node.id.host, load.node.rack, locality, now)
                 left -= 1
-                yield self._give(attempt, ask, load, locality)
+                yield self._give(attempt, ask, load, locality, since)
         self._drop_if_empty(attempt.id)
 
-    def _give(self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality) -> Allocate:
+    def _give(
+        self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
+    ) -> Allocate:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         load.given += not load.fits(ask.capability)
@@ -206,6 +213,7 @@ class Opportunistic:
             locality,
             False,
             "its node's queue is among the shortest",
+            waits_since=since,
         )
 
     def ranked(self, now: float) -> list[NodeLoad]:

@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
-from rm.scheduler.events import Estimated, NodeQueueReported, QueueingChanged, TaskTimes, WantedElsewhere
+from rm.scheduler.events import (
+    Estimated,
+    NodeQueueReported,
+    PlaceLost,
+    QueueingChanged,
+    TaskTimes,
+    WantedElsewhere,
+)
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
@@ -29,6 +36,7 @@ class QueueEvents:
             Estimated: self._estimated,
             WantedElsewhere: self._wanted_elsewhere,
             TaskTimes: self._ran,
+            PlaceLost: self._place_lost,
             QueueingChanged: self._changed,
         }
 
@@ -95,6 +103,12 @@ class QueueEvents:
             self._queues.ran(node, event.run_s)
         if self._view.shares is not None and event.container_id is not None:
             self._view.shares.ran(event.container_id, event.run_s)
+        yield from ()
+
+    def _place_lost(self, event: PlaceLost, now: float) -> Iterator[Decision]:
+        app = self._view.applications.get(event.application_id)
+        if app is not None and app.attempt is not None:
+            self._queues.place_lost(app.id, event.priority, event.since, now)
         yield from ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:

@@ -25,6 +25,7 @@ from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Affinity, Load
 from yaqd.policies.queueing.polling import PollGaps
@@ -56,6 +57,8 @@ class NodeQueues:
         #: those of racks that were asked for
         self._racks: dict[str, Placer[NodeQueue]] = {}
         self.jobs = Jobs()
+        #: since when tasks wait that must be placed again
+        self.lost_places = LostPlaces()
         #: in which intervals masters call
         self.polls = PollGaps()
         #: queues held for each ask
@@ -92,10 +95,19 @@ class NodeQueues:
         return found
 
     def may_wait(self, attempt: "AttemptView", ask: "Ask") -> bool:
-        """Masters never wait, and nothing whose end nobody knows: it would take a slot for good."""
+        """Masters never wait, and nothing whose end nobody knows: it would take a slot for good. Nor what has waited
+        too long at other nodes."""
         if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
             return False
-        return self.estimate(attempt.id.application_id, ask.key[0]) is not None
+        app_id, priority = attempt.id.application_id, ask.key[0]
+        if self.lost_places and ask.pending <= self.lost_places.overdue(app_id, priority):
+            return False
+        return self.estimate(app_id, priority) is not None
+
+    def place_lost(self, app_id: ApplicationId, priority: int, since: float, now: float) -> None:
+        """A container that waited since then at nodes is to be placed again."""
+        is_overdue = self.spec is not None and now - since >= self.spec.overdue_s
+        self.lost_places.lost(app_id, priority, min(since, now), is_overdue=is_overdue)
 
     # ---- nodes
 

@@ -1,5 +1,6 @@
 """How nodes are filled beyond their size, as it is configured."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -50,6 +51,8 @@ class QueueingSpec:
     free_share: float = 0.1
     #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
     wait_max_s: float | None = None
+    #: what has waited so long at nodes, all of them together, is not sent to wait again, s
+    overdue_s: float = math.inf
     #: how long a task is taken to run that nobody knows anything of, s; None: for ever
     default_estimate_s: float | None = None
     #: leaf queues by path whose containers never wait

@@ -93,6 +93,7 @@ class Scheduler:
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
+        self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
         self._giving = Giving(
             self.view,
             policy,
@@ -100,14 +101,15 @@ class Scheduler:
             reservation_s=limits.reservation_s,
             at_asks=limits.at_asks,
             starvation=limits.job_starvation,
+            lost_places=self.queues.lost_places,
         )
         self._preemption = Preemption(limits.preemption)
-        self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.book)
         self._queue_events = QueueEvents(self.view, self.queues, self._giving)
         self._node_events = NodeEvents(
             self.view, self._giving, self.updates, self.opportunistic, self.queues, self._admit_everywhere
         )
         self.opportunistic.counted = self._queue_events.counted
+        self.opportunistic.lost_places = self.queues.lost_places
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}
@@ -224,6 +226,7 @@ class Scheduler:
         leaf = attempt.app.leaf
         self.view.unfile(attempt)
         self.queues.attempt_ended(attempt)
+        self.queues.lost_places.forget(attempt.app.id)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
         yield from self._giving.settle(attempt, now)

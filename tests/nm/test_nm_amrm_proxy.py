@@ -11,6 +11,7 @@ from nm_faults import NodeProcess
 from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 
 from nm.daemon import NodeManager
+from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
@@ -291,3 +292,23 @@ async def test_killed_between_question_and_answer_it_gives_each_container_once(
         await second.process.wait()
         await proxied.rpc.close()
         await master.client.close()
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "words", "moved"),
+    [(-108, DEQUEUED, True), (-108, QUEUE_FULL, True), (-108, MAKE_ROOM, False), (1, DEQUEUED, False)],
+)
+async def test_a_container_that_its_node_gave_up_has_waited_already(
+    exit_status: int, words: str, moved: bool, proxied: ProxiedMaster, scheduler: FakeScheduler
+) -> None:
+    scheduler.nodes[0].yaq_reads_tasks = True
+    await proxied.register()
+    (container,) = (await proxied.allocate(ask(1))).allocated_containers
+    await asyncio.sleep(0.01)  # the wait that is to be told
+    status = scheduler.news.completed_container_statuses.add(state=common.C_COMPLETE, exit_status=exit_status)
+    status.container_id.CopyFrom(container.id)
+    status.diagnostics = words + "\n"
+    await proxied.allocate()
+    (again,) = (await proxied.allocate(ask(1))).allocated_containers
+    facts = server.ContainerTokenIdentifier.FromString(again.container_token.identifier).yaq_task
+    assert (facts.waited_ms >= 10) == moved

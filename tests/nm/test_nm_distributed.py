@@ -230,3 +230,28 @@ def test_whatever_it_is_told(events: list[object], tasks_max: int, per_beat: int
                 assert node.queued + sent[node.node_id] <= node.queue_max
         assert tasks_max < 0 or len(life.live) <= tasks_max
         life.validate()
+
+
+def test_what_lost_its_place_takes_its_wait_along() -> None:
+    life = scheduler()
+    busy = NodesPublished((offer("a", wait_s=3.0), offer("b", wait_s=3.0)))
+    life.handle(busy, 0.0)
+    first, second = life.handle(ask(2), 0.0)
+    assert first.waited_s == second.waited_s == 0.0
+    life.handle(Ended((first.container_id,), frozenset((first.container_id,))), 8.0)
+    life.handle(Ended((second.container_id,)), 8.0)  # it ran
+    moved, new = life.handle(ask(2), 10.0)
+    assert (moved.waited_s, new.waited_s) == (10.0, 0.0)
+    life.handle(Ended((moved.container_id,), frozenset((moved.container_id,))), 15.0)
+    (again,) = life.handle(ask(1), 16.0)
+    assert again.waited_s == 16.0, "from when it was queued first, however often it was moved"
+    life.validate()
+
+
+def test_another_stage_has_not_waited() -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("a", wait_s=3.0),)), 0.0)
+    (first,) = life.handle(ask(1, priority=19), 0.0)
+    life.handle(Ended((first.container_id,), frozenset((first.container_id,))), 5.0)
+    assert [p.waited_s for p in life.handle(ask(1, priority=20), 6.0)] == [0.0]
+    assert [p.waited_s for p in life.handle(ask(1, priority=19), 6.0)] == [6.0]

@@ -334,3 +334,56 @@ def test_what_makes_room_is_expected_to_be_gone_at_once() -> None:
     node.handle(came(2, 30), 1)
     seen = node.snapshot(50)
     assert (seen.waiting[0].expected_s, seen.wait_s) == (0, 30)
+
+
+def moved(number: int, waited_s: float, *, estimate: float = 1.0, kind: ExecutionType = GUARANTEED) -> Arrived:
+    """One that had waited elsewhere before."""
+    facts = TaskFacts(application(number), estimate=estimate, priority=MAP, waited_s=waited_s, job_arrival=number)
+    return Arrived(container_id(number, number), Resource(100, 1), kind, facts)
+
+
+@pytest.mark.parametrize("kind", [GUARANTEED, OPPORTUNISTIC])
+@pytest.mark.parametrize(("starve_s", "ratio"), [(10.0, math.inf), (math.inf, 2.0)])
+def test_what_starved_elsewhere_is_starved_here(kind: ExecutionType, starve_s: float, ratio: float) -> None:
+    line = queue(1, NodeQueueSettings(enabled=True, max_queued=4, ordering=Ordering("stf", starve_s, ratio)))
+    line.handle(moved(1, 0.0, kind=kind), 100.0)
+    line.handle(moved(2, 0.0, estimate=4.9, kind=kind), 100.0)
+    line.handle(moved(3, 10.5, estimate=5.0, kind=kind), 100.0)
+    assert started(line.handle(Ended(container_id(1, 1)), 100.1)) == [3]
+
+
+def test_the_time_limit_counts_from_the_first_queue() -> None:
+    line = queue()
+    line.handle(moved(1, 0.0), 100.0)
+    line.handle(moved(2, 50.0), 100.0)
+    line.handle(moved(3, 0.0), 101.0)
+    assert line.next_tick() == 110.0
+    assert line.handle(Tick(), 109.9) == []
+    (back,) = line.handle(Tick(), 110.0)
+    assert isinstance(back, Refuse) and back.container_id.sequence == 2 and back.status == ExitStatus.PREEMPTED
+    assert "it waited 60.0 s" in back.reason
+    assert line.next_tick() == 161.0
+
+
+def test_however_long_it_had_waited_it_is_not_sent_away_at_once() -> None:
+    """Its place may be about to become free."""
+    line = queue()
+    line.handle(moved(1, 0.0), 100.0)
+    assert line.handle(moved(2, 500.0), 100.0) == []
+    assert line.next_tick() == 106.0
+    assert started(line.handle(Ended(container_id(1, 1)), 105.0)) == [2]
+
+
+@pytest.mark.parametrize("waited_s", [-5.0, math.nan, math.inf, 1e300])
+def test_a_wait_that_cannot_be_is_none(waited_s: float) -> None:
+    line = queue()
+    line.handle(moved(1, 0.0), 100.0)
+    line.handle(moved(2, waited_s), 100.0)
+    assert line.next_tick() == 160.0
+
+
+def test_a_snapshot_says_how_long_it_waited_here() -> None:
+    line = queue()
+    line.handle(moved(1, 0.0), 100.0)
+    line.handle(moved(2, 50.0), 100.0)
+    assert line.snapshot(103.0).waiting[0].waited_s == 3.0

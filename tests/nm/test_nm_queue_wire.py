@@ -3,7 +3,8 @@
 import pytest
 
 from nm.queue import JobsReported, SettingsChanged
-from nm.queue_wire import QueueOrders
+from nm.queue_wire import QueueOrders, task_facts
+from yaqd.model import ApplicationId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering
 from yaqd.proto import yarn_server_pb2 as server
@@ -31,3 +32,9 @@ def test_an_order_comes_as_it_was_named() -> None:
     (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
     assert isinstance(event, SettingsChanged)
     assert event.settings.ordering == said
+
+
+@pytest.mark.parametrize(("said_ms", "waited_s"), [(None, 0.0), (2500, 2.5), (-(2**62), 0.0)])
+def test_a_token_says_how_long_its_task_waited_elsewhere(said_ms: int | None, waited_s: float) -> None:
+    token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(waited_ms=said_ms))
+    assert task_facts(token, ApplicationId(1, 1)).waited_s == waited_s

@@ -178,6 +178,41 @@ async def test_a_lost_node_ends_what_waited_there_once() -> None:
         assert not (await master.allocate()).completed_container_statuses
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_the_next_token_says_how_long_its_task_has_waited(is_lost: bool) -> None:
+    clock = ManualClock()
+    async with cluster({**ON, "yarn.nm.liveness-monitor.expiry-interval-ms": "5000"}, clock=clock) as rm:
+        other = await rm.node(memory_mb=1024, vcores=1)
+        _, master = await rm.running(other)
+        node = await queueing_node(rm)
+        containers = given(await master.allocate(ask(6)))
+        for container_id in containers:
+            node.run(container_id)
+        request = node.heartbeat()
+        request.node_status.yaq_queue.running, request.node_status.yaq_queue.queued = 4, 2
+        for status in request.node_status.containersStatuses:
+            if convert.container_id(status.container_id) in containers[4:]:
+                status.container_sub_state = common.CSS_SCHEDULED
+        node.response_id = (await node.tracker.call(ResourceTracker.nodeHeartbeat, request)).response_id
+        clock.seconds += 4
+        await other.beat()
+        if is_lost:
+            clock.seconds += 4
+            await rm.until(lambda: len(rm.manager.scheduler.view.nodes) == 1)
+            node = await queueing_node(rm)
+        else:
+            node.end(containers[4], -102, "waited too long")
+            node.end(containers[5], -102, "killed while it ran")
+            node.ended[containers[4]].yaq_times.queued_ms = 4000
+            node.ended[containers[5]].yaq_times.run_ms = 2000
+            await beat(node, running=4)
+        clock.seconds += 1
+        await master.allocate()
+        containers_again = (await master.allocate(ask(2))).allocated_containers
+        waited = sorted(token_of(container).yaq_task.waited_ms for container in containers_again)
+        assert waited == ([9000, 9000] if is_lost else [0, 5000])
+
+
 async def test_lies_are_bounded_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)

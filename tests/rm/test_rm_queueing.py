@@ -19,6 +19,7 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeLeft,
     NodeQueueReported,
+    PlaceLost,
     PreemptionDue,
     QueueingChanged,
     SchedulerEvent,
@@ -448,3 +449,44 @@ def test_what_waits_is_not_taken_back_for_other_queues() -> None:
         life.now += 10.0
         taken |= {d.container_id for d in life.tell(PreemptionDue()) if isinstance(d, Warn | Preempt)}
     assert taken and not taken & waiting
+
+
+def test_what_lost_its_place_takes_its_wait_along() -> None:
+    life = Life()
+    node = life.node("a")
+    app = life.app()
+    assert life.ask(app, 6) == ["a"] * 4 + ["a*"] * 2
+    life.now = 20.0
+    life.tell(PlaceLost(app.application_id, 1, 3.0))
+    life.tell(ContainerEnded(life.live.popitem()[0]))
+    life.report(node, queued=1)
+    assert life.ask(app, 1) == ["a*"]
+    assert [given.waits_since for given in life.live.values()] == [None] * 5 + [3.0]
+    life.tell(AttemptEnded(app))
+    life.tell(PlaceLost(app.application_id, 1, 3.0))
+    assert not life.scheduler.queues.lost_places, "nobody would ask for it"
+
+
+def test_what_is_overdue_waits_nowhere_again() -> None:
+    life = Life(QueueingSpec(bound=4, overdue_s=60.0))
+    life.node("a")
+    app = life.app()
+    life.ask(app, 4)
+    life.now = 70.0
+    life.tell(PlaceLost(app.application_id, 1, 10.0))
+    assert life.ask(app, 3) == ["a*"] * 2, "its stage's others may wait"
+    assert life.scheduler.queues.lost_places.overdue(app.application_id, 1) == 1
+    ends = [life.end("a") for _ in range(3)]
+    assert ends[:2] == [[], []] and ends[2] == ["a"]  # both that waited start, then there is room
+    assert [given.waits_since for given in life.live.values()][-1] == 10.0
+    assert life.ask(app, 1) == ["a*"]
+
+
+def test_a_wait_in_the_future_is_none() -> None:
+    life = Life(QueueingSpec(bound=4, overdue_s=60.0))
+    life.node("a")
+    app = life.app()
+    life.ask(app, 4)
+    life.tell(PlaceLost(app.application_id, 1, 1e9))
+    assert life.ask(app, 1) == ["a*"]
+    assert list(life.live.values())[-1].waits_since == life.now

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nm.queue import Arrived
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
+from yaqd.sim.distributed import Distributed
+from yaqd.sim.jobs import Run
+from yaqd.sim.model import Model
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
+from yaqd.sim.yaq_c import YaqC
 
 CENTRAL = ("yarn", "yarn-opportunistic")
 ALL = (*CENTRAL, "yaq-c", "yaq-d", "mercury", "sparrow")
@@ -275,3 +280,34 @@ def test_sparrow_asks_for_no_more_places_than_it_needs(failures: tuple[NodeFailu
     assert "refused" not in result.counts
     lost = result.counts.get("lost", 0)
     assert 2 * workload.tasks <= result.counts["probes"] <= 2 * (workload.tasks + 4 * lost)
+
+
+@pytest.mark.parametrize("cause", ["lost node", "shed", "time limit"])
+def test_a_wait_goes_along_to_the_next_node(cause: str) -> None:
+    seen: list[tuple[float, float]] = []
+
+    def watched(base: type[Model]) -> type[Model]:
+        class Watched(base):  # type: ignore[misc, valid-type]
+            def newcomer(self, run: Run) -> Arrived:
+                arrived = super().newcomer(run)
+                assert arrived.facts is not None
+                seen.append((run.arrived, arrived.facts.waited_s))
+                return arrived
+
+        return Watched
+
+    workload = Workload((SimJob("job", (stage(60, 10.0),)),))
+    shape = ClusterShape(nodes=3, slots=4, failures=(NodeFailure(1, 8.0),), expiry_s=3.0)
+    if cause == "shed":  # the node that is slow has promised too much
+        shape = ClusterShape(nodes=2, slots=4, speeds=(1.0, 0.05))
+        system = System("yaq-d", bound=20, rebalance=True, rebalance_gain_s=1.0)
+        result = watched(Distributed)(shape, workload, system, 1).run(horizon_s=math.inf, skip_idle=True)
+    else:
+        if cause == "time limit":
+            shape = replace(shape, failures=())
+        system = System("yaq-c", bound=8, max_wait_s=6.0 if cause == "time limit" else 0.0)
+        result = watched(YaqC)(shape, workload, system, 1).run(horizon_s=math.inf, skip_idle=True)
+    assert result.tasks == 60
+    longest = max(waited for _, waited in seen)
+    assert longest > 4.0
+    assert all(waited <= at + 1e-9 for at, waited in seen), "nobody waited longer than there was time"

@@ -110,7 +110,12 @@ class Central(Model):
         for run in ended:
             self.report_end(run, node, now)
 
+    def place_lost(self, run: Run, now: float) -> None:
+        """It went without its work, which its end, told next, does not say."""
+
     def report_end(self, run: Run, node: SimNode, now: float) -> None:
+        if run.is_lost:
+            self.place_lost(run, now)
         decisions = self.scheduler.handle(ContainerEnded(run.container_id), now)
         if decisions:
             self.take(decisions, now)
@@ -172,6 +177,8 @@ class Central(Model):
             return
         self.take(self.scheduler.handle(NodeLeft(node.id), now), now)
         for run in gone:
+            if run.is_lost:
+                self.place_lost(run, now)
             self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
             if run.is_lost:
                 self._tell_lost(run, now)
@@ -286,6 +293,7 @@ class Central(Model):
                 self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
                 continue
             run = Run(group.stage, group, task, given.container_id)
+            run.waits_since = given.waits_since
             run.node = self._by_host[given.node_id.host].index
             runs.append(run)
         self.engine.at(now + 2.0 * self.shape.network_s, self._start_all, runs)

@@ -227,6 +227,7 @@ class Distributed(Direct):
         task = self._take(group)
         run = Run(group.stage, group, task, place.container_id)
         run.node = self._by_host[place.node.node_id.host].index
+        run.waits_since = now - place.waited_s
         self.recorder.count("allocated")
         self.engine.at(now + self.shape.network_s, self.send, run)
 
@@ -237,7 +238,8 @@ class Distributed(Direct):
         return task
 
     def forgotten(self, run: Run, now: float) -> None:
-        self._placers[run.stage.job.index].handle(Over((run.container_id,)), now)
+        unserved = frozenset((run.container_id,)) if run.started < 0.0 else frozenset()
+        self._placers[run.stage.job.index].handle(Over((run.container_id,), unserved), now)
 
     def container_done(self, run: Run, node: SimNode, now: float) -> None:
         super().container_done(run, node, now)

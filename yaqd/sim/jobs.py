@@ -21,7 +21,19 @@ Kind = tuple[int, Resource, ExecutionType]
 class Run:
     """One container of a task, from its allocation to its end."""
 
-    __slots__ = ("arrived", "container_id", "duration", "ended", "group", "is_lost", "node", "stage", "started", "task")
+    __slots__ = (
+        "arrived",
+        "container_id",
+        "duration",
+        "ended",
+        "group",
+        "is_lost",
+        "node",
+        "stage",
+        "started",
+        "task",
+        "waits_since",
+    )
 
     def __init__(self, stage: "StageRun", group: "Group", task: int, container_id: ContainerId) -> None:
         self.stage = stage
@@ -36,6 +48,8 @@ class Run:
         #: it went without having done its work
         self.is_lost = False
         self.arrived = 0.0
+        #: since when its task waits at nodes that gave it up; None: it comes to the first one
+        self.waits_since: float | None = None
         #: negative: its process has not begun
         self.started = -1.0
         self.ended = 0.0

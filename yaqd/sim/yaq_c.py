@@ -1,10 +1,11 @@
 """Yaq-c: the ResourceManager sends more to nodes than fits, up to a bound, and the nodes put what waits in order."""
 
+import math
 from dataclasses import replace
 from typing import Final
 
 from nm.queue import Arrived, JobReport, NodeQueue, Tick
-from rm.scheduler.events import NodeQueueReported, TaskTimes
+from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ExecutionType
@@ -21,6 +22,8 @@ from yaqd.sim.workload import Workload
 class YaqC(Central):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self._news: Final = JobNews(self._version, self._report)
+        #: when each node's queue is woken next, s
+        self._ticks: Final = [math.inf] * shape.nodes
         super().__init__(shape, workload, system, seed)
 
     def limits(self) -> SchedulerLimits:
@@ -35,6 +38,7 @@ class YaqC(Central):
             affinity=Affinity(interference=system.interference),
             free_share=system.free_min,
             wait_max_s=system.bound_wait_s or None,
+            overdue_s=system.max_wait_s or math.inf,
             default_estimate_s=system.default_estimate_s,
         )
         return replace(super().limits(), queueing=queueing)
@@ -49,12 +53,22 @@ class YaqC(Central):
         super().arrive(run, node, now)
         self.changed(node)
         if self.system.max_wait_s > 0.0 and run.started < 0.0:
-            self.engine.at(now + self.system.max_wait_s, self._tick, node)
+            self._wind(node, now)
+
+    def _wind(self, node: SimNode, now: float) -> None:
+        """The live driver of a queue wakes it when it is due."""
+        due = node.queue.next_tick()
+        if due is not None and due < self._ticks[node.index]:
+            self._ticks[node.index] = due
+            self.engine.at(max(now, due), self._tick, node)
 
     def _tick(self, now: float, node: SimNode) -> None:
         """Somebody may have waited too long."""
+        if now >= self._ticks[node.index]:
+            self._ticks[node.index] = math.inf
         if node.is_up:
             self.carry_out(node, node.queue.handle(Tick(), now), now)
+            self._wind(node, now)
 
     def report_queue(self, node: SimNode, now: float) -> None:
         """Its length and wait go up with every heartbeat, what is left of the jobs comes down."""
@@ -76,6 +90,11 @@ class YaqC(Central):
             times = TaskTimes(run.stage.job.id, run.group.key[0], waited_s, ran_s, node.id, run.container_id)
             self.scheduler.handle(times, now)
         super().report_end(run, node, now)
+
+    def place_lost(self, run: Run, now: float) -> None:
+        if run.started < 0.0:
+            since = run.waits_since if run.waits_since is not None else run.arrived or now
+            self.take(self.scheduler.handle(PlaceLost(run.stage.job.id, run.group.key[0], since), now), now)
 
     def facts(self, job: JobRun) -> JobFacts:
         app = self.scheduler.view.applications.get(job.id)

@@ -23,6 +23,8 @@ class TaskFacts:
     estimate: float | None = None
     #: the ask's; tells a job's stages apart
     priority: int = 0
+    #: how long it had waited elsewhere, at nodes that gave it up again, before it came, s
+    waited_s: float = 0.0
 
 
 @value()
@@ -44,10 +46,12 @@ class QueuedTask:
     container_id: ContainerId
     resource: Resource
     facts: TaskFacts
-    #: since when it waits
+    #: since when it waits, other nodes that gave it up counted
     since: float
     #: its place in line among groups that take turns (`Ordering.passed`); None: as it came
     turn: float | None = None
+    #: since when it waits here; None: all the time
+    came: float | None = None
 
 
 @value()
