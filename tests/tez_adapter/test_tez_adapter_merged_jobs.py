@@ -1,0 +1,126 @@
+"""Our own jobs with their map outputs merged: on a real cluster, with the real mergers and shuffle services."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tez_adapter.follow import SubmittedJob
+from tez_adapter.history import read_history
+from tez_adapter.submit import submit_mapreduce
+from yaqd.config import Configuration
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+COUNT = """
+from yaqd.mapreduce import Job
+class Count(Job):
+    def map(self, key, value):
+        for word in value.split():
+            yield word, 1
+    def reduce(self, key, values):
+        yield key, sum(values)
+"""
+MERGED = {"yaq.riffle.policy": "files", "yaq.riffle.files": "4", "yaq.riffle.best-effort": "1.0"}
+WORDS = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(4000))
+SPLIT = str(len(WORDS) // 24 + 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merging") / "c"
+
+
+@pytest.fixture(scope="module")
+def merging(running: Callable[..., AbstractContextManager[Configuration]], folder: Path) -> Iterator[Configuration]:
+    with running(folder, 2, "-D", "yaq.riffle.enabled=true") as conf:
+        yield conf.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": SPLIT})
+
+
+def run(conf: Configuration, write: Callable[[str, str], str], output: Path, reduces: int = 3) -> SubmittedJob:
+    return submit_mapreduce(
+        conf, write("count.py", COUNT), inputs=[write("in.txt", WORDS)], output=str(output), reduces=reduces
+    )
+
+
+def finish(job: SubmittedJob) -> None:
+    try:
+        status = job.wait(timeout_s=120)
+        assert status.state == "SUCCEEDED", status
+    finally:
+        job.close()
+
+
+def counts(output: Path) -> dict[str, int]:
+    lines = (line.split("\t") for part in output.glob("part-*") for line in part.read_text().splitlines())
+    return {word: int(count) for word, count in lines}
+
+
+def expected() -> dict[str, int]:
+    words = WORDS.split()
+    return {word: words.count(word) for word in set(words)}
+
+
+def shuffle_of(conf: Configuration, job: SubmittedJob) -> dict[str, Any]:
+    found: dict[str, Any] = read_history(conf, job.application_id).end["shuffle"]
+    return found
+
+
+def test_a_jobs_outputs_are_merged_and_its_bytes_are_right(
+    merging: Configuration, write: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    conf = merging.with_overrides(MERGED)
+    job = run(conf, write, tmp_path / "out")
+    finish(job)
+    assert counts(tmp_path / "out") == expected()
+    summary = shuffle_of(conf, job)
+    assert summary["merged_outputs"] >= 20, json.dumps(summary)
+    assert summary["files"] <= 8
+    assert set(summary["merges"]) == {"done"}
+
+
+def test_a_small_job_is_left_alone_by_itself(
+    merging: Configuration, write: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    job = run(merging, write, tmp_path / "out")
+    finish(job)
+    assert counts(tmp_path / "out") == expected()
+    summary = shuffle_of(merging, job)
+    assert summary["policy"] == "no merging"
+    assert "s of each node's disk predicted" in summary["reason"]
+    assert summary["files"] == summary["reads"] >= 24
+
+
+def mergers(folder: Path) -> list[psutil.Process]:
+    """Of this cluster: the NodeManagers' children that run the merger."""
+    nodes = [psutil.Process(int(file.read_text().split()[0])) for file in (folder / "run").glob("nodemanager*.pid")]
+    found = [child for node in nodes for child in node.children(recursive=True)]
+    return [child for child in found if "riffle_merger.service" in child.cmdline()]
+
+
+def test_a_job_whose_mergers_are_killed_again_and_again_ends_with_the_right_bytes(
+    merging: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    conf = merging.with_overrides(MERGED)
+    killed: list[int] = []
+
+    def kill(_: object) -> None:
+        for merger in mergers(folder):
+            with suppress(psutil.NoSuchProcess):
+                merger.kill()
+                killed.append(merger.pid)
+
+    assert mergers(folder)
+    job = run(conf, write, tmp_path / "out")
+    try:
+        assert job.wait(kill, progress_every_s=0.2, timeout_s=120).state == "SUCCEEDED"
+    finally:
+        job.close()
+    assert killed
+    assert counts(tmp_path / "out") == expected()
+    attempts = [a for a in read_history(conf, job.application_id).attempts if a["vertex"] == "map"]
+    assert all(a["state"] == "SUCCEEDED" for a in attempts), "a map ran again"
