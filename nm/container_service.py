@@ -17,7 +17,7 @@ from nm.container import Container, ContainerGrant
 from nm.container_runtime import ContainerRuntime
 from nm.directories import BadUser, checked_user
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
+from nm.shuffle.jobs import PLANS_MERGES, BadServiceData, ShuffleJob, ShuffleJobs
 from riffle_merger.service.protocol import MERGER_SERVICE
 from yaqd.ipc import Caller, RemoteException, RpcServer
 from yaqd.ipc.errors import (
@@ -247,8 +247,10 @@ class ContainerService:
         for name in launch.service_data:
             if name != SHUFFLE_SERVICE:
                 raise InvalidAuxService(f"The auxService:{name[:120]} does not exist")
+        plans_merges = launch.environment.get(PLANS_MERGES) == "1"
         for data in launch.service_data.values():
-            self._on_job(self._shuffle_jobs.add(grant.container_id.application_id, grant.user, data))
+            application = grant.container_id.application_id
+            self._on_job(self._shuffle_jobs.add(application, grant.user, data, plans_merges=plans_merges))
 
     def _owned(
         self, message: common.ContainerId, identifier: server.NMTokenIdentifier, *, was_stopped_ok: bool

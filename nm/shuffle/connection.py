@@ -168,8 +168,7 @@ class Connection:
                 f"Content-Length: {length}\r\nConnection: {keeping if self._keeps_open else 'close'}\r\n\r\n"
             ).encode("ascii")
         )
-        service.statistics.requests += 1
-        service.statistics.segments += len(request.map_ids)
+        service.asked(request.job_id, len(request.map_ids))
 
     def _segment(self, request: ShuffleRequest, map_id: str, parts: Parts) -> tuple[Segment, IndexEntry]:
         """Out of a merged file where there is one, else as the map task wrote it. Raises RequestRefused."""

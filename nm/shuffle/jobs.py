@@ -6,6 +6,9 @@ from yaqd.model import ApplicationId
 from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import BadWritable, WritableReader
 
+#: in a container's environment, "1": the application's master asks the merger itself
+PLANS_MERGES = "YAQ_RIFFLE_PLANNED"
+
 
 class BadServiceData(ValueError):
     """The service data of a launch context is not a job token."""
@@ -18,6 +21,8 @@ class ShuffleJob:
     user: str
     #: key of the request hashes
     password: bytes
+    #: its master says itself what is merged
+    plans_merges: bool = False
 
 
 def job_id(application: ApplicationId) -> str:
@@ -31,7 +36,9 @@ class ShuffleJobs:
     def __init__(self) -> None:
         self._jobs: dict[str, ShuffleJob] = {}
 
-    def add(self, application: ApplicationId, user: str, service_data: bytes) -> ShuffleJob:
+    def add(
+        self, application: ApplicationId, user: str, service_data: bytes, *, plans_merges: bool = False
+    ) -> ShuffleJob:
         """Takes the token that the first container of a job brings; later ones repeat it. Raises BadServiceData."""
         try:
             token = Token.from_writable(WritableReader(service_data))
@@ -39,11 +46,16 @@ class ShuffleJobs:
             raise BadServiceData(f"service data of mapreduce_shuffle is not a token: {error}") from None
         if token.kind != JOB_TOKEN or not token.password:
             raise BadServiceData(f"service data of mapreduce_shuffle is a token of kind {token.kind[:80]!r}")
-        job = self._jobs[job_id(application)] = ShuffleJob(application, user, token.password)
+        job = ShuffleJob(application, user, token.password, plans_merges)
+        self._jobs[job_id(application)] = job
         return job
 
     def forget(self, application: ApplicationId) -> None:
         self._jobs.pop(job_id(application), None)
+
+    def all(self) -> dict[str, ShuffleJob]:
+        """By job id, as of now."""
+        return dict(self._jobs)
 
     def get(self, job: str) -> ShuffleJob | None:
         return self._jobs.get(job)

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -62,6 +63,11 @@ class ShuffleStatistics:
     segments: int = 0
     sent_bytes: int = 0
     reads: ReadCounts = field(default_factory=ReadCounts)
+    #: segments that were asked for, of jobs not over
+    of_jobs: Counter[str] = field(default_factory=Counter)
+
+    def segments_of(self, job_id: str) -> int:
+        return self.of_jobs[job_id]
 
 
 class ShuffleService:
@@ -139,7 +145,14 @@ class ShuffleService:
         text = "shuffle request of %s failed\n%s"
         self._in_loop(lambda: self._faults.warn(peer, self.loop.time(), text, peer, trace))
 
+    def asked(self, job_id: str, segments: int) -> None:
+        """Counts a request that is going to be answered."""
+        self.statistics.requests += 1
+        self.statistics.segments += segments
+        self.statistics.of_jobs[job_id] += segments
+
     def _forget_job(self, job_id: str) -> None:
+        self.statistics.of_jobs.pop(job_id, None)
         self.merged.forget_job(job_id)
         self.outputs.forget_job(job_id)
 

@@ -1,0 +1,143 @@
+"""Merges the map outputs of unmodified jobs: looks what has appeared, asks the merger, and has merged files served.
+
+One task of the node's event loop; folders are read by its threads. Whatever goes wrong here, the shuffle service goes
+on with the originals.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from nm.directories import NodeDirectories
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.scan import FolderScan, Found
+from nm.shuffle.server import ShuffleService
+from nm.shuffle.watch import JobWatch, Merge, WatchSettings
+
+log = logging.getLogger(__name__)
+
+#: between two looks at a job's folders
+_INTERVAL_S = 0.5
+#: one merge; the merger gives up by itself long before
+_MERGE_TIMEOUT_S = 600.0
+
+
+class Merger(Protocol):
+    """The merger's process, as this module needs it."""
+
+    @property
+    def port(self) -> int | None:
+        """None while there is none."""
+
+    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> object:
+        """Returns when the merged file is there; raises whatever went wrong."""
+
+
+@dataclass(slots=True)
+class _Job:
+    job: ShuffleJob
+    scan: FolderScan
+    watch: JobWatch
+    #: map outputs that were found, and their partitions
+    outputs: int = 0
+    partitions: int = 0
+    tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
+
+
+class OutputMerging:
+    """Of all jobs of one node."""
+
+    def __init__(
+        self,
+        settings: WatchSettings,
+        *,
+        jobs: ShuffleJobs,
+        outputs: MapOutputs,
+        directories: NodeDirectories,
+        service: ShuffleService,
+        merger: Merger,
+        io: Executor,
+        interval_s: float = _INTERVAL_S,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._settings = settings
+        self._known_jobs = jobs
+        self._outputs = outputs
+        self._directories = directories
+        self._service = service
+        self._merger = merger
+        self._io = io
+        self._interval_s = interval_s
+        self._sleep = sleep
+        self._jobs: dict[str, _Job] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                await self.look()
+                await self._sleep(self._interval_s)
+        finally:
+            for job in self._jobs.values():
+                self._drop(job)
+
+    async def look(self) -> None:
+        """Once at every job's folders."""
+        known = self._known_jobs.all()
+        for job_id in [job_id for job_id in self._jobs if job_id not in known]:
+            self._drop(self._jobs.pop(job_id))
+        for job_id, job in known.items():
+            state = self._jobs.get(job_id)
+            if state is None:
+                state = self._jobs[job_id] = self._state(job)
+            state.job = job
+            try:
+                found = await asyncio.get_running_loop().run_in_executor(self._io, state.scan.scan)
+                self._act(job_id, state, found)
+            except Exception:
+                log.exception("the folders of %s cannot be looked at", job_id)
+
+    def _state(self, job: ShuffleJob) -> _Job:
+        now = asyncio.get_running_loop().time()
+        folders = self._directories.app_dirs(job.user, job.application)
+        return _Job(job, FolderScan(folders, partial(self._outputs.load, job)), JobWatch(self._settings, now))
+
+    def _act(self, job_id: str, state: _Job, found: Found) -> None:
+        for file in found.merged:
+            self._service.publish(job_id, file)
+        if state.job.plans_merges:
+            return
+        now = asyncio.get_running_loop().time()
+        state.outputs += len(found.outputs)
+        if found.outputs:
+            state.partitions = found.outputs[-1].partitions
+        state.watch.appeared(found.outputs, now)
+        if self._merger.port is None:
+            return
+        for merge in state.watch.decide(now, fetched=self._fetched(job_id, state)):
+            task = asyncio.create_task(self._merge(job_id, state, merge))
+            state.tasks.add(task)
+            task.add_done_callback(state.tasks.discard)
+
+    def _fetched(self, job_id: str, state: _Job) -> float:
+        """Share of the segments here that reducers have had."""
+        segments = state.outputs * state.partitions
+        return self._service.statistics.segments_of(job_id) / segments if segments else 0.0
+
+    async def _merge(self, job_id: str, state: _Job, merge: Merge) -> None:
+        try:
+            await self._merger.merge(job_id, merge.merge_id, merge.map_ids, timeout_s=_MERGE_TIMEOUT_S)
+        except Exception as error:  # a foreign process: whatever it does, the originals are there
+            log.warning("%d map outputs of %s stay as they are: %s", len(merge.map_ids), job_id, error)
+        finally:
+            state.watch.over(merge.merge_id)
+
+    @staticmethod
+    def _drop(job: _Job) -> None:
+        for task in job.tasks:
+            task.cancel()

@@ -1,0 +1,112 @@
+"""What has appeared in an application's folders since the last look: map outputs, and merged files.
+
+Containers write there, so everything is a stranger's: only so many entries are looked at, links are not followed, and
+nothing counts before its index is whole. An index that is seen describes a whole file, for it appears last; one that
+is still being written is looked at again.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nm.shuffle.files import OutputMissing
+from nm.shuffle.merged import MergedFile, load_merged
+from nm.shuffle.outputs import MapOutput
+from nm.shuffle.watch import Output
+from riffle_merger.format import FormatError
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER
+
+#: entries of one folder that are looked at
+_ENTRIES_MAX = 100_000
+#: looks at an entry that is not whole before it is given up
+_LOOKS_MAX = 600
+#: a folder may have changed again at the same stroke of the file system's clock
+_SETTLED_NS = 2_000_000_000
+
+
+@dataclass(slots=True)
+class Found:
+    outputs: list[Output] = field(default_factory=list)
+    merged: list[MergedFile] = field(default_factory=list)
+
+
+class FolderScan:
+    """Of one application. Blocking; one call at a time."""
+
+    def __init__(
+        self,
+        app_dirs: Sequence[Path],
+        load: Callable[[str], MapOutput],
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """`load`: the map output of that name, or OutputMissing. `now_ns`: the clock of the file system."""
+        self._app_dirs = tuple(app_dirs)
+        self._load = load
+        self._now_ns = now_ns
+        self._known: set[str] = set()
+        #: looks at what was not whole
+        self._looks: dict[str, int] = {}
+        #: when each folder was last changed, as of the last look
+        self._changed: dict[Path, int] = {}
+
+    def scan(self) -> Found:
+        """What was not returned before."""
+        found = Found()
+        for app_dir in self._app_dirs:
+            for entry in self._fresh(app_dir / "output"):
+                output = self._output(entry.name)
+                if self._is_over(entry.path, output is not None) and output is not None:
+                    found.outputs.append(output)
+            for entry in self._fresh(app_dir / MERGED_FOLDER):
+                if entry.name.startswith(".") or not entry.name.endswith(INDEX_SUFFIX):
+                    continue
+                merged = _merged(Path(entry), app_dir)
+                if self._is_over(entry.path, merged is not None) and merged is not None:
+                    found.merged.append(merged)
+        return found
+
+    def _fresh(self, folder: Path) -> "Iterator[os.DirEntry[str]]":
+        """Entries not done with; none, without listing, where nothing can have happened."""
+        try:
+            changed = folder.lstat().st_mtime_ns
+            prefix = f"{folder}/"
+            is_open = any(path.startswith(prefix) for path in self._looks)
+            if self._changed.get(folder) == changed and not is_open:
+                return
+            self._changed[folder] = changed if self._now_ns() - changed > _SETTLED_NS else -1
+            with os.scandir(folder) as entries:
+                for _, entry in zip(range(_ENTRIES_MAX), entries, strict=False):
+                    if entry.path not in self._known:
+                        yield entry
+        except OSError:
+            return  # not there yet, or gone with the application
+
+    def _output(self, map_id: str) -> Output | None:
+        """None as long as it is not whole."""
+        try:
+            output = self._load(map_id)
+            return Output(map_id, output.path.lstat().st_size, len(output.index))
+        except (OutputMissing, OSError):
+            return None
+
+    def _is_over(self, path: str, is_whole: bool) -> bool:
+        """Remembers the entry unless it is to be looked at again."""
+        looks = self._looks.pop(path, 0) + 1
+        if is_whole or looks >= _LOOKS_MAX:
+            self._known.add(path)
+            return True
+        self._looks[path] = looks
+        return False
+
+
+def _merged(index_path: Path, app_dir: Path) -> MergedFile | None:
+    data = index_path.with_name(index_path.name.removesuffix(INDEX_SUFFIX) + DATA_SUFFIX)
+    try:
+        index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER)
+        index.check()
+    except (OutputMissing, FormatError):
+        return None
+    return MergedFile(data, index_path, index.maps)

@@ -1,0 +1,126 @@
+"""Which map outputs of an unmodified job become one merged file, and when: a decision without I/O.
+
+Nobody tells the node how many maps a job has or which of them run here, so it goes by what appears. Outputs are put
+together in the order in which they come, which is the order in which reducers ask for them. A merge is due when the
+policy says that it is enough. Fewer are merged when none has come for a while: for as long as several of them took to
+come before, so that waves of maps are told from the end of the map stage. What reducers have mostly read already, or
+what has large blocks, is left alone.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from riffle_merger.plan.policy import MergePolicy
+
+#: gaps between outputs that the mean is taken of
+_GAPS = 32
+#: mean gaps without an output that end a wave
+_QUIET_GAPS = 4
+_FILES_MIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A map output that was found whole."""
+
+    map_id: str
+    #: stored
+    size_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """To be asked of the merger."""
+
+    merge_id: str
+    map_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    policy: MergePolicy
+    #: outputs whose average block is as large are left alone, bytes
+    block_bytes_max: int
+    #: silence after which fewer outputs are merged, at least and at most
+    quiet_min_s: float
+    quiet_max_s: float
+    #: merges asked for and not over
+    outstanding_max: int = 4
+
+
+class JobWatch:
+    """Of one job on one node. Times are seconds of any clock; one that jumps makes merges larger or smaller."""
+
+    def __init__(self, settings: WatchSettings, began_at: float) -> None:
+        """`began_at`: when the job's first container came here."""
+        self._settings = settings
+        #: in order of appearance
+        self._waiting: deque[Output] = deque()
+        #: of the first output, and of all that are merged
+        self._partitions = 0
+        self._gaps: deque[float] = deque(maxlen=_GAPS)
+        self._last_at = began_at
+        self._number = 0
+        self._outstanding: dict[str, Merge] = {}
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._outstanding)
+
+    def appeared(self, outputs: Sequence[Output], now: float) -> None:
+        """`outputs` were found since the last call."""
+        wanted = [output for output in outputs if not self._is_left_alone(output)]
+        if not wanted:
+            return
+        gap = max(0.0, now - self._last_at) / len(wanted)
+        self._gaps.extend([gap] * len(wanted))
+        self._last_at = now
+        self._waiting.extend(wanted)
+
+    def decide(self, now: float, *, fetched: float = 0.0) -> list[Merge]:
+        """What to merge now. `fetched`: share of what appeared so far that reducers have read, 0..1."""
+        if fetched > 0.5:
+            self._waiting.clear()  # most reducers would never read the merged file
+            return []
+        merges = []
+        while len(self._outstanding) < self._settings.outstanding_max:
+            count = self._due(is_quiet=self._is_quiet(now))
+            if not count:
+                break
+            self._number += 1
+            merge = Merge(f"nm-{self._number}", tuple(self._waiting.popleft().map_id for _ in range(count)))
+            self._outstanding[merge.merge_id] = merge
+            merges.append(merge)
+        return merges
+
+    def over(self, merge_id: str) -> None:
+        """The merge is done, or failed: the originals stay, and nothing is tried twice."""
+        self._outstanding.pop(merge_id, None)
+
+    def _is_left_alone(self, output: Output) -> bool:
+        limit = self._settings.block_bytes_max
+        if output.partitions < 1 or output.size_bytes >= limit * output.partitions:
+            return True
+        self._partitions = self._partitions or output.partitions
+        return output.partitions != self._partitions
+
+    def _due(self, *, is_quiet: bool) -> int:
+        """How many of those that wait make a merge, 0 if none is due."""
+        files, block_bytes = 0, 0.0
+        for output in self._waiting:
+            files += 1
+            block_bytes += output.size_bytes / output.partitions
+            if self._settings.policy.is_enough(files, block_bytes):
+                return files if files >= _FILES_MIN else 0
+        return files if is_quiet and files >= _FILES_MIN else 0
+
+    def _is_quiet(self, now: float) -> bool:
+        settings = self._settings
+        mean = sum(self._gaps) / len(self._gaps) if self._gaps else 0.0
+        return now - self._last_at >= min(max(settings.quiet_min_s, _QUIET_GAPS * mean), settings.quiet_max_s)

@@ -1,0 +1,163 @@
+"""What becomes one merged file, and when: the decision, and the looks at folders that feed it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
+
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.scan import FolderScan
+from nm.shuffle.server import ShuffleLimits
+from nm.shuffle.watch import JobWatch, Output, WatchSettings
+from riffle_merger.plan.policy import MergePolicy
+
+MB = 1 << 20
+SETTINGS = WatchSettings(MergePolicy(files=5), MB, quiet_min_s=2, quiet_max_s=30)
+
+
+def outputs(first: int, count: int, size: int = 100, partitions: int = 4) -> list[Output]:
+    return [Output(f"m{number}", size, partitions) for number in range(first, first + count)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.floats(0, 100), st.booleans()), max_size=30), st.integers(2, 12), st.data()
+)
+def test_every_output_is_merged_at_most_once_and_in_its_order(
+    steps: list[tuple[int, float, bool]], files: int, data: st.DataObject
+) -> None:
+    watch = JobWatch(WatchSettings(MergePolicy(files=files), MB, 1, 30, outstanding_max=3), 0.0)
+    now, count = 0.0, 0
+    merged: list[str] = []
+    outstanding: list[str] = []
+    for appear, passed, some_end in [*steps, (0, 1000.0, True), (0, 1.0, True)]:
+        now += passed
+        watch.appeared(outputs(count, appear), now)
+        count += appear
+        for merge in watch.decide(now):
+            merged += merge.map_ids
+            outstanding.append(merge.merge_id)
+            assert 2 <= len(merge.map_ids) <= files
+        assert len(outstanding) == watch.outstanding <= 3
+        if some_end and outstanding:
+            watch.over(outstanding.pop(data.draw(st.integers(0, len(outstanding) - 1))))
+    while outstanding:
+        watch.over(outstanding.pop())
+        for merge in watch.decide(now + 1000):
+            merged += merge.map_ids
+            outstanding.append(merge.merge_id)
+    assert merged == [f"m{number}" for number in range(len(merged))]
+    assert count - len(merged) == watch.waiting <= 1  # one alone stays as it is
+
+
+def test_waves_are_told_from_the_end_of_the_stage() -> None:
+    watch = JobWatch(SETTINGS, -8.0)
+    for wave in range(4):  # four maps at a time, 8 s each
+        watch.appeared(outputs(4 * wave, 4), 8.0 * wave)
+        merges = watch.decide(8.0 * wave)
+        assert [len(merge.map_ids) for merge in merges] == ([] if wave == 0 else [5])
+        assert not watch.decide(8.0 * wave + 7.9)
+    assert watch.waiting == 1
+    watch.appeared(outputs(16, 2), 32.0)
+    assert [len(merge.map_ids) for merge in watch.decide(32.0 + 30)] == [3]
+
+
+def test_quick_stages_end_quickly() -> None:
+    watch = JobWatch(SETTINGS, 0.0)
+    for number in range(3):
+        watch.appeared(outputs(number, 1), 0.2 * number)
+    assert not watch.decide(2.0)
+    assert [merge.map_ids for merge in watch.decide(2.5)] == [("m0", "m1", "m2")]
+
+
+def test_large_blocks_and_odd_shapes_are_left_alone() -> None:
+    watch = JobWatch(SETTINGS, 0.0)
+    watch.appeared([*outputs(0, 2, size=4 * MB), *outputs(2, 4), *outputs(6, 2, partitions=3)], 0)
+    watch.appeared([Output("none", 0, 0)], 0)
+    assert [merge.map_ids for merge in watch.decide(100)] == [("m2", "m3", "m4", "m5")]
+
+
+def test_what_reducers_have_read_is_not_merged() -> None:
+    watch = JobWatch(SETTINGS, 0.0)
+    watch.appeared(outputs(0, 20), 0)
+    assert not watch.decide(0, fetched=0.9)
+    assert not watch.decide(100)
+    watch.appeared(outputs(20, 5), 100)
+    assert len(watch.decide(100, fetched=0.1)) == 1
+
+
+def test_blocks_are_merged_to_a_size() -> None:
+    watch = JobWatch(WatchSettings(MergePolicy(block_bytes=1000), MB, 2, 30), 0.0)
+    watch.appeared(outputs(0, 8, size=1600), 0)  # blocks of 400
+    assert [len(merge.map_ids) for merge in watch.decide(0)] == [3, 3]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> "Served":
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    return Served(tmp_path, jobs, ShuffleLimits(10, False, 5), 1 << 20)
+
+
+def folder_scan(place: Served) -> FolderScan:
+    job = ShuffleJob(APPLICATION, USER, b"secret")
+    return FolderScan([place.output_dir.parent], lambda map_id: place.outputs.load(job, map_id))
+
+
+def test_what_appears_is_found_once_and_whole(place: Served) -> None:
+    scan = folder_scan(place)
+    try:
+        assert scan.scan().outputs == []
+        place.write("m0", [b"zero", b"one"])
+        (place.output_dir / "m1").mkdir()
+        (place.output_dir / "m1" / "file.out.index").write_bytes(b"\0" * 30)
+        (place.output_dir / "m2").mkdir()
+        os.mkfifo(place.output_dir / "m2" / "file.out.index")
+        assert scan.scan().outputs == [Output("m0", 15, 2)]
+        assert scan.scan().outputs == []
+        place.write("m3", [b"zero", b"one"])
+        for name in ("file.out", "file.out.index"):
+            (place.output_dir / "m3" / name).replace(place.output_dir / "m1" / name)
+        assert scan.scan().outputs == [Output("m1", 15, 2)]
+        place.merge("one", ["m0", "m1"])
+        (place.output_dir.parent / "riffle" / ".two.out.index").write_bytes(b"")
+        (place.output_dir.parent / "riffle" / "three.out.index").write_bytes(b"half")
+        (found,) = scan.scan().merged
+        assert (found.path.name, found.maps) == ("one.out", ("m0", "m1"))
+        assert not scan.scan().merged
+    finally:
+        place.service.stop()
+
+
+def lie(data: Path, index: Path, place: Served) -> None:
+    data.write_bytes(data.read_bytes() + b"x")
+
+
+def link(data: Path, index: Path, place: Served) -> None:
+    data.replace(place.output_dir / "there")
+    data.symlink_to(place.output_dir / "there")
+
+
+def pipe(data: Path, index: Path, place: Served) -> None:
+    index.unlink()
+    os.mkfifo(index)
+
+
+@pytest.mark.parametrize("change", [lie, link, pipe])
+def test_merged_files_that_lie_are_not_found(place: Served, change: Callable[[Path, Path, Served], None]) -> None:
+    try:
+        place.write("m0", [b"zero", b"one"])
+        file = place.merge("one", ["m0"])
+        change(file.path, file.index_path, place)
+        assert folder_scan(place).scan().merged == []
+    finally:
+        place.service.stop()
+
+
+def test_a_job_whose_master_plans_is_known_by_its_environment() -> None:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token(), plans_merges=True)
+    assert [job.plans_merges for job in jobs.all().values()] == [True] and JOB in jobs.all()
