@@ -34,15 +34,13 @@ from nm.log_aggregation.reports import LogReports
 from nm.log_aggregation.settings import LogAggregationSettings
 from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
-from nm.merger import MergerProcess, MergerProcessSettings
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
 from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
-from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
-from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.server import ShuffleLimits, ShuffleService
+from nm.shuffle.node import NodeShuffle
+from nm.shuffle.settings import MergingSettings
 from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
 from nm.web_settings import NodeWebSettings
@@ -76,7 +74,7 @@ class NodeManager:
         self._conf = conf
         self.settings = NodeSettings.read(conf)
         self._log_settings = LogAggregationSettings.read(conf)
-        self._merger_settings = MergerProcessSettings.read(conf, bind_host=self.settings.bind_host)
+        self._merging_settings = MergingSettings.read(conf, bind_host=self.settings.bind_host)
         self._owns_process = owns_process
         self._started_ms = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
@@ -102,7 +100,6 @@ class NodeManager:
         await self._prepare_folders()
         self._start_forkers()
         self._start_shuffle()
-        self._start_merger()
         self._start_runtime()
         await self._start_services()
         self._monitor = Monitor(
@@ -157,26 +154,11 @@ class NodeManager:
 
     def _start_shuffle(self) -> None:
         settings = self.settings
-        self.shuffle_jobs = ShuffleJobs()
         with _listening("shuffle service", settings.bind_host, settings.shuffle_port):
-            self.shuffle = ShuffleService(
-                settings.bind_host,
-                settings.shuffle_port,
-                jobs=self.shuffle_jobs,
-                outputs=MapOutputs(self.directories, index_cache_bytes=settings.shuffle_index_cache_bytes),
-                limits=ShuffleLimits(
-                    settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
-                ),
-            )
-        self._undo.callback(self.shuffle.stop)
-        self.shuffle.start()
-
-    def _start_merger(self) -> None:
-        self.merger = None
-        if self._merger_settings.is_enabled:
-            self.merger = MergerProcess(self._merger_settings)
-            self._undo.push_async_callback(self.merger.stop)
-            self.merger.start()
+            self._shuffle = NodeShuffle(settings, self._merging_settings, self.directories)
+        self.shuffle, self.shuffle_jobs, self.merger = self._shuffle.service, self._shuffle.jobs, self._shuffle.merger
+        self._undo.push_async_callback(self._shuffle.stop)
+        self._shuffle.start(self._io)
 
     def _start_runtime(self) -> None:
         settings = self.settings
@@ -239,8 +221,8 @@ class NodeManager:
             container_tokens=ContainerTokenSecrets(self._container_keys),
             shuffle_jobs=self.shuffle_jobs,
             shuffle_port=self.shuffle.port,
-            merger_port=lambda: self.merger.port if self.merger is not None else None,
-            on_job=self._job_came,
+            merger_port=lambda: self._shuffle.merger_port,
+            on_job=self._shuffle.job_came,
             refusal=self._refusal,
             on_updated=lambda container: self.heartbeat.updated(container),
             adopt=self.proxy.adopt if self.proxy is not None else lambda _, launch: launch,
@@ -402,18 +384,10 @@ class NodeManager:
             self.proxy.container_done(container.id)
         self.heartbeat.notify()
 
-    def _job_came(self, job: ShuffleJob) -> None:
-        if self.merger is not None:
-            folders = self.directories.app_dirs(job.user, job.application)
-            self.merger.add_job(job_id(job.application), job.password, folders)
-
     def _application_ended(self, application: ApplicationId) -> None:
-        if self.merger is not None:
-            self.merger.forget_job(job_id(application))
         if self.proxy is not None:
             self.proxy.application_ended(application)
-        self.shuffle_jobs.forget(application)
-        self.shuffle.forget_job(job_id(application))
+        self._shuffle.application_ended(application)
         self._nm_tokens.application_finished(application)
         if self.logs is None or not self.logs.application_ended(application):
             self.deletion.logs_ended(application)

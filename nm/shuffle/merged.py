@@ -107,6 +107,10 @@ class MergedOutputs:
         """Of indexes and kept partitions."""
         return self._index_bytes + self._kept.held_bytes
 
+    def maps_of(self, job_id: str) -> tuple[str, ...]:
+        """Map attempts of a job that lie in merged files."""
+        return tuple(self._jobs.get(job_id, ()))
+
     def publish(self, job_id: str, file: MergedFile) -> None:
         """From now on the file's maps are answered from it; those that another file has stay with that one."""
         maps = self._jobs.setdefault(job_id, {})

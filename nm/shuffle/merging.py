@@ -108,6 +108,8 @@ class OutputMerging:
         return _Job(job, FolderScan(folders, partial(self._outputs.load, job)), JobWatch(self._settings, now))
 
     def _act(self, job_id: str, state: _Job, found: Found) -> None:
+        if self._known_jobs.get(job_id) is None:
+            return  # it ended meanwhile, and its folders are being deleted
         for file in found.merged:
             self._service.publish(job_id, file)
         if state.job.plans_merges:

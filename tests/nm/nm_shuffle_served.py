@@ -28,6 +28,32 @@ def job_token(key: bytes = KEY) -> bytes:
     return Token(encode_text(JOB), key, JOB_TOKEN, JOB).to_writable()
 
 
+def write_output(folder: Path, parts: list[bytes]) -> None:
+    """As a map task does: the file of that many segments, then its index."""
+    folder.mkdir(parents=True)
+    start, entries, body = 0, [], b""
+    for part in parts:
+        stored = part + struct.pack(">I", zlib.crc32(part))
+        entries.append(IndexEntry(start, len(part), len(stored)))
+        body += stored
+        start += len(stored)
+    (folder / "file.out").write_bytes(body)
+    (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
+
+
+def ask(port: int, target: str, key: bytes = KEY) -> tuple[http.client.HTTPResponse, bytes]:
+    """A signed request on a connection of its own."""
+    digest = hmac.digest(key, f"{port}{target}".encode(), "sha1")
+    headers = {"UrlHash": base64.b64encode(digest).decode(), "name": "mapreduce", "version": "1.0.0"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", target, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
 class Served:
     """A service, the folder it serves from, and a client's signature."""
 
@@ -46,16 +72,7 @@ class Served:
         self.service.start()
 
     def write(self, map_id: str, parts: list[bytes]) -> None:
-        folder = self.output_dir / map_id
-        folder.mkdir(parents=True)
-        start, entries, body = 0, [], b""
-        for part in parts:
-            stored = part + struct.pack(">I", zlib.crc32(part))
-            entries.append(IndexEntry(start, len(part), len(stored)))
-            body += stored
-            start += len(stored)
-        (folder / "file.out").write_bytes(body)
-        (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
+        write_output(self.output_dir / map_id, parts)
 
     def merge(self, name: str, maps: list[str]) -> MergedFile:
         """Writes and publishes what a merger would have made of the outputs."""

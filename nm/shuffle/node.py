@@ -1,0 +1,80 @@
+"""A node's shuffle as one part of it: the service, the merger's process, and what merges for unmodified jobs."""
+
+import asyncio
+from concurrent.futures import Executor
+
+from nm.directories import NodeDirectories
+from nm.merger import MergerProcess
+from nm.settings import NodeSettings
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
+from nm.shuffle.merging import OutputMerging
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.server import ShuffleLimits, ShuffleService
+from nm.shuffle.settings import MergingSettings
+from yaqd.model import ApplicationId
+
+
+class NodeShuffle:
+    """Binds the service's port at construction; serves between `start` and `stop`. From the node's event loop."""
+
+    def __init__(self, settings: NodeSettings, merging: MergingSettings, directories: NodeDirectories) -> None:
+        """Raises OSError when the port cannot be had."""
+        self._watch = merging.watch
+        self._directories = directories
+        self._outputs = MapOutputs(directories, index_cache_bytes=settings.shuffle_index_cache_bytes)
+        self._task: asyncio.Task[None] | None = None
+        self.jobs = ShuffleJobs()
+        self.service = ShuffleService(
+            settings.bind_host,
+            settings.shuffle_port,
+            jobs=self.jobs,
+            outputs=self._outputs,
+            limits=ShuffleLimits(
+                settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
+            ),
+            merging=merging.limits,
+        )
+        #: None where nothing is merged
+        self.merger = MergerProcess(merging.merger) if merging.merger.is_enabled else None
+
+    def start(self, io: Executor) -> None:
+        """`io`: the threads that look at folders."""
+        self.service.start()
+        if self.merger is not None:
+            self.merger.start()
+            merging = OutputMerging(
+                self._watch,
+                jobs=self.jobs,
+                outputs=self._outputs,
+                directories=self._directories,
+                service=self.service,
+                merger=self.merger,
+                io=io,
+            )
+            self._task = asyncio.create_task(merging.run(), name="merging")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self.merger is not None:
+            await self.merger.stop()
+        self.service.stop()
+
+    @property
+    def merger_port(self) -> int | None:
+        """None while there is no merger."""
+        return self.merger.port if self.merger is not None else None
+
+    def job_came(self, job: ShuffleJob) -> None:
+        """With the first container of a job, and with each that follows."""
+        if self.merger is not None:
+            folders = self._directories.app_dirs(job.user, job.application)
+            self.merger.add_job(job_id(job.application), job.password, folders)
+
+    def application_ended(self, application: ApplicationId) -> None:
+        """Its folders are about to be deleted."""
+        if self.merger is not None:
+            self.merger.forget_job(job_id(application))
+        self.jobs.forget(application)
+        self.service.forget_job(job_id(application))

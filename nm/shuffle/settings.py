@@ -1,0 +1,38 @@
+"""Settings of merging at the node, read once at its start."""
+
+from dataclasses import dataclass
+
+from nm.merger import MergerProcessSettings
+from nm.shuffle.server import MergedLimits
+from nm.shuffle.watch import WatchSettings
+from riffle_merger.plan.policy import FAN_IN_MAX, MergePolicy
+from yaqd.config import Configuration
+
+_QUIET_MAX_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class MergingSettings:
+    merger: MergerProcessSettings
+    limits: MergedLimits
+    #: of what no job manager plans
+    watch: WatchSettings
+
+    @classmethod
+    def read(cls, conf: Configuration, *, bind_host: str) -> "MergingSettings":
+        """Raises ConfigError."""
+        quiet_s = conf.get_duration_ms("yaq.riffle.shuffle.quiet-ms", minimum=0) / 1000
+        return cls(
+            merger=MergerProcessSettings.read(conf, bind_host=bind_host),
+            limits=MergedLimits(
+                kept_bytes=conf.get_size_bytes("yaq.riffle.shuffle.kept-memory", minimum=0),
+                kept_s=conf.get_duration_ms("yaq.riffle.shuffle.kept-ms", minimum=0) / 1000,
+                index_cache_bytes=conf.get_size_bytes("yaq.riffle.shuffle.index-memory", minimum=0),
+            ),
+            watch=WatchSettings(
+                policy=MergePolicy(files=conf.get_int("yaq.riffle.shuffle.files", minimum=2, maximum=FAN_IN_MAX)),
+                block_bytes_max=conf.get_size_bytes("yaq.riffle.shuffle.block-size-max", minimum=1),
+                quiet_min_s=quiet_s,
+                quiet_max_s=max(quiet_s, _QUIET_MAX_S),
+            ),
+        )
