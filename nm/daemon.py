@@ -34,6 +34,7 @@ from nm.log_aggregation.reports import LogReports
 from nm.log_aggregation.settings import LogAggregationSettings
 from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
+from nm.merger.web import MergerPage
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
@@ -248,6 +249,7 @@ class NodeManager:
             facts=self._facts,
             health=self._health,
             settings=NodeWebSettings.read(self._conf),
+            merger=MergerPage(self.merger),
         )
         self._undo.push_async_callback(web.stop)
         with _listening("web server", settings.bind_host, settings.web_port):

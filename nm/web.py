@@ -16,6 +16,7 @@ from nm.container_states import Stage
 from nm.heartbeat import NM_VERSION, NodeHealth
 from nm.log_access import LogAccess
 from nm.log_pages import LogPages
+from nm.merger.web import MergerPage
 from nm.pages import node_page
 from nm.queue_pages import SHOWN_MAX, places, queue_dict
 from nm.web_settings import NodeWebSettings
@@ -58,11 +59,13 @@ class NodeWeb:
         facts: Callable[[], NodeFacts],
         health: Callable[[], NodeHealth],
         settings: NodeWebSettings,
+        merger: MergerPage = MergerPage(None),
     ) -> None:
         self._runtime = runtime
         self._logs = logs
         self._facts = facts
         self._health = health
+        self._merger = merger
         identity = SimpleIdentity(
             static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=lambda: int(time.time() * 1000)
         )
@@ -91,6 +94,7 @@ class NodeWeb:
         add("/ws/v1/node/apps/{app}", self._application)
         add("/ws/v1/node/containers", self._containers)
         add("/ws/v1/node/containers/{container}", self._container)
+        add("/ws/v1/node/merger", self._merger_state)
         for path in ("/", "/node", "/node/node", "/node/allContainers"):
             add(path, self._node_page)
 
@@ -101,6 +105,9 @@ class NodeWeb:
         containers = [(c, _STAGE_NAMES[c.stage]) for c in await self._visible_containers(request)]
         queue = self._runtime.queue_snapshot(SHOWN_MAX)
         return node_page(facts.node_id, facts.resource, facts.started_ms, self._health(), containers, queue)
+
+    async def _merger_state(self, request: web.Request) -> web.Response:
+        return await self._merger.answer(request)
 
     async def _info(self, request: web.Request) -> web.Response:
         facts, health = self._facts(), self._health()

@@ -111,6 +111,14 @@ def _open_input(stack: contextlib.ExitStack, folder: int, map_id: str, counts: C
     return Input(map_id, descriptor, index)
 
 
+def _exists(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 class Output:
     """A merged file that nobody sees until `publish`; leaving the context without it leaves nothing."""
 
@@ -125,6 +133,8 @@ class Output:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(MERGED_FOLDER, _FOLDER_MODE, dir_fd=parent)
             self._folder = _open_folder(self._stack, MERGED_FOLDER, parent)
+            if any(_exists(self._name + suffix, self._folder) for suffix in (DATA_SUFFIX, INDEX_SUFFIX)):
+                raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
             self.descriptor = self._create(DATA_SUFFIX)
             if length:
                 os.posix_fallocate(self.descriptor, 0, length)

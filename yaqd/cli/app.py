@@ -15,6 +15,7 @@ _COMMANDS = {
     "explain": Lazy("yaqd.cli.explain", "explain", "Say why an application waits, where, and until when."),
     "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
     "sim": Lazy("yaqd.cli.sim", "sim", "Try a policy on a simulated cluster; repeat the paper's experiments."),
+    "riffle": Lazy("yaqd.cli.riffle", "riffle", "Look at what merges map outputs; merge and check files by hand."),
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
     "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager; have it read its files again."),
     "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),

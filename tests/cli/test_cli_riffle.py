@@ -1,0 +1,79 @@
+"""`yaq riffle` on files and against nodes that answer, do not, or talk nonsense."""
+
+import http.server
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.riffle_merger.map_outputs import write_output
+from yaqd.cli import riffle as module
+from yaqd.cli.app import yaq
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(yaq, ["riffle", *arguments])
+    return result.exit_code, result.output
+
+
+def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
+    for name in ("attempt_b", "attempt_a"):
+        write_output(tmp_path, name, [name.encode() * 20, None, b"x" * 500])
+    code, text = run("merge", str(tmp_path), "--json")
+    assert code == 0
+    facts = json.loads(text)
+    merged = Path(facts["file"])
+    assert (merged, facts["maps"], facts["partitions"]) == (tmp_path / "riffle/by-hand.out", 2, 3)
+
+    code, text = run("inspect", str(merged), "--verify")
+    assert code == 0 and "every segment is whole" in text and "attempt_a ... attempt_b" in text
+    code, text = run("inspect", f"{merged}.index", "--partition", "2", "--json")
+    assert [row["map"] for row in json.loads(text)["rows"]] == ["attempt_a", "attempt_b"]
+    assert run("inspect", str(merged), "--partition", "3")[0] == 2
+
+    code, text = run("merge", str(tmp_path), "attempt_b", "--name", "one")
+    assert code == 0 and "1 writes" not in text
+    assert run("merge", str(tmp_path), "attempt_c")[0] == 2
+    assert run("merge", str(tmp_path), "--name", "../x")[0] == 2
+    assert run("merge", str(tmp_path))[0] == 2  # the name is taken
+
+    data = bytearray(merged.read_bytes())
+    data[5] ^= 1
+    merged.write_bytes(data)
+    code, text = run("inspect", str(merged), "--verify")
+    assert code == 1 and "attempt_a" in text and "1 of 3 partitions are damaged" in text
+    merged.write_bytes(data[:-1])
+    assert run("inspect", str(merged))[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        (b'{"merger": {"enabled": true, "up": false, "restarts": 3}}', 200, {"up": False, "restarts": 3}),
+        (b'{"merger": 7}', 200, {"error": "answers nonsense"}),
+        (b"[" * 100_000, 200, None),
+        (b"", 404, {"error": "answers 404"}),
+    ],
+)
+def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, object] | None) -> None:
+    class Node(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Node) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        found = module._of_node(f"127.0.0.1:{server.server_port}")
+        thread.join()
+    if expected is None:
+        assert "does not answer" in str(found["error"])
+    else:
+        assert expected.items() <= found.items()
+    assert module._row({"node": "n", **found})[0] == "n"

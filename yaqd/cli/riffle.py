@@ -1,0 +1,234 @@
+"""`yaq riffle`: the mergers of map outputs, and their files."""
+
+import http.client
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.output import duration, print_fields, print_json, print_table, size
+from yaqd.config import Configuration
+
+_TIMEOUT_S: Final = 10.0
+_ANSWER_BYTES_MAX: Final = 4 << 20
+_ASKED_AT_ONCE: Final = 16
+_LISTED: Final = 20
+
+
+@click.group(help="Look at what merges map outputs; merge and check files by hand.")
+def riffle() -> None:
+    pass
+
+
+# Status ---------------------------------------------------------------------------------------------------------------
+
+
+@riffle.command("status")
+@json_option
+@with_conf
+def status(conf: Configuration, as_json: bool) -> None:
+    """List the mergers of all nodes: what waits, what runs, what was merged and how fast.
+
+    \b
+    Example:
+      yaq riffle status
+    """
+    from yaqd.cli.client import rm_client
+    from yaqd.model import NodeState
+
+    with rm_client(conf) as rm:
+        nodes = rm.nodes((NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING))
+    nodes.sort(key=lambda found: (found.id.host, found.id.port))
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        answers = list(pool.map(_of_node, (found.http_address for found in nodes)))
+    found = [{"node": str(node.id), **facts} for node, facts in zip(nodes, answers, strict=True)]
+    if as_json:
+        print_json(found)
+        return
+    headings = ("NODE", "STATE", "WAIT", "RUN", "MERGED", "FILES", "FAILED", "SPEED", "MEMORY", "RESTARTS")
+    print_table(headings, [_row(facts) for facts in found], empty="No nodes.")
+
+
+def _of_node(address: str) -> dict[str, Any]:
+    """What the node says of its merger; `error` where it says nothing."""
+    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
+    try:
+        connection.request("GET", "/ws/v1/node/merger")
+        response = connection.getresponse()
+        body = response.read(_ANSWER_BYTES_MAX)
+        if response.status != http.client.OK:
+            return {"error": f"answers {response.status}"}
+        found = json.loads(body)["merger"]
+        return found if isinstance(found, dict) else {"error": "answers nonsense"}
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
+        return {"error": f"does not answer: {error}"}
+    finally:
+        connection.close()
+
+
+def _row(facts: dict[str, Any]) -> tuple[object, ...]:
+    if "error" in facts or not facts.get("up"):
+        state = facts.get("error") or ("down" if facts.get("enabled") else "off")
+        return (facts["node"], state, "", "", "", "", "", "", "", facts.get("restarts", ""))
+    seconds = facts["busyMs"] / 1000
+    speed = f"{size(facts['mergedBytes'] / seconds)}/s" if seconds else "-"
+    return (
+        facts["node"],
+        "up",
+        facts["queued"],
+        facts["running"],
+        size(facts["mergedBytes"]),
+        facts["merges"],
+        facts["failed"],
+        speed,
+        f"{size(facts['usedBytes'])} of {size(facts['budgetBytes'])}",
+        facts["restarts"],
+    )
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+@riffle.command("merge")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("maps", nargs=-1, metavar="[MAP]...")
+@click.option("--name", default="by-hand", show_default=True, help="Of the merged file.")
+@click.option("--memory", default=512, show_default=True, metavar="MB", help="What the buffers may take.")
+@json_option
+def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: bool) -> None:
+    """Merge map outputs into FOLDER/riffle/NAME.out.
+
+    FOLDER is an application's folder on a node: it has output/MAP/file.out and its index for each map attempt. Without
+    MAP all that are there are merged, by name.
+
+    \b
+    Example:
+      yaq riffle merge /tmp/local/usercache/me/appcache/application_1700000000000_0001
+    """
+    import time
+
+    from riffle_merger.format.merged import is_safe_name
+    from riffle_merger.merger.errors import MergeError
+    from riffle_merger.merger.files import survey
+    from riffle_merger.merger.merge import MergeOrder, buffers_for, check_map_ids
+    from riffle_merger.merger.merge import merge as merge_outputs
+    from riffle_merger.merger.pool import BufferPool
+
+    chosen = maps or tuple(sorted(path.parent.name for path in (folder / "output").glob("*/file.out.index")))
+    if not is_safe_name(name) or not 1 <= memory <= 1 << 20:
+        raise CommandError("--name is one word of printable characters, --memory at least 1 MB")
+    try:
+        check_map_ids(chosen)
+        pool = BufferPool(memory << 20)
+        buffers = buffers_for(len(chosen), survey([folder], chosen).data_bytes, pool)
+        started = time.monotonic()
+        with ThreadPoolExecutor(1) as reader:
+            order = MergeOrder(name, (folder,), chosen)
+            merged = merge_outputs(order, pool, buffers, reader=reader, is_cancelled=lambda: False)
+    except MergeError as error:
+        raise CommandError(str(error)) from None
+    facts: dict[str, Any] = {
+        "file": str(merged.path),
+        "maps": len(chosen),
+        "partitions": merged.partitions,
+        "bytes": merged.bytes,
+        "reads": merged.reads,
+        "writes": merged.writes,
+        "ms": round((time.monotonic() - started) * 1000),
+    }
+    if as_json:
+        print_json(facts)
+        return
+    print_fields(
+        [
+            *((name, facts[name]) for name in ("file", "maps", "partitions")),
+            ("size", size(merged.bytes)),
+            ("requests", f"{merged.reads} reads, {merged.writes} writes"),
+            ("took", duration(facts["ms"])),
+        ]
+    )
+
+
+@riffle.command("inspect")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--partition", type=click.IntRange(min=0), help="Show the segments of this partition.")
+@click.option("--verify", is_flag=True, help="Read the merged file and check every segment.")
+@json_option
+def inspect(path: Path, partition: int | None, verify: bool, as_json: bool) -> None:
+    """Show what is in a merged file: PATH is NAME.out or its index, NAME.out.index.
+
+    \b
+    Example:
+      yaq riffle inspect --verify riffle/1700000000000-1.out
+    """
+    from riffle_merger.format import FormatError, MergedIndex
+
+    data = path.with_name(path.name.removesuffix(".index"))
+    try:
+        index = MergedIndex.load(data.with_name(f"{data.name}.index"))
+        index.check()
+        index.check_file(data.stat().st_size, name=str(data))
+        rows = _segments(index, partition) if partition is not None else _partitions(index)
+        damaged = _verify(index, data) if verify else []
+    except IndexError as error:
+        raise CommandError(str(error)) from None
+    except (FormatError, OSError) as error:
+        raise CommandError(f"not a whole merged file: {error}", FAILED) from None
+    if as_json:
+        print_json({"file": str(data), "maps": index.maps, "rows": rows, "damaged": damaged, "verified": verify})
+    else:
+        _show(index, data, rows)
+        if verify:
+            click.echo("\n".join(damaged) or "every segment is whole")
+    if damaged:
+        raise CommandError(f"{len(damaged)} of {index.partitions} partitions are damaged", FAILED)
+
+
+def _partitions(index: Any) -> list[dict[str, int]]:
+    found = (index.partition(number) for number in range(index.partitions))
+    return [
+        {"partition": number, "offset": part.offset, "length": part.length, "checksum": part.checksum}
+        for number, part in enumerate(found)
+    ]
+
+
+def _segments(index: Any, partition: int) -> list[dict[str, Any]]:
+    return [
+        {"map": name, "offset": entry.start, "length": entry.part_length, "raw": entry.raw_length}
+        for name, entry in zip(index.maps, index.segments(partition), strict=True)
+    ]
+
+
+def _verify(index: Any, data: Path) -> list[str]:
+    from riffle_merger.format import FormatError
+
+    damaged = []
+    with data.open("rb") as file:
+        for number in range(index.partitions):
+            try:
+                index.verify(number, file.read(index.partition(number).length))
+            except FormatError as error:
+                damaged.append(str(error))
+    return damaged
+
+
+def _show(index: Any, data: Path, rows: list[dict[str, Any]]) -> None:
+    print_fields(
+        [
+            ("file", data),
+            ("size", size(index.file_bytes)),
+            ("maps", f"{len(index.maps)}: {index.maps[0]} ... {index.maps[-1]}"),
+            ("partitions", index.partitions),
+        ]
+    )
+    print_table(
+        [name.upper() for name in (rows[0] if rows else ())],
+        [tuple(row.values()) for row in rows[:_LISTED]],
+        empty="It has no partitions.",
+    )
+    if len(rows) > _LISTED:
+        click.echo(f"... {len(rows) - _LISTED} more; --json has all")
