@@ -11,7 +11,8 @@ the same, and times nothing else.
 Rows `core-500`, `core-1000`, `core-2000`, `core-5000`: containers given per second of wall time on that many nodes.
 Row `core-full`: the same on 500 nodes with a quarter of the room, so that most requests wait for room, for their users'
 limits or for a better place, and containers go to whoever is next when others end; one in a hundred does at a time.
-Row `core-queues`: the same with queues at the nodes, where up to eight containers wait; nodes report their queues.
+Row `core-queues`: the same with queues at the nodes, where up to eight containers wait; nodes report their queues, and
+by name what runs and what waits. Rows `core-queues-1000` to `core-queues-5000`: on more nodes, as many requests a node.
 There is no peer: Hadoop's scheduler cannot be called without its daemon. `benchmarks.rm_load` compares the daemons.
 """
 
@@ -47,11 +48,13 @@ from .report import make_row
 
 _FULL: Final = "core-full"
 _QUEUES: Final = "core-queues"
+_QUEUES_NODES: Final = 500
 #: row -> nodes, and how large each is
 ROWS: Final = {
     **{f"core-{nodes}": (nodes, Resource(32 * 1024, 32)) for nodes in (500, 1000, 2000, 5000)},
     _FULL: (500, Resource(8 * 1024, 8)),
-    _QUEUES: (500, Resource(8 * 1024, 8)),
+    _QUEUES: (_QUEUES_NODES, Resource(8 * 1024, 8)),
+    **{f"{_QUEUES}-{nodes}": (nodes, Resource(8 * 1024, 8)) for nodes in (1000, 2000, 5000)},
 }
 APPLICATIONS: Final = 100
 REQUESTS: Final = 10_000
@@ -160,7 +163,7 @@ class Play:
         self.scheduler = Scheduler(queue_tree(), SchedulerLimits(bounds, queueing=queueing))
         #: how many containers run at once on a node, and all that each node has; None: nodes have no queues
         self.slots = size.memory_mb // ((_SHAPES[0] + _SHAPES[1]).memory_mb // 2)
-        self.held: dict[NodeId, int] | None = {} if queues else None
+        self.held: dict[NodeId, dict[ContainerId, None]] | None = {} if queues else None
         self.now = 0.0
         self.counts = Counts()
         #: what the scheduler was told once everybody had registered, and when
@@ -198,7 +201,7 @@ class Play:
                 self.counts.node_local += decision.locality is Locality.NODE
                 self.live.append((decision.container_id, decision.node_id))
                 if self.held is not None:
-                    self.held[decision.node_id] = self.held.get(decision.node_id, 0) + 1
+                    self.held.setdefault(decision.node_id, {})[decision.container_id] = None
                 self.masters[decision.container_id.attempt_id].got(decision, self.racks[decision.node_id])
 
     def beat(self, nodes: int) -> None:
@@ -206,11 +209,15 @@ class Play:
             self.counts.beats += 1
             node_id = self.nodes[self.beating]
             if self.held is not None:
-                held = self.held.get(node_id, 0)
-                queued = max(0, held - self.slots)
-                self.tell(NodeQueueReported(node_id, held - queued, queued, _TASK_S * (1 + queued) / self.slots))
+                self.tell(self._report(node_id, list(self.held.get(node_id, ()))))
             self.tell(NodeBeat(node_id))
             self.beating = (self.beating + 1) % len(self.nodes)
+
+    def _report(self, node_id: NodeId, held: list[ContainerId]) -> NodeQueueReported:
+        """What a node says that runs the first ones and has the others wait."""
+        runs, waits = held[: self.slots], held[self.slots :]
+        wait_s = _TASK_S * (1 + len(waits)) / self.slots
+        return NodeQueueReported(node_id, len(runs), len(waits), wait_s, frozenset(waits), frozenset(runs))
 
     def release(self) -> None:
         """End containers, any of those there are, until a fifth of all that were given is over."""
@@ -223,7 +230,7 @@ class Play:
         self.counts.released += 1
         container_id, node_id = self.live.pop()
         if self.held is not None:
-            self.held[node_id] -= 1
+            del self.held[node_id][container_id]
         self.tell(ContainerEnded(container_id))
 
     def heartbeat(self, master: Master, wave: int) -> None:
@@ -283,6 +290,8 @@ def replay(scheduler: Scheduler, events: Sequence[tuple[SchedulerEvent, float]])
 def measure(nodes: int, size: Resource, queues: bool, options: Options) -> tuple[list[float], dict[str, Any]]:
     """Return the rate of each run on so many nodes, and what was beside it."""
     applications = max(1, int(APPLICATIONS * options.scale))
+    if queues:  # as many for each node, so that all are full
+        applications = max(1, APPLICATIONS * nodes // _QUEUES_NODES)
     per_heartbeat = REQUESTS // APPLICATIONS // _ROUNDS
     first = Play(nodes, size, applications, per_heartbeat, queues=queues)
     counts = first.run(applications * per_heartbeat * _ROUNDS)
@@ -318,8 +327,8 @@ def main() -> int:
     for row, (nodes, size) in ROWS.items():
         if not options.wants(row) or not options.ours:
             continue
-        rates, beside[row] = measure(max(1, int(nodes * options.scale)), size, row == _QUEUES, options)
-        if row not in (_FULL, _QUEUES):
+        rates, beside[row] = measure(max(1, int(nodes * options.scale)), size, row.startswith(_QUEUES), options)
+        if row != _FULL and not row.startswith(_QUEUES):
             beside[row] |= {"at least": _AT_LEAST}
         rows.append(make_row(row, rates, None, "allocations/s", higher_is_better=True))
         progress(f"{row}: {', '.join(f'{rate:,.0f}' for rate in rates)} /s")

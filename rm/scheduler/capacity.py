@@ -310,13 +310,21 @@ def leaves_by_deficit(
     with_sent: bool = False,
 ) -> Iterator[QueueView]:
     """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
-    total, share = view.nodes.total, view.calculator.share
+    total, share = view.nodes.total, view.calculator.share_among
     held = {}
     for child in queue.children:
         if child.waiting and (is_worth_it is None or is_worth_it(child)):
-            held[child.path] = share(child.used + child.sent.used if with_sent else child.used, total)
+            mb, cores, extras = child.used_mb, child.used_cores, child.used_extras
+            if with_sent:
+                sent = child.sent
+                mb, cores = mb + sent.used_mb, cores + sent.used_cores
+                extras = (child.used + sent.used).extras if sent.used_extras else extras
+            held[child.spec.path] = share(mb, cores, extras, total)
     need = shares.need(queue, held)
-    for child in sorted((c for c in queue.children if c.path in need), key=lambda c: (need[c.path], c.path)):
+    waiting = [child for child in queue.children if child.spec.path in need]
+    if len(waiting) > 1:
+        waiting.sort(key=lambda child: (need[child.spec.path], child.spec.path))
+    for child in waiting:
         if child.children:
             yield from leaves_by_deficit(view, shares, child, is_worth_it, with_sent=with_sent)
         else:

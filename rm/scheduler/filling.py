@@ -7,13 +7,14 @@ policy, asks by priority. When what comes next must not wait (a master, or what 
 left to drain for it, at as many nodes as it wants containers.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask
-from rm.scheduler.capacity import CapacityPolicy, Pass, leaves_by_deficit
+from rm.scheduler.candidates import Candidates, locality
+from rm.scheduler.capacity import CapacityPolicy, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
@@ -26,9 +27,6 @@ from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.place import choose
 
-#: queues compared when the ask prefers places: of all and one of so many racks, and of preferred hosts
-_COMPARED: Final = 8
-_HOSTS_LOOKED_AT: Final = 16
 #: applications of one line, and asks of one attempt, that may refuse a node
 _REFUSALS_MAX: Final = 32
 
@@ -68,45 +66,26 @@ class QueueFilling:
         accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
         if ask.placement is None and not attempt.blacklist:
             accepts = partial(_is_large_enough, view, ask.capability)
+        candidates = Candidates(view.nodes, self._queues, attempt.app.id, ask, accepts)
+        rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
         while (
             ask.pending
             and self._queues.may_wait(attempt, ask)
             and self._may_send(leaf, ask.capability, attempt.app)
             and self._is_scarce(ask.capability)
         ):
-            near = {queue: _locality(ask, queue.node) for queue in self._candidates(ask, accepts)}
-            app_id, queues = attempt.app.id, self._queues
-            queue = choose(
-                (queue, queues.affinity(queue, locality, app_id, ask.key[0]), queues.load(queue), queue.length)
-                for queue, locality in near.items()
-                if locality is not None
-            )
+            queue = choose(candidates.all())
             if queue is None:
                 return
-            locality = near[queue] or Locality.NONE
-            rule = f"nothing is free; of the queues at {queues.number} nodes it is the best by {spec.placement}"
-            yield QueuePick(attempt, ask, queue.node, locality, QueuePlace(queue.expected_wait(), queue.length, rule))
-
-    def _candidates(self, ask: Ask, accepts: Callable[[NodeView], bool]) -> Iterable[NodeQueue]:
-        if not ask.prefers_places:
-            return self._queues.best(accepts, 1)
-        near: dict[NodeQueue, None] = {}
-        nodes, queues = self._view.nodes, self._queues
-        for host in islice((n for n in ask.counts if n != ANY_HOST and n[0] != "/"), _HOSTS_LOOKED_AT):
-            for node in islice(nodes.at(host), _COMPARED):
-                if node.queue is not None and queues.has_room(node.queue) and accepts(node):
-                    near[node.queue] = None
-        for rack in islice((n for n in ask.counts if n[0] == "/" and ask.allows(n)), _COMPARED):
-            if nodes.has_place(rack):
-                near.update(dict.fromkeys(queues.best_of(rack, nodes.at(rack), accepts)))
-        if ask.allows(ANY_HOST):
-            near.update(dict.fromkeys(queues.best(accepts, _COMPARED)))
-        return near
+            near = locality(ask, queue.node) or Locality.NONE
+            yield QueuePick(attempt, ask, queue.node, near, QueuePlace(queue.expected_wait(), queue.length, rule))
+            candidates.changed(queue)
 
     # ---- a queue looks for asks
 
-    def for_node(self, node: NodeView) -> Iterator[QueuePick | Pass]:
-        """Who waits here next, until the queue is full or nobody wants it."""
+    def for_node(self, node: NodeView, passed: dict[int, Ask]) -> Iterator[QueuePick]:
+        """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
+        asks that were offered it and wait for a better place."""
         queue = node.queue
         if queue is None:
             return
@@ -114,11 +93,7 @@ class QueueFilling:
         while self._view.root.waiting and self._queues.has_room(queue):
             chosen: QueuePick | _Hold | None = None
             for leaf in self._leaves():
-                for result in self._in_leaf(leaf, node, queue):
-                    if isinstance(result, Pass):
-                        yield result
-                    else:
-                        chosen = result
+                chosen = self._in_leaf(leaf, node, queue, passed)
                 if chosen is not None:
                     break
             if isinstance(chosen, QueuePick):
@@ -129,26 +104,32 @@ class QueueFilling:
             break
         self._queues.enter_again(queue)
 
-    def _in_leaf(self, leaf: QueueView, node: NodeView, queue: NodeQueue) -> Iterator[QueuePick | _Hold | Pass]:
-        """Passes, then at most one pick or hold: what comes first in the leaf queue."""
+    def _in_leaf(
+        self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
+    ) -> QueuePick | _Hold | None:
+        """What comes first in the leaf queue."""
         view = self._view
         best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | _Hold] | None = None
+        fits, mb, cores, extras = view.calculator.fits_among, node.free_mb, node.free_cores, node.free_extras
+        #: what was found out of sizes and users
+        fitting: dict[int, bool] = {}
+        turns: dict[str, bool] = {}
         for (shape, whose), line in leaf.lines.items():
-            fits = view.calculator.fits
-            if fits(shape, node.free) or not fits(shape, node.total):
-                continue
-            if not self._may_send(leaf, shape, leaf.attempts[line[0][-1]].app if whose else None):
+            may = fitting.get(id(shape))
+            if may is None:
+                may = not fits(shape, mb, cores, extras) and view.calculator.fits(shape, node.total)
+                may = fitting[id(shape)] = may and view.has_room(leaf, shape)
+            if may and whose:
+                may = turns.get(whose)
+                if may is None:
+                    may = turns[whose] = self._has_turn(leaf, leaf.attempts[line[0][-1]].app)
+            if not may:
                 continue
             is_scarce = self._is_scarce(shape)
             for key in islice(line, _REFUSALS_MAX):
                 if best is not None and key > best[0][0]:
                     break
-                found: QueuePick | _Hold | None = None
-                for outcome in self._first_ask(leaf.attempts[key[-1]], shape, node, queue):
-                    if isinstance(outcome, Pass):
-                        yield outcome
-                    else:
-                        found = outcome
+                found = self._first_ask(leaf.attempts[key[-1]], shape, node, queue, passed)
                 if isinstance(found, QueuePick) and not is_scarce:
                     break
                 if found is not None:
@@ -156,27 +137,26 @@ class QueueFilling:
                     if best is None or rank < best[0]:
                         best = (rank, found)
                     break
-        if best is not None:
-            yield best[1]
+        return best[1] if best is not None else None
 
     def _first_ask(
-        self, attempt: AttemptView, shape: Resource, node: NodeView, queue: NodeQueue
-    ) -> Iterator[QueuePick | _Hold | Pass]:
+        self, attempt: AttemptView, shape: Resource, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
+    ) -> QueuePick | _Hold | None:
+        """The attempt's first ask of this shape that takes the place, or has its turn and must not wait."""
         view, queues = self._view, self._queues
-        if not attempt.accepts(node):
-            return
+        if attempt.blacklist and not attempt.accepts(node):
+            return None
         for ask in islice(attempt.asks.of_shape(shape), _REFUSALS_MAX):
-            locality = self._policy.locality(view, attempt, ask, node)
-            if locality is None:
-                yield Pass(ask)
+            near = self._policy.locality(view, attempt, ask, node)
+            if near is None:
+                passed[id(ask)] = ask
             elif queues.may_wait(attempt, ask):
                 wait = queue.expected_wait()
                 rule = "its queue had room, and it was this ask's turn"
-                yield QueuePick(attempt, ask, node, locality, QueuePlace(wait, queue.length, rule))
-                return
+                return QueuePick(attempt, ask, node, near, QueuePlace(wait, queue.length, rule))
             elif queues.holds(attempt, ask) < ask.pending:
-                yield _Hold(attempt, ask)
-                return
+                return _Hold(attempt, ask)
+        return None
 
     def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
@@ -189,18 +169,22 @@ class QueueFilling:
         """How many times what runs now may run or wait."""
         return 1.0 + self._queues.bounds / max(1, self._view.root.containers)
 
-    def _may_send(self, leaf: QueueView, need: Resource, app: AppView | None) -> bool:
+    def _may_send(self, leaf: QueueView, need: Resource, app: AppView) -> bool:
         """Does it fit in what the queue may hold at most, and in its user's part of all that runs and waits?
 
-        A maximum capacity is never passed, so that what waits counts as if it ran. A user's limit is for sharing among
-        the queue's users, who share what waits in the same parts. `app` None: no user is limited.
+        A maximum capacity is never passed, so that what waits counts as if it ran.
         """
-        view = self._view
-        if not view.has_room(leaf, need):
-            return False
-        if app is None or not leaf.limits_users:
+        return self._view.has_room(leaf, need) and (not leaf.limits_users or self._has_turn(leaf, app))
+
+    def _has_turn(self, leaf: QueueView, app: AppView) -> bool:
+        """A user's limit is for sharing among the queue's users, who share what waits in the same parts."""
+        owner, sent = app.owner, app.owner.sent
+        mb, cores = owner.used_mb + sent.used_mb, owner.used_cores + sent.used_cores
+        if mb <= leaf.sure_mb and cores <= leaf.sure_cores and not owner.used_extras and not sent.used_extras:
             return True
-        return self._share(app.owner, app.owner.sent) <= known_limit_share(view, leaf) * self.reach()
+        share, reach = self._share(owner, sent), self.reach()
+        # the limit is never more than the fixed one, and has to be worked out after each container of anybody
+        return share <= leaf.fixed_share * reach and share <= known_limit_share(self._view, leaf) * reach
 
     def _share(self, used: Tally, sent: Tally) -> float:
         """The part of the cluster that both are."""
@@ -228,14 +212,3 @@ def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) 
         return False
     constraint = ask.placement.constraint if ask.placement is not None else None
     return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)
-
-
-def _locality(ask: Ask, node: NodeView) -> Locality | None:
-    """How near the node is to what the ask wants; None when the ask forbids it."""
-    if not ask.prefers_places:
-        return Locality.NONE if ask.allows(ANY_HOST) else None
-    if node.id.host in ask.counts:
-        return Locality.NODE
-    if ask.allows(node.rack):
-        return Locality.RACK
-    return Locality.OFF_SWITCH if ask.allows(ANY_HOST) else None

@@ -97,15 +97,12 @@ class Giving:
                     if kept is not None and (kept.node is node or not kept.ask.pending):
                         yield unreserve(self._view, kept, "the ask got its container")
         if self.filling is not None:
-            for found in self.filling.for_node(node):
-                if isinstance(found, Pass):
-                    passed[id(found.ask)] = found.ask
-                else:
-                    yield self._carry_out(found, now, found.place.rule, found.place)
-                    self._view.file(found.attempt)
-                    kept = found.attempt.reservation
-                    if kept is not None and not kept.ask.pending:
-                        yield unreserve(self._view, kept, "the ask got its container")
+            for found in self.filling.for_node(node, passed):
+                yield self._carry_out(found, now, found.place.rule, found.place)
+                self._view.file(found.attempt)
+                kept = found.attempt.reservation
+                if kept is not None and not kept.ask.pending:
+                    yield unreserve(self._view, kept, "the ask got its container")
         for ask in passed.values():
             ask.missed += 1
 

@@ -95,4 +95,6 @@ class NodeQueue:
         node = self.node
         if self.held_for is not None or node.is_draining or node.reserved_for is not None:
             return False
-        return self.length < self.bound and self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)
+        if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
+            return False
+        return self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)

@@ -39,9 +39,11 @@ class NodeView:
         "id",
         "indexes",
         "is_draining",
+        "looked_at",
         "queue",
         "rack",
         "reserved_for",
+        "started",
         "total",
     )
 
@@ -64,6 +66,10 @@ class NodeView:
         self.indexes: tuple[FreeIndex, ...] = ()
         #: what waits here; None where nothing may
         self.queue: NodeQueue | None = None
+        #: what it said last that it runs, where it says so
+        self.started: frozenset[ContainerId] = frozenset()
+        #: a heap of when those are looked at (`Shares.run`)
+        self.looked_at: list[tuple[float, ContainerId]] = []
 
     @property
     def free(self) -> Resource:

@@ -67,8 +67,7 @@ class QueueEvents:
         node = self._view.nodes.get(event.node_id)
         if node is not None:
             if self._view.shares is not None:
-                for container_id in event.started:
-                    self._view.shares.runs(container_id, now)
+                self._view.shares.run(node, event.started, now)
             self._queues.reported(node, event, now)
         yield from ()
 

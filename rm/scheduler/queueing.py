@@ -15,7 +15,7 @@ rack that was asked for, at the same cost however many there are.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Locality
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
     from rm.scheduler.view import AppView, AttemptView, Held
 
+_NO_AFFINITY: Final = Affinity()
+#: queues that have changed before they are entered, though nobody looks for one: so much work at a time
+_CHANGED_MAX: Final = 256
+
 
 class NodeQueues:
     """All queues; empty, and refusing everything, without a spec."""
@@ -43,13 +47,13 @@ class NodeQueues:
         spec: QueueingSpec | None,
         calculator: Calculator,
         charged: "Mapping[ContainerId, Held]",
-        book: "Callable[[AppView, Resource, int], None]",
+        count: "Callable[[AppView, Resource, int], None]",
     ) -> None:
-        """`charged`: all containers; `book` counts so much more, or less, as used by an application and above."""
+        """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1)."""
         self.spec = spec
         self._calculator = calculator
         self._charged = charged
-        self._book = book
+        self._count = count
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
@@ -61,6 +65,8 @@ class NodeQueues:
         self.lost_places = LostPlaces()
         #: in which intervals masters call
         self.polls = PollGaps()
+        #: queues that are not to be found yet as they are now
+        self._changed: dict[NodeQueue, None] = {}
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
 
@@ -142,28 +148,30 @@ class NodeQueues:
         self._enter(queue)
 
     def _as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
-        """Which containers wait is the node's to say; of what it does not name the last ones are on their way."""
-        before, queue.waiting = queue.waiting, {}
-        for container_id, resource in queue.node.containers.items():
-            sent = before.pop(container_id, None)
-            if container_id in waiting or (sent is not None and container_id not in started):
-                if sent is None:
-                    held = self._charged[container_id]
-                    if not held.is_master:
-                        self._wait(queue, container_id, Waiting(held.application, resource, 0.0))
-                else:
-                    queue.waiting[container_id] = sent
-            elif sent is not None:
-                queue.waiting[container_id] = sent
-                self._start(queue, container_id)
-        missing = [c for c in reversed(queue.node.containers) if c not in started and c not in queue.waiting]
-        over = (queue.node.free * -1).floored()
-        for container_id in missing:
+        """Which containers wait is the node's to say; of what it does not name the last ones are on their way.
+
+        Costs what has changed and what waits, however many run there.
+        """
+        node, known = queue.node, queue.waiting
+        for container_id in [c for c in known if c in started and c not in waiting]:
+            self._start(queue, container_id)
+        found = [c for c in waiting if c not in known and c in node.containers]
+        for container_id in found:
+            self._found_waiting(queue, container_id)
+        if found:
+            queue.waiting = {c: known[c] for c in node.containers if c in known}
+        over = _beyond(node)
+        for container_id in reversed(node.containers):
             if self._calculator.fits(over, queue.excess):
                 break
-            held = self._charged[container_id]
-            if not held.is_master:
-                self._wait(queue, container_id, Waiting(held.application, held.resource, 0.0))
+            if container_id not in started and container_id not in queue.waiting:
+                self._found_waiting(queue, container_id)
+
+    def _found_waiting(self, queue: NodeQueue, container_id: ContainerId) -> None:
+        """The container was not known to wait."""
+        held = self._charged[container_id]
+        if not held.is_master:
+            self._wait(queue, container_id, Waiting(held.application, held.resource, 0.0))
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
         self.bounds += bound - queue.counted
@@ -191,7 +199,7 @@ class NodeQueues:
         queue = node.queue
         if queue is None:
             return
-        over = (node.free * -1).floored()
+        over = _beyond(node)
         if self._calculator.fits(over, queue.excess):
             self._trim(queue)
             return
@@ -210,6 +218,7 @@ class NodeQueues:
             for container_id in list(queue.waiting):
                 self._start(queue, container_id)
             self.release(queue)
+            self._changed.pop(queue, None)
             for placer in self._placers_of(queue):
                 placer.remove(queue)
             self._count_bound(queue, 0)
@@ -220,13 +229,20 @@ class NodeQueues:
         return (self._everywhere,) if rack is None else (self._everywhere, rack)
 
     def _enter(self, queue: NodeQueue) -> None:
-        """Let the queue be found, as it is now, or not."""
-        load = self._load(queue) if self.has_room(queue) else None
-        for placer in self._placers_of(queue):
-            if load is not None:
-                placer.put(queue, queue.name, load)
-            else:
-                placer.remove(queue)
+        """Let the queue be found, as it is when somebody looks, or not: most change several times before that."""
+        self._changed[queue] = None
+        if len(self._changed) > _CHANGED_MAX:
+            self._enter_changed()
+
+    def _enter_changed(self) -> None:
+        for queue in self._changed:
+            load = self._load(queue) if self.has_room(queue) else None
+            for placer in self._placers_of(queue):
+                if load is not None:
+                    placer.put(queue, queue.name, load)
+                else:
+                    placer.remove(queue)
+        self._changed.clear()
 
     def enter_again(self, queue: NodeQueue) -> None:
         """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
@@ -246,10 +262,15 @@ class NodeQueues:
         """What makes a node a worse one, by the strategy."""
         return self._everywhere.load(self._load(queue))
 
+    @property
+    def has_interference(self) -> bool:
+        """Does what else a node has of the same stage matter?"""
+        return self.spec is not None and self.spec.affinity.interference > 0.0
+
     def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
         """How suitable the node is for a task of this stage, apart from its load."""
-        affinity = self.spec.affinity if self.spec is not None else Affinity()
-        worth = {Locality.RACK: affinity.rack, Locality.OFF_SWITCH: affinity.elsewhere}.get(near, 1.0)
+        affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
+        worth = affinity.rack if near is Locality.RACK else affinity.elsewhere if near is Locality.OFF_SWITCH else 1.0
         if affinity.interference <= 0.0:
             return worth
         held = (self._charged[container_id] for container_id in queue.node.containers)
@@ -258,17 +279,22 @@ class NodeQueues:
 
     def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
         """Those with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
+        if self._changed:
+            self._enter_changed()
         return self._everywhere.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), most)
 
-    def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> list[NodeQueue]:
+    def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> NodeQueue | None:
         """The same in a rack, whose nodes these are: the best one, if there is one."""
+        if self._changed:
+            self._enter_changed()
         placer = self._racks.get(rack)
         if placer is None:
             placer = self._racks[rack] = self._placer()
             for queue in (node.queue for node in nodes):
                 if queue is not None and queue in self._everywhere:
                     placer.put(queue, queue.name, self._load(queue))
-        return placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
+        found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
+        return found[0] if found else None
 
     def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask") -> None:
         """Let the queue drain for an ask that must not wait in it."""
@@ -334,36 +360,31 @@ class NodeQueues:
         """Count what the application has waiting as started, while its queue is changed; which containers they were."""
         found = tuple((q, c) for q in self._queues.values() for c, sent in q.waiting.items() if sent.app is app)
         for queue, container_id in found:
-            sent = queue.waiting[container_id]
-            self._count(sent, -1)
+            self._count(app, queue.waiting[container_id].resource, -1)
         return found
 
     def send_again(self, sent: Iterable[tuple[NodeQueue, ContainerId]]) -> None:
         for queue, container_id in sent:
-            self._count(queue.waiting[container_id], 1)
-
-    def _count(self, sent: Waiting, sign: int) -> None:
-        """It waits and is not used (1), or the other way round (-1)."""
-        change = sent.resource if sign > 0 else sent.resource * -1
-        for tally in (sent.app.owner.sent, *(queue.sent for queue in sent.app.leaf.upwards())):
-            tally.book(change, sign)
-        self._book(sent.app, change * -1, -sign)
+            waiting = queue.waiting[container_id]
+            self._count(waiting.app, waiting.resource, 1)
 
     def _wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
         queue.waiting[container_id] = sent
         queue.excess = queue.excess + sent.resource
-        self._count(sent, 1)
+        self._count(sent.app, sent.resource, 1)
 
     def _start(self, queue: NodeQueue, container_id: ContainerId) -> None:
         sent = queue.waiting.pop(container_id)
         queue.excess = queue.excess - sent.resource
-        self._count(sent, -1)
+        self._count(sent.app, sent.resource, -1)
 
     def _trim(self, queue: NodeQueue) -> None:
         """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
-        over = (queue.node.free * -1).floored()
-        for container_id in list(queue.waiting):
-            if not self._calculator.fits(over, queue.excess - queue.waiting[container_id].resource):
+        if not queue.waiting:
+            return
+        over = _beyond(queue.node)
+        for container_id, sent in list(queue.waiting.items()):
+            if not self._calculator.fits(over, queue.excess - sent.resource):
                 return
             self._start(queue, container_id)
             if queue.given:
@@ -384,7 +405,14 @@ class NodeQueues:
                 held += 1
                 assert queue in self._holds[queue.held_for], name
             for placer in self._placers_of(queue):
-                assert queue in placer or not self.has_room(queue), name
+                assert queue in placer or queue in self._changed or not self.has_room(queue), name
                 placer.validate()
         assert bounds == self.bounds
         assert held == sum(len(queues) for queues in self._holds.values())
+
+
+def _beyond(node: NodeView) -> Resource:
+    """What is charged to the node beyond its size."""
+    if node.free_extras:
+        return (node.free * -1).floored()
+    return Resource(max(0, -node.free_mb), max(0, -node.free_cores))

@@ -7,6 +7,7 @@ is given, with how long it has run where that is longer, and with how long it ra
 having run, with nothing.
 """
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from yaqd.model import ContainerId, Resource
@@ -14,7 +15,7 @@ from yaqd.policies.queueing.sharing import DeficitCounters
 
 if TYPE_CHECKING:
     from rm.scheduler.calculators import Calculator
-    from rm.scheduler.nodes import NodeTable
+    from rm.scheduler.nodes import NodeTable, NodeView
     from rm.scheduler.records import AppView, QueueView
 
 #: what is owed is made up for over so many seconds: about as long as it takes until what is given runs
@@ -23,6 +24,11 @@ _OVER_S: Final = 5.0
 _OWED_S: Final = 3.0
 #: weight of the last container in what is usual
 _NEW: Final = 0.05
+#: what runs longer than it counts with is counted anew after so much more
+_OVER: Final = 0.1
+#: bounds of that, s
+_SOONEST_S: Final = 1.0
+_LATEST_S: Final = 60.0
 
 
 class _Given:
@@ -81,16 +87,29 @@ class Shares:
         self._given[container_id] = given
         self._count(given, estimate_s if estimate_s is not None else self._usual_s)
 
-    def runs(self, container_id: ContainerId, now: float) -> None:
-        """Its node says so."""
-        given = self._given.get(container_id)
-        if given is None:
-            return
-        if given.since is None:
-            given.since = now
-        seconds = now - given.since
-        if seconds > given.seconds:
-            self._count(given, seconds)
+    def run(self, node: "NodeView", started: frozenset[ContainerId], now: float) -> None:
+        """These are what its node says to run: those that it did not name before have begun.
+
+        Reports come often, and most of what they name has been named before. So what runs longer than it counts with
+        is counted anew once it has, and again after each tenth more.
+        """
+        due = node.looked_at
+        for container_id in started - node.started:
+            given = self._given.get(container_id)
+            if given is not None and given.since is None:
+                given.since = now
+                heappush(due, (_next(now + given.seconds, now), container_id))
+        node.started = started
+        while due and due[0][0] <= now:
+            container_id = heappop(due)[1]
+            given = self._given.get(container_id)
+            if given is None or given.since is None:
+                continue
+            at = given.since + given.seconds
+            if at < now:
+                self._count(given, now - given.since)
+                at = now + given.seconds * _OVER
+            heappush(due, (_next(at, now), container_id))
 
     def ran(self, container_id: ContainerId, seconds: float) -> None:
         """It is over, and ran so long."""
@@ -112,5 +131,11 @@ class Shares:
         if not change:
             return
         for queue in given.app.leaf.above:
-            if queue.parent is not None and queue.parent.path in self._counters:
-                self._counters[queue.parent.path].give(queue.path, change)
+            counters = self._counters.get(queue.parent.spec.path) if queue.parent is not None else None
+            if counters is not None:
+                counters.give(queue.spec.path, change)
+
+
+def _next(at: float, now: float) -> float:
+    """When a container is looked at: neither at every report, nor so late that those that are over pile up."""
+    return min(max(at, now + _SOONEST_S), now + _LATEST_S)

@@ -18,7 +18,7 @@ from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.records import AppView, AttemptView, Held, OrderKey, QueueView, Reservation, build_queues
 from rm.scheduler.shares import Shares
-from rm.scheduler.users import set_fixed_limits, user_limit
+from rm.scheduler.users import UserView, set_fixed_limits, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 __all__ = ["AppView", "AttemptView", "ClusterView", "Held", "OrderKey", "QueueView", "Reservation", "build_queues"]
@@ -167,6 +167,30 @@ class ClusterView:
             tally.book(change, containers)
         if owner.waiting:
             leaf.active.book(change, 0)
+        self._user_changed(app)
+
+    def count_sent(self, app: AppView, amount: Resource, sign: int) -> None:
+        """One of the application's containers waits at its node and is not in use (sign 1), or the other way round."""
+        leaf, owner = app.leaf, app.owner
+        holders: tuple[UserView | QueueView, ...] = (owner, *leaf.above)
+        if amount.extras:
+            change = amount * sign
+            for tally in holders:
+                tally.sent.book(change, sign)
+            self.book(app, change * -1, -sign)
+            return
+        mb, cores = amount.memory_mb * sign, amount.vcores * sign
+        for tally in holders:
+            tally.used_mb -= mb
+            tally.used_cores -= cores
+            tally.containers -= sign
+            sent = tally.sent
+            sent.used_mb += mb
+            sent.used_cores += cores
+            sent.containers += sign
+        if owner.waiting:
+            leaf.active.used_mb -= mb
+            leaf.active.used_cores -= cores
         self._user_changed(app)
 
     def _user_changed(self, app: AppView) -> None:

@@ -10,10 +10,11 @@ published, or a test's.
 
 from collections.abc import Callable, Hashable, Iterable
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import Final, Generic, TypeVar
 
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.place_scores import PLACES, NodeLoad, PlaceStrategy, queueing_score
+from yaqd.policies.queueing.place_scores import PLACES, NodeLoad, PlaceStrategy
 
 N = TypeVar("N", bound=Hashable)
 
@@ -36,11 +37,13 @@ def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
     """Algorithm 1 over nodes that would all take the task, each with its affinity in (0, 1], its load, and how many
     tasks wait there: the highest affinity / load, then affinity, then the shorter queue, then the first."""
     best: N | None = None
-    best_score: tuple[float, float, int] | None = None
+    best_score, best_affinity, best_queued = -1.0, 0.0, 0
     for node, affinity, load, queued in nodes:
-        score = (queueing_score(affinity, load), affinity, -queued)
-        if best_score is None or score > best_score:
-            best, best_score = node, score
+        score = affinity / load if load > 0 else inf  # queueing_score
+        if score < best_score:
+            continue
+        if score > best_score or (affinity, -queued) > (best_affinity, -best_queued):
+            best, best_score, best_affinity, best_queued = node, score, affinity, queued
     return best
 
 
@@ -95,6 +98,14 @@ class Placer(Generic[N]):
         return self._least(accepts, most) if draws is None else self._drawn(accepts, draws)
 
     def _least(self, accepts: Callable[[N], bool], most: int) -> list[N]:
+        while most == 1 and self._entries:
+            entry = self._entries[0]
+            if self._versions.get(entry[4]) != entry[3]:
+                heappop(self._entries)
+            elif accepts(entry[4]):
+                return [entry[4]]
+            else:
+                break
         found: list[N] = []
         seen: list[tuple[float, int, str, int, N]] = []
         while self._entries and len(found) < most and len(seen) < most + _REFUSALS_MAX:
