@@ -64,11 +64,20 @@ def buffers_for(inputs: int, data_bytes: int, pool: BufferPool) -> int:
 
 
 def merge(
-    order: MergeOrder, pool: BufferPool, buffers: int, *, reader: Executor, is_cancelled: Callable[[], bool]
+    order: MergeOrder,
+    pool: BufferPool,
+    buffers: int,
+    *,
+    reader: Executor,
+    is_cancelled: Callable[[], bool],
+    counts: Counts | None = None,
 ) -> Merged:
-    """Blocking. `reader` runs one call at a time for this merge. Raises MergeError and its kinds."""
+    """Blocking. `reader` runs one call at a time for this merge. Raises MergeError and its kinds.
+
+    `counts` grows with each request to the disk, for whoever wants to see that it moves.
+    """
     check_map_ids(order.map_ids)
-    counts = Counts()
+    counts = counts or Counts()
     with contextlib.ExitStack() as stack:
         inputs, home = open_inputs(stack, order.folders, order.map_ids, counts)
         length = sum(entry.part_length for source in inputs for entry in source.index)

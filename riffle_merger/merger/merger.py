@@ -19,6 +19,7 @@ from riffle_merger.merger.files import Survey, clear_temporaries, survey
 from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, check_map_ids, merge
 from riffle_merger.merger.pool import BUFFER_BYTES, BufferPool
 from riffle_merger.merger.queue import MergeQueue, Request
+from riffle_merger.merger.window import Counts
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,9 @@ class _Merge:
     asked_at: float
     cancelled: threading.Event = field(default_factory=threading.Event)
     buffers: int = 0
-    #: when a window was last complete
+    counts: Counts = field(default_factory=Counts)
+    #: requests to the disk when somebody last looked, and when they were fewer
+    seen: int = -1
     moved_at: float = 0.0
 
 
@@ -161,8 +164,13 @@ class Merger:
 
     @property
     def stalled_s(self) -> float:
-        """How long the merge that moves least has not moved."""
-        return max((self._clock() - item.moved_at for item in self._running), default=0.0)
+        """How long the merge that moves least has not moved, as far as those who asked before have seen."""
+        now = self._clock()
+        for item in self._running:
+            requests = item.counts.reads + item.counts.writes
+            if requests != item.seen:
+                item.seen, item.moved_at = requests, now
+        return max((now - item.moved_at for item in self._running), default=0.0)
 
     async def close(self) -> None:
         """Cancels everything; returns when no thread works any more."""
@@ -214,12 +222,15 @@ class Merger:
         self._number += 1
         order = MergeOrder(f"{self._stamp}-{self._number}", folders, item.map_ids, self._settings.sync)
         started = self._clock()
-
-        def is_cancelled() -> bool:
-            item.moved_at = self._clock()
-            return item.cancelled.is_set()
-
-        work = partial(merge, order, self.pool, item.buffers, reader=self._readers, is_cancelled=is_cancelled)
+        work = partial(
+            merge,
+            order,
+            self.pool,
+            item.buffers,
+            reader=self._readers,
+            is_cancelled=item.cancelled.is_set,
+            counts=item.counts,
+        )
         result: Done | Exception
         try:
             merged = await asyncio.get_running_loop().run_in_executor(self._writers, work)

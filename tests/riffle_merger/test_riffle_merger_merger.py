@@ -139,3 +139,21 @@ async def test_indexes_count_against_the_budget(merger: Merger, tmp_path: Path) 
     merger.add_job("job", [tmp_path])
     with pytest.raises(NotMergeable, match="too large for the merger's memory"):
         await merger.merge("job", "1", ["wide"])
+
+
+async def test_a_merge_that_does_not_move_is_noticed(tmp_path: Path, gate: threading.Event) -> None:
+    now = 100.0
+    merger = Merger(SETTINGS, clock=lambda: now)
+    write_output(tmp_path, "a", [b"a"])
+    merger.add_job("job", [tmp_path])
+    call = asyncio.create_task(merger.merge("job", "1", ["a"]))
+    async with asyncio.timeout(20):
+        while not merger.queue.running:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert merger.stalled_s == 0
+    now = 130.0
+    assert merger.stalled_s == 30
+    gate.set()
+    await call
+    assert merger.stalled_s == 0
+    await merger.close()

@@ -1,0 +1,121 @@
+"""The merger killed in the middle, refused by the disk, or left alone by its node: nothing half-made is ever seen."""
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nm.merger import MergerProcess, MergerProcessSettings
+from riffle_merger.format import MergedIndex
+from riffle_merger.service.protocol import MergeFailed
+from tests.riffle_merger.map_outputs import write_output
+from yaqd.ipc import RemoteException, RpcError
+
+MB = 1 << 20
+JOB = "job_1700000000000_0001"
+MAPS = ["attempt_a", "attempt_b"]
+SETTINGS = MergerProcessSettings(
+    is_enabled=True,
+    bind_host="127.0.0.1",
+    port=0,
+    budget_bytes=16 * MB,
+    running_max=1,
+    waiting_max=10,
+    niceness=5,
+    is_idle_io=False,
+    stall_s=30.0,
+)
+#: keeps a merger as a node does, says its process, and waits to be killed
+NODE = """
+import asyncio
+from nm.merger import MergerProcess, MergerProcessSettings as Settings
+async def main():
+    merger = MergerProcess(Settings(True, "127.0.0.1", 0, 1 << 24, 1, 10, 5, False, 30.0))
+    merger.start()
+    await merger.ready()
+    print(merger.pid, flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+async def started(app_dir: Path) -> MergerProcess:
+    merger = MergerProcess(SETTINGS)
+    merger.start()
+    merger.add_job(JOB, b"secret", [app_dir])
+    async with asyncio.timeout(30):
+        await merger.ready()
+    return merger
+
+
+def verified(app_dir: Path, name: str, written: list[list[bytes]]) -> None:
+    path = app_dir / "riffle" / f"{name}.out"
+    data = path.read_bytes()
+    assert data == b"".join(output[p] for p in range(len(written[0])) for output in written)
+    index = MergedIndex.load(f"{path}.index")
+    index.check_file(len(data))
+    index.check()
+
+
+@pytest.mark.slow
+async def test_killed_in_mid_merge_it_leaves_nothing_that_anybody_would_read(tmp_path: Path) -> None:
+    written = [write_output(tmp_path, name, [os.urandom(MB)] * 48) for name in MAPS]
+    merger = await started(tmp_path)
+    try:
+        pid = merger.pid
+        assert pid is not None
+        call = asyncio.create_task(merger.merge(JOB, "1", MAPS, timeout_s=30))
+        folder = tmp_path / "riffle"
+        async with asyncio.timeout(20):
+            while not (folder.exists() and any(folder.iterdir())):  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(RpcError):
+            await call
+        assert all(path.name.startswith(".") for path in folder.iterdir())
+        async with asyncio.timeout(30):
+            while merger.pid in (pid, None):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await merger.ready()
+        merged = await merger.merge(JOB, "1", MAPS, timeout_s=30)
+        verified(tmp_path, merged.name, written)
+        assert sorted(path.name for path in folder.iterdir()) == [f"{merged.name}.out", f"{merged.name}.out.index"]
+    finally:
+        await merger.stop()
+
+
+async def test_a_disk_that_takes_no_more_fails_one_merge(tmp_path: Path) -> None:
+    """The kernel refuses what goes beyond the largest file that the process may write."""
+    written = [write_output(tmp_path, name, [os.urandom(MB)]) for name in MAPS]
+    merger = await started(tmp_path)
+    try:
+        assert merger.pid is not None
+        _, hard = resource.prlimit(merger.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(merger.pid, resource.RLIMIT_FSIZE, (MB, hard))
+        with pytest.raises(RemoteException) as failed:
+            await merger.merge(JOB, "1", MAPS, timeout_s=30)
+        assert failed.value.class_name == MergeFailed.JAVA_CLASS and "riffle" in failed.value.message
+        assert list((tmp_path / "riffle").iterdir()) == []
+        resource.prlimit(merger.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        merged = await merger.merge(JOB, "1", MAPS, timeout_s=30)
+        verified(tmp_path, merged.name, written)
+        assert merger.restarts == 0
+    finally:
+        await merger.stop()
+
+
+@pytest.mark.slow
+def test_a_killed_node_takes_its_merger_with_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", NODE], stdout=subprocess.PIPE, text=True) as node:
+        assert node.stdout is not None
+        merger = psutil.Process(int(node.stdout.readline()))
+        node.kill()
+        node.wait()
+        merger.wait(20)
+    assert not merger.is_running()
