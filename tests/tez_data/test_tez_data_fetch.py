@@ -238,12 +238,16 @@ def test_a_rerun_attempt_replaces_a_lost_one(tmp_path: Path, service: Service) -
     write_map(service.root, 1, number=1)
     service.spoil = lambda name, header, segment: cut(name, header, segment) if name == attempt(1) else header + segment
     lost = threading.Event()
-    with Reducer(tmp_path, service, 2, on_failure=lambda failure: lost.set()) as reducer:
+
+    def withdraw(_: FetchFailure) -> None:
+        reducer.fetcher.withdraw(attempt(1))  # before it is tried again: a few milliseconds use up its tries
+        lost.set()
+
+    with Reducer(tmp_path, service, 2, on_failure=withdraw) as reducer:
         write_map(service.root, 1)
         reducer.add(1)
         reducer.add(0)
         assert lost.wait(20)
-        reducer.fetcher.withdraw(attempt(1))
         reducer.add(1, number=1)
         assert reducer.fetcher.wait(20)
         assert reducer.values() == expected(2)

@@ -6,7 +6,8 @@ import click
 
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
-from yaqd.config import Configuration
+from yaqd.config import ConfigError, Configuration
+from yaqd.model import ApplicationId
 
 #: containers listed; --json has more
 _LISTED = 20
@@ -21,7 +22,8 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
 
     For each kind of container it still wants: why it has none, and with which estimate. For each that waits at a node:
     which rule put it there, behind whom it waits and when it should start. For those that have ended: how long they
-    should have waited and run, and how long they did.
+    should have waited and run, and how long they did. For a job of ours that is over: whether its map outputs were
+    merged, why, and what that saved.
 
     \b
     Example:
@@ -32,10 +34,13 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
 
     app_id = parse_application_id(application)
     found = get_json(conf, f"/ws/v1/yaq/explain/{app_id}")["explanation"]
+    shuffle = _shuffle(conf, app_id)
     if as_json:
-        print_json(found)
+        print_json(found | ({} if shuffle is None else {"shuffle": shuffle}))
         return
     _show(found)
+    if shuffle is not None:
+        _show_shuffle(shuffle)
 
 
 def _show(found: dict[str, Any]) -> None:
@@ -96,6 +101,34 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
             f"  {seen['withWait']} were expected to wait {_seconds(seen['meanExpectedWaitS'])} and waited "
             f"{_seconds(seen['meanWaitedS'])} in the mean, {_seconds(seen['meanWaitErrorS'])} off"
         )
+
+
+def _shuffle(conf: Configuration, application: ApplicationId) -> dict[str, Any] | None:
+    """What a finished job of ours says of its merging; None for any other."""
+    from tez_adapter.history import NoHistory, read_history
+
+    try:
+        found = read_history(conf, application).end.get("shuffle")
+    except (NoHistory, ConfigError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _show_shuffle(found: dict[str, Any]) -> None:
+    """A history file may be of another version, or damaged: what it lacks is left out."""
+    how = "chosen automatically" if found.get("automatic") else "as configured"
+    click.echo(f"\nMap outputs: {found.get('policy', 'unknown')}, {how}")
+    if found.get("reason"):
+        click.echo(f"  {found['reason']}")
+    reads, files = found.get("reads"), found.get("files")
+    if isinstance(reads, int) and isinstance(files, int) and found.get("merged_files"):
+        click.echo(
+            f"  each reduce read {files} files instead of {reads}: {found.get('saved_reads')} reads fewer in all, "
+            f"for {found.get('merge_requests')} of the mergers"
+        )
+    merges = found.get("merges")
+    if isinstance(merges, dict) and merges:
+        click.echo("  merges: " + ", ".join(f"{count} {state}" for state, count in merges.items()))
 
 
 def _seconds(seconds: float | None, unknown: str = "-") -> str:
