@@ -1,9 +1,10 @@
 """A shuffle client that does as little as it can, so that what is measured is the server.
 
-Map outputs are files of random bytes with an index beside them, put where an application's containers put theirs; the
-servers never look inside a segment. Each thread asks as Hadoop's fetcher does: up to twenty maps in a request, the URL
-signed with the job's token, a new connection for each request unless the server offers to keep it. Every answer's
-length is checked; bytes are compared in a pass that is not timed, and else dropped in the kernel.
+Map outputs are files of random bytes with an index beside them, put where an application's containers put theirs; a
+shuffle service never looks inside a segment, and a merger at its check sum alone. Each thread asks as Hadoop's fetcher
+does: up to twenty maps in a request, the URL signed with the job's token, a new connection for each request unless the
+server offers to keep it. Every answer's length is checked; bytes are compared in a pass that is not timed, and else
+dropped in the kernel.
 """
 
 import os
@@ -11,6 +12,7 @@ import socket
 import struct
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,7 +89,7 @@ def shuffle_target(side: Side) -> Iterator[Target]:
 
 def write_outputs(target: Target, first: int, count: int, partitions: int, segment_bytes: int) -> MapOutputs:
     """Writes `count` outputs; `first` numbers them apart from others of the job. They share one file's content."""
-    content = os.urandom(partitions * segment_bytes)
+    content = b"".join(_segment(segment_bytes) for _ in range(partitions))
     entries = [IndexEntry(number * segment_bytes, segment_bytes, segment_bytes) for number in range(partitions)]
     index = SpillIndex(entries).to_bytes()
     number = target.job_id.removeprefix("job_")
@@ -98,6 +100,12 @@ def write_outputs(target: Target, first: int, count: int, partitions: int, segme
         (folder / "file.out").write_bytes(content)
         (folder / "file.out.index").write_bytes(index)
     return MapOutputs(attempts, partitions, segment_bytes, content)
+
+
+def _segment(size: int) -> bytes:
+    """Random bytes and their check sum, as every stored segment ends."""
+    body = os.urandom(size - 4)
+    return body + zlib.crc32(body).to_bytes(4, "big")
 
 
 @dataclass(slots=True)

@@ -248,6 +248,7 @@ class NodeManager:
             logs=pages,
             facts=self._facts,
             health=self._health,
+            shuffle=self._shuffle.figures,
             settings=NodeWebSettings.read(self._conf),
             merger=MergerPage(self.merger),
         )

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -58,6 +58,7 @@ class NodeWeb:
         logs: LogPages,
         facts: Callable[[], NodeFacts],
         health: Callable[[], NodeHealth],
+        shuffle: Callable[[], Awaitable[dict[str, Any]]],
         settings: NodeWebSettings,
         merger: MergerPage = MergerPage(None),
     ) -> None:
@@ -66,6 +67,7 @@ class NodeWeb:
         self._facts = facts
         self._health = health
         self._merger = merger
+        self._shuffle = shuffle
         identity = SimpleIdentity(
             static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=lambda: int(time.time() * 1000)
         )
@@ -137,6 +139,7 @@ class NodeWeb:
                     "totalMemoryMB": facts.resource.memory_mb,
                     "totalVCores": facts.resource.vcores,
                     "queue": queue_dict(self._runtime.queue_snapshot(), self._runtime.queue_settings),
+                    "shuffle": await self._shuffle(),
                 }
             }
         )

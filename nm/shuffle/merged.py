@@ -107,6 +107,11 @@ class MergedOutputs:
         """Of indexes and kept partitions."""
         return self._index_bytes + self._kept.held_bytes
 
+    @property
+    def maps(self) -> int:
+        """Map outputs of all jobs that lie in merged files."""
+        return sum(map(len, tuple(self._jobs.values())))
+
     def maps_of(self, job_id: str) -> tuple[str, ...]:
         """Map attempts of a job that lie in merged files."""
         return tuple(self._jobs.get(job_id, ()))

@@ -2,16 +2,21 @@
 
 import asyncio
 from concurrent.futures import Executor
+from typing import Any
 
 from nm.directories import NodeDirectories
 from nm.merger import MergerProcess
+from nm.merger.process import MergerUnavailable
 from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
 from nm.shuffle.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.shuffle.settings import MergingSettings
+from yaqd.ipc import RemoteException, RpcError
 from yaqd.model import ApplicationId
+
+_STATUS_TIMEOUT_S = 2.0
 
 
 class NodeShuffle:
@@ -60,6 +65,46 @@ class NodeShuffle:
         if self.merger is not None:
             await self.merger.stop()
         self.service.stop()
+
+    async def figures(self) -> dict[str, Any]:
+        """Counts since the start, for people and programs that look at the node."""
+        statistics, merged = self.service.statistics, self.service.merged
+        reads = statistics.reads
+        return {
+            "connections": statistics.connections,
+            "requests": statistics.requests,
+            "refused": statistics.refused,
+            "segments": statistics.segments,
+            "sentBytes": statistics.sent_bytes,
+            "reads": reads.reads,
+            "readBytes": reads.read_bytes,
+            "mergedReads": reads.merged_reads,
+            "mergedSegments": reads.merged_segments,
+            "fallbacks": reads.fallbacks,
+            "keptBytes": merged.kept_bytes,
+            "mergedMaps": merged.maps,
+            "merger": await self._merger_figures(),
+        }
+
+    async def _merger_figures(self) -> dict[str, Any] | None:
+        """None where nothing merges, or the merger does not answer."""
+        if self.merger is None:
+            return None
+        try:
+            async with asyncio.timeout(_STATUS_TIMEOUT_S):
+                status = await self.merger.status()
+        except (MergerUnavailable, RpcError, RemoteException, TimeoutError):
+            return None
+        return {
+            "queued": status.queued,
+            "running": status.running,
+            "merges": status.merges,
+            "failed": status.failed,
+            "reads": status.reads,
+            "writes": status.writes,
+            "mergedBytes": status.merged_bytes,
+            "restarts": self.merger.restarts,
+        }
 
     @property
     def merger_port(self) -> int | None:

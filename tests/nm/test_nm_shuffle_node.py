@@ -1,9 +1,12 @@
 """A node with its merger merges an unmodified job's outputs by itself and serves what reducers ask from them."""
 
 import asyncio
+import json
 import os
 import signal
+import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context
@@ -25,6 +28,11 @@ CONF = {
 }
 pytestmark = pytest.mark.slow
 StartNode = Callable[..., Awaitable[NodeManager]]
+
+
+def info(port: int) -> Any:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/ws/v1/node/info", timeout=10) as answer:
+        return json.load(answer)
 
 
 class Job:
@@ -86,6 +94,9 @@ async def test_outputs_are_merged_as_they_appear_and_read_in_few_reads(job: Job)
     served = await job.fetch_all()
     assert await gone(lambda: job.node.shuffle.statistics.connections)
     assert (counts.reads, counts.merged_reads, counts.merged_segments) == (3 * REDUCES, 3 * REDUCES, 20 * REDUCES)
+    said = await asyncio.to_thread(info, job.node.web_address[1])
+    figures = said["nodeInfo"]["shuffle"]
+    assert (figures["reads"], figures["mergedMaps"], figures["merger"]["merges"]) == (3 * REDUCES, 20, 3)
     for file in (job.app_dir / "riffle").iterdir():
         file.unlink()
     assert await job.fetch_all() == served  # what the originals hold
