@@ -65,6 +65,7 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "from yaqd.policies.queueing.place_scores import PlaceStrategy\n"
         "def lifo(task, job): return -task.since\n"
         "def nan(task, job): return float('nan')\n"
+        "def late(job): return -job.arrival\n"
         "def two(slots, mean_s, gap_s, idle): return 2\n"
         "fullest = PlaceStrategy(lambda node: 1 / (1 + node.queued))\n"
     )
@@ -74,7 +75,7 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (info / "entry_points.txt").write_text(
         "[yaqd.order]\nlifo = their_policies:lifo\nnan = their_policies:nan\nsrjf = their_policies:nan\n"
         "gone = their_policies:gone\n[yaqd.place]\nfullest = their_policies:fullest\n"
-        "[yaqd.bound]\ntwo = their_policies:two\n"
+        "[yaqd.bound]\ntwo = their_policies:two\n[yaqd.job_order]\nlate = their_policies:late\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -85,6 +86,8 @@ def test_a_third_partys_policies_are_found_by_name() -> None:
     assert Ordering("lifo", inf, inf).sorted(line, {}, 5) == line[::-1]
     assert Ordering("nan", inf, inf).sorted(line, {}, 5) == line
     assert BOUNDS["two"](10, 5.0, 3.0, 0.05) == 2
+    early, late = WaitingJob(job_id(1), 1.0, 1.0), WaitingJob(job_id(2), 2.0, 2.0)
+    assert JobOrdering("late").sorted([early, late], 3.0) == [late, early]
     assert PLACES["fullest"].draws is None
     assert ORDERS.names()[:6] == ["srjf", "lrtf", "stf", "ejf", "fifo", "cpath"]
     assert "lifo" in ORDERS.names()

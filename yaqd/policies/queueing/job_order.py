@@ -72,7 +72,7 @@ JOB_ORDERS: Final[PolicyTable[JobRank]] = PolicyTable(
 class JobOrdering:
     """The order of a leaf queue's jobs: a value."""
 
-    #: a name in JOB_ORDERS or of an entry point in `yaqd.job-order`; another raises UnknownPolicy
+    #: a name in JOB_ORDERS or of an entry point in `yaqd.job_order`; another raises UnknownPolicy
     strategy: str = "srjf"
     #: ST, s; inf turns the guard off
     starve_s: float = 60.0

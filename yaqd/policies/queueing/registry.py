@@ -1,8 +1,8 @@
 """Policies by name: what ships with the program, and what others bring along as entry points.
 
-A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place` or `yaqd.bound` makes its policy
-available to every daemon and to the simulator under that entry point's name. Entry points are read when a name is not
-among the shipped ones, once a process; a shipped name cannot be taken over.
+A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound` or `yaqd.job_order`
+makes its policy available to every daemon and to the simulator under that entry point's name. Entry points are read when
+a name is not among the shipped ones, once a process; a shipped name cannot be taken over.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,9 @@ class PolicyTable(Generic[T]):
     """Policies of one kind by name."""
 
     def __init__(self, kind: str, shipped: Mapping[str, T]) -> None:
-        """`kind` names the entry point group: yaqd.<kind>."""
+        """`kind` names the entry point group: yaqd.<kind>, with underscores, since build tools refuse hyphens there."""
         self.kind = kind
+        self._group = f"yaqd.{kind.replace('-', '_')}"
         self._shipped = dict(shipped)
         self._foreign: dict[str, T] = {}
 
@@ -39,11 +40,11 @@ class PolicyTable(Generic[T]):
 
     def names(self) -> list[str]:
         """Every name that may be asked for, the shipped ones first; entry points are listed without being loaded."""
-        others = {entry.name for entry in entry_points(group=f"yaqd.{self.kind}")} - self._shipped.keys()
+        others = {entry.name for entry in entry_points(group=self._group)} - self._shipped.keys()
         return [*self._shipped, *sorted(others)]
 
     def _load(self, name: str) -> T:
-        entry = next(iter(entry_points(group=f"yaqd.{self.kind}", name=name)), None)
+        entry = next(iter(entry_points(group=self._group, name=name)), None)
         if entry is None:
             raise UnknownPolicy(self.kind, name, f"there is none; known: {', '.join(self.names())}")
         try:
