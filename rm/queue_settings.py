@@ -99,6 +99,6 @@ def _seconds(conf: Configuration, key: str) -> float | None:
 
 
 def _family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str]]:
-    """What stands between, and the key."""
-    keys = [key for key, _ in conf.items() if key.startswith(prefix) and key.endswith(suffix)]
+    """What stands between, and the key. One without a value sets nothing, as everywhere."""
+    keys = [key for key, text in conf.items() if key.startswith(prefix) and key.endswith(suffix) and text.strip()]
     return [(key[len(prefix) : -len(suffix)], key) for key in keys]

@@ -129,3 +129,13 @@ def test_gpus_that_nodes_find_themselves_are_not_looked_for_here(tmp_path: Path)
     }
     result = check(tmp_path, settings)
     assert (result.exit_code, result.output) == (0, f"{tmp_path}: sound\n")
+
+
+def test_a_wrong_bound_of_one_node_is_said_once(tmp_path: Path) -> None:
+    result = check(tmp_path, {"yaq.queue.node.host7.bound": "x", "yaq.queue.leaf.root.spark.enabled": "maybe"})
+    errors = [line for line in result.output.splitlines() if "error: " in line]
+    assert sorted(line.partition("error: ")[2].partition(";")[0] for line in errors) == [
+        "yaq.queue.leaf.root.spark.enabled: neither true nor false",
+        "yaq.queue.node.host7.bound: not a whole number",
+    ]
+    assert check(tmp_path, {"yaq.queue.node.host7.bound": ""}).exit_code == 0
