@@ -109,6 +109,8 @@ def test_the_written_configuration_is_sound_and_complete(tmp_path: Path) -> None
     names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
     addresses = [conf.get_address(f"yarn.resourcemanager.{name}") for name in names]
     assert addresses == [("127.0.0.1", port) for port in PORTS]
+    proxy = "yarn.nodemanager.amrmproxy.address"
+    assert conf.get_address(proxy) == ("127.0.0.1", 0), "each node's own"
     assert conf.get("fs.defaultFS") == "file:///"
     assert (conf.get("yarn.app.mapreduce.am.staging-dir") or "").startswith(str(tmp_path))
     assert conf.get_int("yarn.scheduler.maximum-allocation-mb") == conf.get_int("yarn.nodemanager.resource.memory-mb")

@@ -163,6 +163,8 @@ def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, s
         "yarn.nodemanager.hostname": HOST,
         "yarn.nodemanager.address": f"{HOST}:0",
         "yarn.nodemanager.webapp.address": f"{HOST}:0",
+        # only there with distributed scheduling: a fixed port would let one node start and no second
+        "yarn.nodemanager.amrmproxy.address": f"{HOST}:0",
         "yarn.nodemanager.resource.memory-mb": memory_mb,
         "yarn.nodemanager.resource.cpu-vcores": vcores,
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
