@@ -1,8 +1,8 @@
 """Policies by name: what ships with the program, and what others bring along as entry points.
 
 A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound` or `yaqd.job_order`
-makes its policy available to every daemon and to the simulator under that entry point's name. Entry points are read when
-a name is not among the shipped ones, once a process; a shipped name cannot be taken over.
+makes its policy available to every daemon and to the simulator under that entry point's name. Entry points are read
+when a name is not among the shipped ones, once a process; a shipped name cannot be taken over.
 """
 
 from collections.abc import Mapping
