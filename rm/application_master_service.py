@@ -4,9 +4,10 @@ A master is who its AMRMToken says, never who its request says. The conversation
 the last one gets the last answer again, any other gap ends it, as in Hadoop's ApplicationMasterService.
 """
 
+import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rm.absent_features import check_no_label
@@ -53,6 +54,8 @@ log = logging.getLogger(__name__)
 
 _RESPONSE_ID_MASK: Final = 0x7FFFFFFF
 _TEXT_MAX: Final = 4096
+#: rows that are taken in before others have their turn: some ten milliseconds
+_ROWS_AT_ONCE: Final = 1000
 #: containers one ask may want; more is a mistake or an attack
 _COUNT_MAX: Final = 10_000_000
 
@@ -149,8 +152,13 @@ class ApplicationMasterService:
 
     # ---- allocate
 
-    def allocate(self, request: pb.AllocateRequest, caller: Caller) -> pb.AllocateResponse:
+    def allocate(
+        self, request: pb.AllocateRequest, caller: Caller
+    ) -> pb.AllocateResponse | Awaitable[pb.AllocateResponse]:
+        """Answered at once but where so many rows come that others would wait for it."""
         attempt = self.attempt_of(caller)
+        if attempt.taking_in is not None:
+            return self._allocate_after(attempt.taking_in, request, caller)
         now = self._cluster.clock.now()
         self._applications.masters.refresh(attempt.id, now)
         if not attempt.is_registered:
@@ -167,8 +175,59 @@ class ApplicationMasterService:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
         if self._cluster.scheduler.queues.spec is not None:
             self._cluster.scheduler.queues.polls.called(attempt.app.id, now)
+        if len(request.ask) > _ROWS_AT_ONCE:
+            attempt.taking_in = asyncio.get_running_loop().create_future()
+            return self._allocate_in_parts(attempt, request, attempt.taking_in)
         placed = self._placement.read(attempt, request)
-        self._take_in(attempt, request)
+        self._take_in(attempt, request, self._rows(attempt, request.ask))
+        return self._conclude(attempt, request, placed)
+
+    async def _allocate_after(
+        self, before: asyncio.Future[None], request: pb.AllocateRequest, caller: Caller
+    ) -> pb.AllocateResponse:
+        """Calls of one master are answered one after the other."""
+        await asyncio.shield(before)
+        answer = self.allocate(request, caller)
+        return answer if isinstance(answer, pb.AllocateResponse) else await answer
+
+    async def _allocate_in_parts(
+        self, attempt: Attempt, request: pb.AllocateRequest, done: asyncio.Future[None]
+    ) -> pb.AllocateResponse:
+        """As `allocate` does it, and others have their turn in between."""
+        try:
+            placed = self._placement.read(attempt, request)
+            rows: list[AskRow] = []
+            for at in range(0, len(request.ask), _ROWS_AT_ONCE):
+                rows += self._rows(attempt, request.ask[at : at + _ROWS_AT_ONCE])
+                if not await self._still_takes_containers(attempt):
+                    return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+            asked = self._asked(attempt, request, tuple(rows))
+            try:
+                told = self._cluster.scheduler.parts(asked, _ROWS_AT_ONCE)
+            except TooManyAsks as error:
+                raise InvalidResourceRequest(str(error)) from None
+            self._note(attempt, request)
+            for part in told:
+                self._ask(attempt, part)
+                if not await self._still_takes_containers(attempt):
+                    return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+            return self._conclude(attempt, request, placed)
+        finally:
+            attempt.taking_in = None
+            done.set_result(None)
+
+    @staticmethod
+    async def _still_takes_containers(attempt: Attempt) -> bool:
+        """Others have their turn. Raises ApplicationAttemptNotFound when the attempt ended in it."""
+        await asyncio.sleep(0)
+        if attempt.is_over:
+            raise ApplicationAttemptNotFound(f"Application attempt {attempt.id} doesn't exist in this cluster.")
+        return attempt.takes_containers
+
+    def _conclude(
+        self, attempt: Attempt, request: pb.AllocateRequest, placed: tuple[AskRow, ...]
+    ) -> pb.AllocateResponse:
+        """The answer, once the asks are taken in."""
         self._placement.take_in(attempt, request, placed)
         response = pb.AllocateResponse()
         self._updates.take_in(attempt, request, response)
@@ -184,8 +243,15 @@ class ApplicationMasterService:
         attempt.last_response = response
         return response
 
-    def _take_in(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
-        rows = self._rows(attempt, request) if request.ask else ()
+    def _take_in(self, attempt: Attempt, request: pb.AllocateRequest, rows: tuple[AskRow, ...]) -> None:
+        self._note(attempt, request)
+        asked = self._asked(attempt, request, rows)
+        said = rows or asked.blacklist_additions or asked.blacklist_removals
+        if said or self._cluster.scheduler.opportunistic.waits(attempt.id):
+            self._ask(attempt, asked)
+
+    def _note(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
+        """All that the master says but its asks."""
         progress = request.progress
         attempt.progress = 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
         if request.HasField("tracking_url"):
@@ -196,22 +262,26 @@ class ApplicationMasterService:
                 why = "Container released by application"
                 is_known = container.stage is not ContainerStage.ALLOCATED
                 self._cluster.end_container(container, ContainerEvent.RELEASE, ExitStatus.ABORTED, why, kill=is_known)
-        blacklist = request.blacklist_request
-        additions, removals = tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals)
-        self._queueing.expect(attempt, rows)
-        if rows or additions or removals or self._cluster.scheduler.opportunistic.waits(attempt.id):
-            try:
-                self._cluster.schedule(Asked(attempt.id, rows, additions, removals))
-            except TooManyAsks as error:
-                raise InvalidResourceRequest(str(error)) from None
 
-    def _rows(self, attempt: Attempt, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
+    @staticmethod
+    def _asked(attempt: Attempt, request: pb.AllocateRequest, rows: tuple[AskRow, ...]) -> Asked:
+        blacklist = request.blacklist_request
+        return Asked(attempt.id, rows, tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals))
+
+    def _ask(self, attempt: Attempt, asked: Asked) -> None:
+        self._queueing.expect(attempt, asked.rows)
+        try:
+            self._cluster.schedule(asked)
+        except TooManyAsks as error:
+            raise InvalidResourceRequest(str(error)) from None
+
+    def _rows(self, attempt: Attempt, asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
         """Checked and converted; raises InvalidResourceRequest before anything is taken in."""
         label = attempt.app.context.node_label_expression
         bounds = self._cluster.scheduler.limits.bounds
         maximum: Resource | None = None
         rows = []
-        for ask in request.ask:
+        for ask in asks:
             check_no_label(ask.node_label_expression or (label if ask.resource_name == ANY_HOST else ""))
             amount = convert.resource(ask.capability)
             count = ask.num_containers

@@ -1,5 +1,6 @@
 """One attempt to run an application: its master's container, registration, progress, end."""
 
+import asyncio
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -121,6 +122,8 @@ class Attempt:
         self.is_registered = False
         self.response_id = -1
         self.last_response: service.AllocateResponse | None = None
+        #: done when a call whose many asks are still being taken in is answered
+        self.taking_in: asyncio.Future[None] | None = None
         #: id of the key of the last AMRMToken made for it
         self.amrm_key_id: int | None = None
         #: the lowest container id that a proxy has used for it; None: none has

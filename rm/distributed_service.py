@@ -7,6 +7,7 @@ remembered, which makes a repeated request book nothing twice and an id that was
 """
 
 import logging
+from collections.abc import Awaitable
 from typing import Final
 
 from rm.application_master_service import ApplicationMasterService
@@ -77,7 +78,7 @@ class DistributedSchedulingService:
 
     def allocate(
         self, request: pb.DistributedSchedulingAllocateRequest, caller: Caller
-    ) -> pb.DistributedSchedulingAllocateResponse:
+    ) -> pb.DistributedSchedulingAllocateResponse | Awaitable[pb.DistributedSchedulingAllocateResponse]:
         """Book what the proxy has placed, then answer the master's own request."""
         attempt = self._masters.attempt_of(caller)
         if attempt.is_registered and attempt.takes_containers:
@@ -85,6 +86,16 @@ class DistributedSchedulingService:
                 self._book(attempt, request)
             self._note_kept(attempt, request)
         answer = self._masters.allocate(request.allocate_request, caller)
+        if isinstance(answer, pb.AllocateResponse):
+            return self._answer(attempt, answer)
+        return self._answer_later(attempt, answer)
+
+    async def _answer_later(
+        self, attempt: Attempt, answer: Awaitable[pb.AllocateResponse]
+    ) -> pb.DistributedSchedulingAllocateResponse:
+        return self._answer(attempt, await answer)
+
+    def _answer(self, attempt: Attempt, answer: pb.AllocateResponse) -> pb.DistributedSchedulingAllocateResponse:
         response = pb.DistributedSchedulingAllocateResponse()
         response.allocate_response.CopyFrom(answer)
         response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))

@@ -113,6 +113,10 @@ class Asked:
     #: hosts or racks to avoid, and to avoid no longer
     blacklist_additions: tuple[str, ...] = ()
     blacklist_removals: tuple[str, ...] = ()
+    #: of a call that is told in parts (`rm.scheduler.intake.parts`): it has begun before, and goes on with more rows of
+    #: this one's last ask
+    continues: bool = False
+    goes_on: bool = False
 
 
 @value()

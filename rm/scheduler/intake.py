@@ -1,18 +1,28 @@
 """Taking a master's rows in: what they change, and which of them are for opportunistic containers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from rm.scheduler.asks import AskKey, AskTable
-from rm.scheduler.events import AskRow
+from rm.scheduler.events import Asked, AskRow
 from yaqd.model import ANY_HOST, ExecutionType, Resource
+
+_key: Callable[[AskRow], AskKey] = attrgetter("priority", "allocation_request_id")
 
 
 def take_in(
-    asks: AskTable, rows: tuple[AskRow, ...], normalized: Callable[[Resource], Resource], now: float
+    asks: AskTable,
+    rows: tuple[AskRow, ...],
+    normalized: Callable[[Resource], Resource],
+    now: float,
+    carried: dict[AskKey, list[str]],
 ) -> dict[AskKey, list[str]]:
-    """The asks that the rows change, and the names that came with each or wait to be looked at with it."""
-    touched: dict[AskKey, list[str]] = {}
+    """The asks that the rows change, and the names that came with each or wait to be looked at with it.
+
+    `carried`: what an earlier part of the call left, of the ask that goes on here.
+    """
+    touched = dict(carried)
     last: AskKey | None = None
     names: list[str] = []
     asked, size = None, Resource()
@@ -33,6 +43,25 @@ def take_in(
         if known is not None and not was_pending:
             names.extend(n for n in known.counts if n != ANY_HOST)
     return touched
+
+
+def parts(asked: Asked, size: int, *, gives_opportunistic: bool) -> Iterator[Asked]:
+    """The call in parts of so many rows, which give the same in the same order when they are told one after the other.
+
+    Asks are served in the order of their keys, so a part has the rows of the next ones; only where rows of its last one
+    are left is that one not served yet. Opportunistic ones come first, all together: they are given so many a call.
+    """
+    guaranteed, spare = split(asked.rows, gives_opportunistic=gives_opportunistic)
+    rows = sorted(guaranteed, key=_key)
+    if spare:
+        yield replace(asked, rows=spare)
+    for at in range(0, len(rows), size):
+        part, following = tuple(rows[at : at + size]), rows[at + size : at + size + 1]
+        goes_on = bool(following) and _key(following[0]) == _key(part[-1])
+        if spare or at:
+            yield Asked(asked.attempt_id, part, continues=True, goes_on=goes_on)
+        else:
+            yield replace(asked, rows=part, goes_on=goes_on)
 
 
 def split(rows: tuple[AskRow, ...], *, gives_opportunistic: bool) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:

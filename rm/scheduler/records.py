@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rm.scheduler.asks import Ask, AskTable
+from rm.scheduler.asks import Ask, AskKey, AskTable
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Application
 from rm.scheduler.queues import QueueSpec
@@ -195,6 +195,7 @@ class AttemptView:
         "app",
         "asks",
         "blacklist",
+        "carried",
         "epoch",
         "filed_at",
         "filed_shapes",
@@ -209,6 +210,8 @@ class AttemptView:
         self.app = app
         self.asks = AskTable(rows_max)
         self.blacklist: set[str] = set()
+        #: an ask whose rows have not all come, and the names that came
+        self.carried: dict[AskKey, list[str]] = {}
         self.epoch = epoch
         #: number of the last container id made
         self.sequence = 0

@@ -38,7 +38,7 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.giving import Giving
-from rm.scheduler.intake import split, take_in
+from rm.scheduler.intake import parts, split, take_in
 from rm.scheduler.invariants import validate
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.moves import rehome
@@ -155,6 +155,17 @@ class Scheduler:
         vcores = min(most.vcores, largest.vcores) if self.view.calculator.counts_vcores else most.vcores
         extras = most.smaller(largest).extras
         return Resource(max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), extras)
+
+    def parts(self, asked: Asked, size: int) -> Iterator[Asked]:
+        """A call with very many rows in parts, to be told one after the other; `TooManyAsks` where they may be too many
+        together."""
+        gives_opportunistic = self.limits.opportunistic is not None
+        attempt = self.view.attempt(asked.attempt_id)
+        if attempt is not None:
+            rows, spare = split(asked.rows, gives_opportunistic=gives_opportunistic)
+            attempt.asks.check_room(len(rows))
+            self.opportunistic.check_room(attempt.id, len(spare))
+        return parts(asked, size, gives_opportunistic=gives_opportunistic)
 
     @property
     def has_waiting(self) -> bool:
@@ -288,10 +299,13 @@ class Scheduler:
         self.opportunistic.check_room(attempt.id, len(spare))
         attempt.blacklist.difference_update(event.blacklist_removals)
         attempt.blacklist.update(event.blacklist_additions)
-        if spare or self.opportunistic.waits(attempt.id):
+        if not event.continues and (spare or self.opportunistic.waits(attempt.id)):
             self.opportunistic.put(attempt, [(row, self.normalized(row.capability)) for row in spare], now)
             yield from self.opportunistic.place(attempt, now)
-        touched = take_in(attempt.asks, rows, self.normalized, now)
+        touched, attempt.carried = take_in(attempt.asks, rows, self.normalized, now, attempt.carried), {}
+        if event.goes_on:
+            last = (rows[-1].priority, rows[-1].allocation_request_id)
+            attempt.carried[last] = touched.pop(last)
         if attempt.master is None:
             return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
