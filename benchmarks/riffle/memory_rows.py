@@ -22,7 +22,7 @@ _BUDGET: Final = 128 * _MIB
 _JOBS: Final = tuple(f"job_1700000000000_{number:04d}" for number in (1, 2, 3))
 _REQUESTS: Final = 100
 _INPUTS: Final = 20
-_JOB_BYTES: Final = 160 * _MIB
+_JOB_BYTES: Final = 48 * _MIB
 _TIMEOUT_S: Final = 600.0
 ROWS: Final = ("memory",)
 

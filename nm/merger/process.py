@@ -226,6 +226,7 @@ class MergerProcess:
             waiting_max=settings.waiting_max,
             niceness=settings.niceness,
             is_idle_io=settings.is_idle_io,
+            disk_max_percent=settings.disk_max_percent,
         )
         assert riffle_merger.__file__ is not None
         home = str(Path(riffle_merger.__file__).parent.parent)

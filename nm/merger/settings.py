@@ -24,6 +24,8 @@ class MergerProcessSettings:
     is_idle_io: bool
     #: a merger that gives no sign of life for this long, or a merge that moves nothing, is ended by force
     stall_s: float
+    #: no merge makes its disk fuller: the node would take no more containers
+    disk_max_percent: float = 100.0
 
     @classmethod
     def read(cls, conf: Configuration, *, bind_host: str) -> "MergerProcessSettings":
@@ -42,4 +44,7 @@ class MergerProcessSettings:
             niceness=conf.get_int("yaq.riffle.merger.nice", minimum=0, maximum=19),
             is_idle_io=io_class == "idle",
             stall_s=conf.get_duration_ms("yaq.riffle.merger.stall-ms", minimum=100) / 1000,
+            disk_max_percent=conf.get_float(
+                "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", minimum=0, maximum=100
+            ),
         )

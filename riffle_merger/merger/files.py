@@ -119,11 +119,19 @@ def _exists(name: str, folder: int) -> bool:
     return True
 
 
+def _percent_with(length: int, folder: int) -> float:
+    """How full a disk is, of what users may have, once it has taken so many bytes more."""
+    found = os.statvfs(folder)
+    used = found.f_blocks - found.f_bfree + length / found.f_frsize
+    return 100 * used / max(1, used + max(0, found.f_bavail - length / found.f_frsize))
+
+
 class Output:
     """A merged file that nobody sees until `publish`; leaving the context without it leaves nothing."""
 
-    def __init__(self, home: Path, name: str, length: int) -> None:
-        """`home`: the application's folder on the disk that takes the file. Blocking. Raises MergeError."""
+    def __init__(self, home: Path, name: str, length: int, *, disk_max_percent: float = 100.0) -> None:
+        """`home`: the application's folder on the disk that takes the file, unless that would make the disk fuller
+        than `disk_max_percent`. Blocking. Raises MergeError."""
         self.path = home / MERGED_FOLDER / f"{name}{DATA_SUFFIX}"
         self._name = name
         self._stack = contextlib.ExitStack()
@@ -135,6 +143,8 @@ class Output:
             self._folder = _open_folder(self._stack, MERGED_FOLDER, parent)
             if any(_exists(self._name + suffix, self._folder) for suffix in (DATA_SUFFIX, INDEX_SUFFIX)):
                 raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+            if _percent_with(length, self._folder) > disk_max_percent:
+                raise OSError(errno.ENOSPC, f"its disk would be fuller than {disk_max_percent:.0f}%")
             self.descriptor = self._create(DATA_SUFFIX)
             if length:
                 os.posix_fallocate(self.descriptor, 0, length)

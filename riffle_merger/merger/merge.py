@@ -32,6 +32,8 @@ class MergeOrder:
     map_ids: tuple[str, ...]
     #: wait for the disk before the file appears
     sync: bool = False
+    #: no merge makes its disk fuller, percent: the node would take it out of use
+    disk_max_percent: float = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def merge(
     with contextlib.ExitStack() as stack:
         inputs, home = open_inputs(stack, order.folders, order.map_ids, counts)
         length = sum(entry.part_length for source in inputs for entry in source.index)
-        output = Output(home, order.name, length)
+        output = Output(home, order.name, length, disk_max_percent=order.disk_max_percent)
         stack.callback(output.close)
         taken = pool.take(buffers)
         try:

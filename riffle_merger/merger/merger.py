@@ -43,6 +43,8 @@ class MergerSettings:
     #: wait for the disk before a merged file appears
     sync: bool = False
     buffer_bytes: int = BUFFER_BYTES
+    #: no merge makes its disk fuller
+    disk_max_percent: float = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,9 @@ class Merger:
 
     async def _run(self, item: _Merge, folders: tuple[Path, ...]) -> None:
         self._number += 1
-        order = MergeOrder(f"{self._stamp}-{self._number}", folders, item.map_ids, self._settings.sync)
+        settings = self._settings
+        name = f"{self._stamp}-{self._number}"
+        order = MergeOrder(name, folders, item.map_ids, settings.sync, settings.disk_max_percent)
         started = self._clock()
         work = partial(
             merge,

@@ -18,7 +18,14 @@ _STOP_DEADLINE_S = 2.0
 
 
 async def _serve(launch: MergerLaunch) -> None:
-    merger = Merger(MergerSettings(launch.budget_bytes, running_max=launch.running_max, waiting_max=launch.waiting_max))
+    merger = Merger(
+        MergerSettings(
+            launch.budget_bytes,
+            running_max=launch.running_max,
+            waiting_max=launch.waiting_max,
+            disk_max_percent=launch.disk_max_percent,
+        )
+    )
     service = MergerService(merger, secret=bytes.fromhex(launch.secret))
     rpc = RpcServer(
         name="merger",

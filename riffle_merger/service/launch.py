@@ -23,6 +23,8 @@ class MergerLaunch:
     niceness: int
     #: the disk serves it when nobody else wants anything
     is_idle_io: bool
+    #: no merge makes its disk fuller
+    disk_max_percent: float
 
     @property
     def memory_bytes(self) -> int:

@@ -134,6 +134,14 @@ def test_cancelled_or_a_full_disk_leave_nothing(tmp_path: Path, monkeypatch: pyt
     assert visible(tmp_path) == []
 
 
+def test_no_merge_fills_a_disk_beyond_what_its_node_bears(tmp_path: Path) -> None:
+    write_output(tmp_path, "a", [b"a" * 1000])
+    order = MergeOrder("1", (tmp_path,), ("a",), disk_max_percent=0.0)
+    with ThreadPoolExecutor(1) as reader, pytest.raises(MergeError, match="fuller than 0%"):
+        merge(order, BufferPool(1 << 20), 2, reader=reader, is_cancelled=lambda: False)
+    assert visible(tmp_path) == []
+
+
 @pytest.mark.parametrize("maps", [[], ["a", "a"], ["../a"], ["a/b"], [".."], ["a" * 256], ["m"] * 1001])
 def test_impossible_requests_are_refused(tmp_path: Path, maps: list[str]) -> None:
     with pytest.raises(NotMergeable):
