@@ -15,6 +15,7 @@ that is large enough reserved, and what becomes free there is kept for it, as Ha
 time and not at the first miss, so that a passing shortage idles no node.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -301,15 +302,22 @@ def leaves_by_need(
             yield child
 
 
-def leaves_by_deficit(
+def has_turn(view: ClusterView, shares: Shares, queue: QueueView) -> bool:
+    """Of all its siblings that want something it needs it most, what waits at nodes and what is owed counted."""
+    if queue.parent is None:
+        return True
+    need = _need(view, shares, queue.parent, None, with_sent=True)
+    return need.get(queue.path, -math.inf) <= min(need.values(), default=math.inf)
+
+
+def _need(
     view: ClusterView,
     shares: Shares,
     queue: QueueView,
-    is_worth_it: Callable[[QueueView], bool] | None = None,
+    is_worth_it: Callable[[QueueView], bool] | None,
     *,
-    with_sent: bool = False,
-) -> Iterator[QueueView]:
-    """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
+    with_sent: bool,
+) -> dict[str, float]:
     total, share = view.nodes.total, view.calculator.share_among
     held = {}
     for child in queue.children:
@@ -320,7 +328,19 @@ def leaves_by_deficit(
                 mb, cores = mb + sent.used_mb, cores + sent.used_cores
                 extras = (child.used + sent.used).extras if sent.used_extras else extras
             held[child.spec.path] = share(mb, cores, extras, total)
-    need = shares.need(queue, held)
+    return shares.need(queue, held)
+
+
+def leaves_by_deficit(
+    view: ClusterView,
+    shares: Shares,
+    queue: QueueView,
+    is_worth_it: Callable[[QueueView], bool] | None = None,
+    *,
+    with_sent: bool = False,
+) -> Iterator[QueueView]:
+    """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
+    need = _need(view, shares, queue, is_worth_it, with_sent=with_sent)
     waiting = [child for child in queue.children if child.spec.path in need]
     if len(waiting) > 1:
         waiting.sort(key=lambda child: (need[child.spec.path], child.spec.path))

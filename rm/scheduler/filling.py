@@ -14,7 +14,7 @@ from typing import Final
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.candidates import Candidates, locality
-from rm.scheduler.capacity import CapacityPolicy, leaves_by_deficit
+from rm.scheduler.capacity import CapacityPolicy, has_turn, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
@@ -73,6 +73,7 @@ class QueueFilling:
             and self._queues.may_wait(attempt, ask)
             and self._may_send(leaf, ask.capability, attempt.app)
             and self._is_scarce(ask.capability)
+            and self._is_in_turn(leaf)
         ):
             queue = choose(candidates.all())
             if queue is None:
@@ -164,6 +165,19 @@ class QueueFilling:
         if view.root.is_leaf or view.shares is None:
             return iter((view.root,))
         return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
+
+    def _is_in_turn(self, leaf: QueueView) -> bool:
+        """Has the leaf queue less than its part of all places, or does no other that wants something need one more?
+        Else they stay free for the others until nodes report.
+
+        Whoever comes to where all places are free, or is the first whose end is known, would have them all otherwise.
+        """
+        view = self._view
+        if view.shares is None or leaf.waiting == view.root.waiting:
+            return True
+        if leaf.sent.containers < self._queues.bounds * leaf.spec.absolute_capacity:
+            return True
+        return all(has_turn(view, view.shares, queue) for queue in leaf.upwards())
 
     def reach(self) -> float:
         """How many times what runs now may run or wait."""

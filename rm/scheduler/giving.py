@@ -55,6 +55,8 @@ class Giving:
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
                 yield self._carry_out(pick, now, "asked, and there was room")
             if self.filling is not None and ask.pending:
+                if self._view.root.waiting:
+                    self._view.file(attempt)  # its queue wants something, which is what decides whose turn it is
                 for waiting in self.filling.for_ask(attempt, ask):
                     yield self._carry_out(waiting, now, waiting.place.rule, waiting.place)
         if self._view.jobs is not None:

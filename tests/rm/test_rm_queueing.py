@@ -490,3 +490,22 @@ def test_a_wait_in_the_future_is_none() -> None:
     life.tell(PlaceLost(app.application_id, 1, 1e9))
     assert life.ask(app, 1) == ["a*"]
     assert list(life.live.values())[-1].waits_since == life.now
+
+
+HALVES = {
+    "root.queues": "a,b",
+    **{
+        f"root.{name}.{key}": value for name in "ab" for key, value in (("capacity", "50"), ("user-limit-factor", "-1"))
+    },
+}
+
+
+def test_who_comes_first_to_empty_queues_does_not_take_all_places() -> None:
+    life = Life(QueueingSpec(bound=8), **HALVES)
+    life.node("x")
+    first, second = life.app("a", estimate=None), life.app("b", estimate=None)
+    life.ask(first, 9)
+    life.ask(second, 9)
+    assert all(given.queued is None for given in life.live.values()), "nobody knows their ends: none waits"
+    assert named(life.tell(Estimated(second.application_id, 1, 10.0))) == ["x*"] * 5, "the first one runs four"
+    assert named(life.tell(Estimated(first.application_id, 1, 10.0))) == ["x*"] * 3

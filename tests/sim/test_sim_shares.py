@@ -77,3 +77,16 @@ def test_on_a_large_cluster_no_deviation_outlasts_the_threshold_of_starvation(se
         lasting = lasting + 1 if is_off else 0
         longest = max(longest, lasting)
     assert longest <= starve_s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_without_estimates_no_deviation_outlasts_it_either(seed: int) -> None:
+    """The first whose end becomes known does not take all places that were kept free."""
+    stage = SimStage("work", tuple(SimTask(5.0, priority=20) for _ in range(1500)))
+    jobs = tuple(SimJob(f"{q}{n}", (stage,), queue=q, arrival_s=0.1 * n) for n in range(8) for q in ("a", "b"))
+    shape = ClusterShape(nodes=80, slots=10, queues=SHAPE.queues)
+    held = simulate(shape, Workload(jobs), replace(DEFAULTS, starve_s=10.0), seed, horizon_s=91.0).shares(1.0)
+    in_a = 100 * (held["a"] / (held["a"] + held["b"]))[WARM_S:90]
+    longest = max(len(run) for run in "".join("x" if one else " " for one in abs(in_a - 70.0) > 5.0).split(" "))
+    assert longest <= 10
