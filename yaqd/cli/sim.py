@@ -147,6 +147,38 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
     return add
 
 
+@sim.command("shuffle")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of the maps' times.")
+@click.option("--shapes", type=click.IntRange(1, 10_000), default=200, show_default=True, metavar="N",
+              help="Random jobs that the automatic choice is checked with.")  # fmt: skip
+@json_option
+def shuffle(seed: int, shapes: int, as_json: bool) -> None:
+    """Model merging of map outputs: the paper's figures beside the model's.
+
+    With and without merging and best effort, spilling against shuffling, where merging stops to pay, and how often the
+    automatic choice is right.
+
+    \b
+    Example:
+      yaq sim shuffle --shapes 20
+    """
+    from yaqd.sim import shuffle_figures as model
+
+    figures = [*model.headline(seed), *model.spilling(), *model.paying(seed)]
+    checked = model.check(shapes, seed)
+    if as_json:
+        print_json(model.as_json(figures, checked))
+        return
+    rows = [
+        (f.what, "-" if f.reported is None else f"{f.reported:g}", f"{f.modelled:.4g}", f.unit or "-") for f in figures
+    ]
+    print_table(("figure", "reported", "modelled", "unit"), rows, empty="")
+    click.echo(
+        f"\nautomatic: within 5 % of the best in {checked.right} of {checked.shapes} random jobs, at worst "
+        f"{checked.worst:.2f}x the best; {checked.alone} left alone"
+    )
+
+
 @sim.command("compare")
 @click.option("--workload", required=True, metavar="NAME|FILE",
               help="One that `yaq sim list` names, or a trace: SWIM (.tsv), SLS or rumen (.json).")  # fmt: skip

@@ -1,0 +1,51 @@
+"""The model of a shuffle's time: the paper's figures, and what holds for any job."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from riffle_merger.plan.policy import MergePolicy
+from yaqd.cli.sim import sim
+from yaqd.sim.shuffle import MapStage, ShuffleJob, map_ends, run, spill_s
+from yaqd.sim.shuffle_figures import check, headline, spilling
+
+
+def test_the_papers_figures_come_out_within_an_eighth() -> None:
+    for figure in headline(1):
+        if figure.reported is not None:
+            assert abs(figure.modelled / figure.reported - 1) < 0.13, figure
+
+
+def test_fewer_maps_spill_and_more_shuffle() -> None:
+    [best] = [f for f in spilling() if f.reported is not None]
+    assert 500 <= best.modelled <= 2000
+    assert spill_s(ShuffleJob(300, 10, 3e12)) > 0 == spill_s(ShuffleJob(3000, 10, 3e12))
+
+
+def test_merging_of_large_blocks_does_not_pay() -> None:
+    job = ShuffleJob(800, 10, 800 * 10 * 4e6)
+    assert run(job, MergePolicy(files=40)).job_s > run(job).job_s
+
+
+def test_every_map_ends_once_and_runs_are_the_same_again() -> None:
+    ends = map_ends(ShuffleJob(50, 1, 1.0), MapStage(slots=7), 3)
+    assert sorted(index for _, index in ends) == list(range(50))
+    assert ends == map_ends(ShuffleJob(50, 1, 1.0), MapStage(slots=7), 3)
+
+
+def test_the_automatic_choice_is_mostly_right() -> None:
+    checked = check(12, 1)
+    assert checked.right >= 8
+    assert 0 < checked.alone < 12
+
+
+@pytest.mark.slow
+def test_the_command_prints_reported_beside_modelled() -> None:
+    result = CliRunner().invoke(sim, ["shuffle", "--shapes", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["automatic"]["shapes"] == 2
+    assert any(f["reported"] == 474.0 for f in found["figures"])
+    text = CliRunner().invoke(sim, ["shuffle", "--shapes", "1"]).output
+    assert "reduce stage" in text

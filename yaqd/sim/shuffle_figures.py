@@ -1,0 +1,130 @@
+"""What the paper reports of merging, beside the model's; and how well the automatic choice does in the model.
+
+Three numbers of the paper set the model up: its reduce stage without merging (474 s: how many disks there are), its map
+stage without merging (174 s: the longest map) and the one with best effort (226 s: how much sooner most maps end). All
+others come out of it.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from riffle_merger.plan.automatic import DiskShape, ShuffleShape, candidates, choose
+from riffle_merger.plan.policy import OFF, MergePolicy
+from yaqd.sim.shuffle import MapStage, Outcome, ShuffleJob, Storage, run, trade_off
+
+#: 4.5.2
+_PAPER: Final = ShuffleJob(8000, 2500, 3e12)
+_FORTY: Final = MergePolicy(files=40)
+_BEST_EFFORT: Final = 0.95
+#: reserved CPU seconds for each second of the job: 293,000 in 648 s without merging, as reported
+_RESERVED: Final = 293_000 / 648
+_COUNTS: Final = [300, 500, 1000, 1500, 2000, 4000, 8000]
+#: a choice this much slower than the best is a wrong one
+_WRONG: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    what: str
+    unit: str
+    reported: float | None
+    modelled: float
+
+
+def headline(seed: int) -> Iterator[Figure]:
+    """Figures 4.9 and 4.10."""
+    runs = {
+        "no merging": (run(_PAPER, seed=seed), (174.0, 474.0, 648.0, 293.0, 8000.0)),
+        "40 files": (run(_PAPER, _FORTY, seed=seed), (343.0, 81.0, 424.0, 207.0, 200.0)),
+        "40 files, best effort 95 %": (
+            run(_PAPER, _FORTY, best_effort=_BEST_EFFORT, seed=seed),
+            # the job is said to end 53 % earlier
+            (226.0, None, 648.0 * 0.47, 145.0, 589.0),
+        ),
+    }
+    for label, (found, reported) in runs.items():
+        for (what, unit, value), said in zip(_values(found), reported, strict=True):
+            yield Figure(f"{label}: {what}", unit, said, value)
+
+
+def _values(found: Outcome) -> tuple[tuple[str, str, float], ...]:
+    return (
+        ("map stage", "s", found.map_s),
+        ("reduce stage", "s", found.reduce_s),
+        ("job", "s", found.job_s),
+        ("reserved CPU", "K s", found.job_s * _RESERVED / 1000),
+        ("reads of a reduce", "", float(found.files)),
+    )
+
+
+def spilling() -> Iterator[Figure]:
+    """Figure 4.3: one job's data in more and more maps; the paper's best is about 1,000."""
+    for files in (0, 40):
+        points = {maps: (spill, shuffle) for maps, spill, shuffle in trade_off(3e12, 2500, _COUNTS, files)}
+        label = f"{files} files merged" if files else "no merging"
+        for maps, (spill, shuffle) in points.items():
+            yield Figure(f"{label}, {maps} maps: spilling {spill:.0f} s and shuffling", "s", None, spill + shuffle)
+        best = min(points, key=lambda maps: sum(points[maps]))
+        yield Figure(f"{label}: best number of maps", "", None if files else 1000.0, float(best))
+
+
+def paying(seed: int) -> Iterator[Figure]:
+    """The same data in blocks of other sizes: how many times sooner the job ends with 40 files merged."""
+    for block in (16_000, 64_000, 150_000, 500_000, 1_000_000, 4_000_000):
+        job = ShuffleJob(_PAPER.maps, max(1, round(_PAPER.size / _PAPER.maps / block)), _PAPER.size)
+        without = run(job, seed=seed).job_s
+        merged = run(job, _FORTY, best_effort=_BEST_EFFORT, seed=seed).job_s
+        yield Figure(f"blocks of {block // 1000} KB: without merging over with", "x", None, without / merged)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The automatic choice over random jobs."""
+
+    shapes: int
+    #: chosen within 5 % of the best of all candidates, and of not merging
+    right: int
+    #: job time over the best one's, the worst of all
+    worst: float
+    #: shapes for which it said no
+    alone: int
+
+
+def check(shapes: int, seed: int) -> Checked:
+    """Jobs from 20 to 1,000 maps on ten disks."""
+    draw = random.Random(seed)
+    storage = Storage(disks=10, mergers=10)
+    stage = MapStage(slots=100, median_s=10.0)
+    right, worst, alone = 0, 1.0, 0
+    for _ in range(shapes):
+        maps, partitions = round(10 ** draw.uniform(1.3, 3)), round(10 ** draw.uniform(0, 3.3))
+        block = 10 ** draw.uniform(3, 6.7)
+        job = ShuffleJob(maps, partitions, maps * partitions * block)
+        shape = ShuffleShape(maps, partitions, partitions * block, storage.disks)
+        disk = DiskShape(storage.seek_s, storage.bytes_per_s, hidden=0.5)
+        policy = choose(shape, disk).policy
+        times = {
+            tried: run(job, tried, best_effort=_BEST_EFFORT, storage=storage, stage=stage, seed=seed).job_s
+            for tried in {OFF, policy, *candidates(shape)}
+        }
+        ratio = times[policy] / min(times.values())
+        right += ratio <= 1 + _WRONG
+        worst = max(worst, ratio)
+        alone += policy.is_off
+    return Checked(shapes, right, worst, alone)
+
+
+def as_json(figures: list[Figure], checked: Checked) -> dict[str, Any]:
+    return {
+        "figures": [
+            {"what": f.what, "unit": f.unit, "reported": f.reported, "modelled": round(f.modelled, 3)} for f in figures
+        ],
+        "automatic": {
+            "shapes": checked.shapes,
+            "right": checked.right,
+            "worst": round(checked.worst, 3),
+            "left_alone": checked.alone,
+        },
+    }
