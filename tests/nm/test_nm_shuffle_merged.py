@@ -18,6 +18,7 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.merged import MergedFile
 from nm.shuffle.server import MergedLimits, ShuffleLimits
+from yaqd.model import ApplicationId
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 REDUCES = 3
@@ -254,3 +255,29 @@ def test_any_mix_of_merged_and_not(tmp_path_factory: pytest.TempPathFactory, see
         assert [fetch(served, reduce, some) for reduce in range(REDUCES) for some in asked] == before
     finally:
         served.service.stop()
+
+
+def test_thousands_of_ids_in_one_request_are_read_once(served: Served) -> None:
+    write(served, 200)
+    before = fetch(served, 1, MAPS * 300)
+    settle(served)
+    unmerged = served.service.statistics.reads.reads
+    served.merge("all", MAPS)
+    assert fetch(served, 1, MAPS * 300) == before
+    settle(served)
+    reads = served.service.statistics.reads
+    assert unmerged == len(MAPS) * 300 and reads.merged_segments == unmerged
+    assert reads.merged_reads <= 300 + 1  # once for each time that all of it was asked for
+    assert served.service.merged.kept_bytes == 0
+    response, _ = served.get(served.target([*MAPS, "attempt_1_0001_m_999999_0"], 1))
+    assert response.status == 500
+
+
+def test_a_foreign_jobs_maps_are_not_found_in_merged_files(served: Served) -> None:
+    write(served, 200)
+    served.merge("all", MAPS)
+    other = ApplicationId(1, 2)
+    served.service.jobs.add(other, USER, job_token())
+    target = served.target(MAPS, 1).replace(JOB, "job_1_0002")
+    response, _ = served.get(target)
+    assert response.status == 500
