@@ -2,9 +2,9 @@
 
 Nobody tells the node how many maps a job has or which of them run here, so it goes by what appears. Outputs are put
 together in the order in which they come, which is the order in which reducers ask for them. A merge is due when the
-policy says that it is enough. Fewer are merged when none has come for a while: for as long as several of them took to
-come before, so that waves of maps are told from the end of the map stage. What reducers have mostly read already, or
-what has large blocks, is left alone.
+policy says that it is enough. Fewer are merged when none has come for a while: for longer than they lately kept it
+waiting, so that waves of maps, and a busy node, are told from the end of the map stage. What reducers have mostly read
+already, or what has large blocks, is left alone.
 """
 
 from collections import deque
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from riffle_merger.plan.policy import MergePolicy
 
-#: gaps between outputs that the mean is taken of
+#: gaps between appearances that are remembered
 _GAPS = 32
-#: mean gaps without an output that end a wave
-_QUIET_GAPS = 4
+#: times the longest of them without an output that end the stage
+_QUIET_GAPS = 1.5
 _FILES_MIN = 2
 
 
@@ -78,8 +78,7 @@ class JobWatch:
         wanted = [output for output in outputs if not self._is_left_alone(output)]
         if not wanted:
             return
-        gap = max(0.0, now - self._last_at) / len(wanted)
-        self._gaps.extend([gap] * len(wanted))
+        self._gaps.append(max(0.0, now - self._last_at))
         self._last_at = now
         self._waiting.extend(wanted)
 
@@ -122,5 +121,5 @@ class JobWatch:
 
     def _is_quiet(self, now: float) -> bool:
         settings = self._settings
-        mean = sum(self._gaps) / len(self._gaps) if self._gaps else 0.0
-        return now - self._last_at >= min(max(settings.quiet_min_s, _QUIET_GAPS * mean), settings.quiet_max_s)
+        longest = max(self._gaps, default=0.0)
+        return now - self._last_at >= min(max(settings.quiet_min_s, _QUIET_GAPS * longest), settings.quiet_max_s)
