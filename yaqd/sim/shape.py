@@ -127,7 +127,8 @@ class System:
     #: sparrow: a node that was asked gets its task when it has a slot for it, not before
     late_binding: bool = True
     # ---- yarn-opportunistic
-    #: part of each stage's tasks that is asked for as opportunistic
+    #: part of each stage's tasks that is asked for as opportunistic; with reducers that start before all maps are over
+    #: a run may never end, as in Hadoop: guaranteed reducers take every slot, and the maps they need wait behind them
     opportunistic_share: float = 1.0
 
     def __post_init__(self) -> None:
