@@ -214,6 +214,24 @@ def test_reduces_do_not_starve_maps_that_wait() -> None:
     assert [a.count for a in drive.machine.asks() if a.priority == 20] == [2]
 
 
+def test_a_map_whose_container_waits_at_its_node_runs_where_a_container_is_free() -> None:
+    drive = Driver(mapreduce(2, 1))
+    first, waiting, reduce = AttemptId(0, 0, 0), AttemptId(0, 1, 0), AttemptId(1, 0, 0)
+    drive.allocate("c1", "h1")
+    drive.allocate("c2", "h2")  # no slot is free there: it comes up when another's task ends, or never
+    drive(ev.TaskRequested("c1"))
+    drive.now = 3.0
+    assert drive(ev.AttemptSucceeded(first)) == [ev.GiveTask("c1", waiting)], "not the reduce, which needs that map"
+    moved = drive.machine.attempt(waiting)
+    assert moved is not None and (moved.host, moved.began) == ("h1", 3.0)
+    # the one that waited comes up after all, and helps where it can
+    assert drive(ev.TaskRequested("c2")) == [ev.GiveTask("c2", reduce)]
+    assert drive(ev.ContainerCompleted("c2", -100, "")) == []
+    assert drive.machine.attempt(waiting) is moved and moved.live, "it is not that container's any more"
+    drive(ev.AttemptSucceeded(waiting))
+    assert drive.machine.anomalies == []
+
+
 def test_a_lost_map_output_is_made_again_and_announced() -> None:
     drive = Driver(mapreduce(2, 1))
     for i in range(2):

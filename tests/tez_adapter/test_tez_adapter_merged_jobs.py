@@ -39,8 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def merging(running: Callable[..., AbstractContextManager[Configuration]], folder: Path) -> Iterator[Configuration]:
-    settings = ("yaq.riffle.enabled=true", "yaq.queue.enabled=false")
-    with running(folder, 2, *(word for setting in settings for word in ("-D", setting))) as conf:
+    with running(folder, 2, "-D", "yaq.riffle.enabled=true") as conf:
         yield conf.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": SPLIT})
 
 

@@ -185,6 +185,7 @@ async def test_a_process_that_asks_twice_gets_one_answer(served: tuple[Job, Call
     client = connect()
     allocate(job, "c1")
     allocate(job, "c2")
+    await get_task(client, "c2")
     await client.call(
         TaskUmbilicalProtocol.taskDone, pb.TaskDoneRequest(attempt=(await get_task(client, "c1")).task.attempt)
     )

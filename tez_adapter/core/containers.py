@@ -25,6 +25,8 @@ class JobContainers(JobRecords):
         self._headroom: Resource | None = None
         #: held by nobody's attempt, in the order they came to rest
         self._idle: dict[str, None] = {}
+        #: launched and not heard of yet, in the order of their launch: at their node they may wait behind others
+        self._unheard: dict[str, None] = {}
         #: of the event at hand: its decisions so far, and its time
         self._out: list[ev.Decision] = []
         self._now = 0.0
@@ -51,15 +53,49 @@ class JobContainers(JobRecords):
             container = self.containers[container_id]
             avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container)
             vertex = None if avoided else self._demand.vertex_for(container.resource, container.may_go_on_with)
-            if vertex is not None:
-                del self._idle[container_id]
-                attempt = self._assign(vertex, container)
-                self._moves.container(container, ContainerEvent.TASK_GIVEN)
-                self._moves.attempt(attempt, AttemptEvent.FETCHED)
-                attempt.began = attempt.heard = self._now
-                self._out.append(ev.GiveTask(container_id, attempt.id))
+            waiting = None if avoided else self._waiting_for(container, vertex)
+            if waiting is not None:
+                self._give(container, self._take_over(waiting, container))
+            elif vertex is not None:
+                self._give(container, self._assign(vertex, container))
             elif avoided or not self._demand.is_in_sight(container):
                 self._dismiss(container)
+
+    def _give(self, container: Container, attempt: Attempt) -> None:
+        del self._idle[container.id]
+        self._moves.container(container, ContainerEvent.TASK_GIVEN)
+        self._moves.attempt(attempt, AttemptEvent.FETCHED)
+        attempt.began = attempt.moved = attempt.heard = self._now
+        self._out.append(ev.GiveTask(container.id, attempt.id))
+
+    def _waiting_for(self, container: Container, vertex: Vertex | None) -> Attempt | None:
+        """An attempt of a vertex before this one whose own container has not come up yet.
+
+        A container that waits in its node's queue would otherwise see the job's other containers go on with reduces,
+        which hold the room that it waits for, and themselves wait for its map.
+        """
+        before = len(self.vertices) if vertex is None else vertex.index
+        for container_id in list(self._unheard):
+            waiting = self.containers.get(container_id)
+            if waiting is None or waiting.state is not ContainerState.STARTING:
+                del self._unheard[container_id]
+                continue
+            attempt = waiting.attempt
+            if attempt is None or attempt.id.vertex >= before:
+                continue
+            found = self.vertices[attempt.id.vertex]
+            fits = found.spec.resource.fits_in(container.resource) and container.may_go_on_with(found)
+            if fits and container.host not in found.failed_on.get(attempt.id.task, ()):
+                return attempt
+        return None
+
+    def _take_over(self, attempt: Attempt, container: Container) -> Attempt:
+        """The container that was started for it gets another task when it comes up, or is told to end."""
+        waiting = self.containers[attempt.container]
+        waiting.attempt = None
+        container.attempt = attempt
+        attempt.container, attempt.node, attempt.host = container.id, container.node, container.host
+        return attempt
 
     def _is_due_back(self, container: Container) -> bool:
         """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next."""

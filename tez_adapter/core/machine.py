@@ -103,6 +103,7 @@ class JobMachine(JobEndings):
         )
         self.containers[container.id] = container
         attempt = self._assign(vertex, container)
+        self._unheard[container.id] = None
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
 
     def _on_task_requested(self, event: ev.TaskRequested) -> None:
@@ -111,6 +112,7 @@ class JobMachine(JobEndings):
             self._out.append(ev.GiveExit(event.container))
             return
         if container.state is ContainerState.STARTING:
+            self._unheard.pop(container.id, None)
             self._moves.container(container, ContainerEvent.HEARD)
             self._unusable.started(container.node)
             self.notices.started(container.node)
