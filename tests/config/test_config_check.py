@@ -104,6 +104,20 @@ def test_a_family_explains_its_members() -> None:
     assert documentation("yarn.scheduler.capacity.root.a.nosuch") is None
 
 
+@pytest.mark.parametrize(("room", "expected"), [("", 1), ("0", 1), ("5", 0)])
+def test_opportunistic_containers_that_no_node_takes_are_warned_of(tmp_path: Path, room: str, expected: int) -> None:
+    body = '<property name="yarn.nodemanager.distributed-scheduling.enabled" value="true"/>'
+    if room:
+        body += f'<property name="yarn.nodemanager.opportunistic-containers-max-queue-length" value="{room}"/>'
+    found = check(tmp_path, body)
+    line = (
+        f"{tmp_path}/yarn-site.xml:2: warning: yarn.nodemanager.distributed-scheduling.enabled: opportunistic"
+        " containers are given out, but nodes take none; set"
+        " yarn.nodemanager.opportunistic-containers-max-queue-length above 0"
+    )
+    assert [str(finding) for finding in found] == [line] * expected
+
+
 # A key as it stands in a getter's call; f-strings and constants are beyond this test.
 _READ = re.compile(r'\.(?:get|get_\w+|require)\(\s*"((?:yarn|yaq|mapreduce|fs|dfs|hadoop|ipc|io|net)\.[\w.-]+)"')
 

@@ -70,7 +70,7 @@ def check_folder(conf_dir: Path) -> list[Finding]:
             findings.extend(_with_queues(properties) if name == QUEUES_FILE else check_properties(properties))
     if not any(found.severity is Severity.ERROR for found in findings):
         conf = Configuration.load(conf_dir)
-        findings.extend(_unresolvable(conf) or _wrong_resource_types(conf))
+        findings.extend(_unresolvable(conf) or [*_wrong_resource_types(conf), *contradictions(conf)])
     return findings
 
 
@@ -91,6 +91,24 @@ def _wrong_resource_types(conf: Configuration) -> list[Finding]:
     except ConfigError as error:
         return [finding_of(error)]
     return []
+
+
+_ROOM_FOR_SPARE = "yarn.nodemanager.opportunistic-containers-max-queue-length"
+_SPARE = (
+    "yarn.nodemanager.distributed-scheduling.enabled",
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled",
+)
+
+
+def contradictions(conf: Configuration) -> list[Finding]:
+    """Settings that are right one by one and together leave jobs waiting. Raises ConfigError for a wrong value."""
+    wanting = next((key for key in _SPARE if conf.get_bool(key)), None)
+    if wanting is None or conf.get_int(_ROOM_FOR_SPARE) > 0:
+        return []
+    origin = conf.origin(wanting)
+    problem = f"opportunistic containers are given out, but nodes take none; set {_ROOM_FOR_SPARE} above 0"
+    file, line = (origin.file, origin.line) if origin is not None else (None, None)
+    return [Finding(Severity.WARNING, problem, wanting, file, line)]
 
 
 def finding_of(error: ConfigError) -> Finding:
