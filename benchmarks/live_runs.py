@@ -116,7 +116,8 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
         async with asyncio.timeout(_PATIENCE * last + 600), asyncio.TaskGroup() as group:
             for live, job in zip(jobs, workload, strict=True):
                 group.create_task(_at(began + job.arrival_s, live))
-            group.create_task(_tell(where, jobs, log, began, bounds := []))
+            bounds: list[int] = []
+            group.create_task(_tell(where, jobs, log, began, bounds))
         failures = Failures()
         for live in jobs:
             failures.add(live.failures)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from yaqd.ipc import Caller, RpcClient, RpcServer
-from yaqd.model import ContainerState, NodeAction
+from yaqd.model import NodeAction
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
@@ -104,7 +104,7 @@ class SimulatedNode:
     def run(self, container_id: common.ContainerId, resource: common.Resource) -> None:
         status = common.ContainerStatus(
             container_id=container_id,
-            state=ContainerState.RUNNING.value,
+            state=common.C_RUNNING,
             exit_status=-1000,
             diagnostics="",
             capability=resource,
@@ -115,7 +115,7 @@ class SimulatedNode:
     def end(self, container_id: common.ContainerId) -> None:
         status = self._containers.get(container_id.SerializeToString())
         if status is not None:
-            status.state = ContainerState.COMPLETE.value
+            status.state = common.C_COMPLETE
             status.exit_status = 0
             self._report()
 
@@ -128,7 +128,7 @@ class SimulatedNode:
         reported = {
             status.container_id.SerializeToString()
             for status in self._request.node_status.containersStatuses
-            if status.state == ContainerState.COMPLETE.value
+            if status.state == common.C_COMPLETE
         }
         if reported:
             self._containers = {key: value for key, value in self._containers.items() if key not in reported}

@@ -167,10 +167,10 @@ class Bench:
         """One percentile of Hive-MS, live against simulated; the row is ours, stock's stands beside it."""
         workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
         for variant in self.wanted([stock(), _BOTH]):
-            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S).at(share)
-            lived = [
-                quantile(t.from_submission_s, share) for t in self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
-            ]
+            traced = self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
+            gap_s = statistics.median(t.gap_s for t in traced)
+            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S, gap_s=gap_s).at(share)
+            lived = [quantile(t.from_submission_s, share) for t in traced]
             text = f"simulated {foretold:.1f} s, live {statistics.median(lived):.1f} s"
             self.note(row, variant, f"{text}: {foretold / statistics.median(lived):.2f}x")
             if variant.is_ours:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.live_cluster import ours, stock
 from benchmarks.live_mixes import earlier_runs, hive, mixed
+from benchmarks.live_simulated import foretell
 from benchmarks.live_tasks import StartLog, Task, start_gaps, utilization
 
 
@@ -68,3 +70,11 @@ def test_tasks_tell_of_their_start(tmp_path: Path) -> None:
     log = asyncio.run(run())
     assert [task.started_at is not None for task in log.tasks] == [True, True, False] and log.doubled == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_simulator_foretells_a_variant_with_what_starts_took() -> None:
+    workload = hive(0.1, 64, load=0.9)
+    for variant in (stock(), ours(queues=True, events=True)):
+        soon, late = (foretell(variant, workload, 16, poll_s=1.0, gap_s=gap_s) for gap_s in (0.05, 5.0))
+        assert len(soon.by_seed[0]) == len(workload.jobs)
+        assert soon.at(0.5) + 2.0 < late.at(0.5), "each start takes five seconds longer"
