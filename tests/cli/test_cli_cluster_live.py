@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -274,7 +275,11 @@ def test_the_demo_is_right_and_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "yaqd.cli", "demo", "--size", "8", "--nodes", "1"]
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    demo = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # a shell that starts the tests in its background has them and their children ignore interrupts
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    demo = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
     assert demo.stdout is not None
     for line in demo.stdout:
         if line.startswith("job: "):
