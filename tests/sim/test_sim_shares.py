@@ -41,11 +41,11 @@ def furthest_off(first: str, gap_s: float, seed: int) -> tuple[float, float]:
     return float(off), result.utilization_between(WARM_S, UNTIL_S)
 
 
-@pytest.mark.parametrize(("first", "gap_s", "seed"), [("a", 0.3, 0), ("b", 0.3, 1), ("a", 1.5, 2), ("b", 1.5, 3)])
-def test_any_minute_is_within_four_points_of_the_shares_by_default(first: str, gap_s: float, seed: int) -> None:
-    off, utilization = furthest_off(first, gap_s, seed)
-    assert off <= 4.0
-    assert utilization >= 0.965
+@pytest.mark.parametrize(("first", "gap_s"), [("a", 0.3), ("b", 0.3), ("a", 1.5), ("b", 1.5)])
+def test_any_minute_is_within_four_points_of_the_shares_by_default(first: str, gap_s: float) -> None:
+    found = [furthest_off(first, gap_s, seed) for seed in range(6)]
+    assert max(off for off, _ in found) <= 4.0
+    assert np.mean([utilization for _, utilization in found]) >= 0.97
 
 
 @pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
