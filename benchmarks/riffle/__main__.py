@@ -8,12 +8,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from benchmarks import riffle_plan
 from benchmarks.options import parse_options, progress, show
 from benchmarks.report import Row
-from benchmarks.riffle import memory_rows, merge_rows, service_rows
+from benchmarks.riffle import memory_rows, merge_rows, plan_rows, service_rows
 
-_MODULES: Final = (riffle_plan, merge_rows, memory_rows, service_rows)
+_MODULES: Final = (plan_rows, merge_rows, memory_rows, service_rows)
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,10 +128,10 @@ class MergerProcess:
         if self._client is not None:
             await self._client.call(RiffleMergerProtocol.forgetJob, pb.ForgetJobRequest(job_id=job_id))
 
-    def _tell(self, call: "asyncio.Future[None] | object") -> None:
+    def _tell(self, call: Awaitable[object]) -> None:
         async def tell() -> None:
             try:
-                await call  # type: ignore[misc]
+                await call
             except (RpcError, RemoteException) as error:
                 log.warning("merger: %s", error)
 

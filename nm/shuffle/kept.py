@@ -35,7 +35,7 @@ class KeptPartitions:
         self._age_max_s = age_max_s
         self._now = now
         self._partitions: OrderedDict[Hashable, KeptPartition] = OrderedDict()
-        #: forgotten, and sent from still
+        #: of these, of what room is made for, and of what is forgotten and sent from still
         self._bytes = 0
         self._lock = threading.Lock()
 

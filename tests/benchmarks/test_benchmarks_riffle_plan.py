@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.options import Options
-from benchmarks.riffle_plan import ROWS, measure
+from benchmarks.riffle.plan_rows import ROWS, measure
 
 
 @pytest.mark.parametrize(

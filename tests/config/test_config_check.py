@@ -118,6 +118,15 @@ def test_opportunistic_containers_that_no_node_takes_are_warned_of(tmp_path: Pat
     assert [str(finding) for finding in found] == [line] * expected
 
 
+def test_a_choice_that_a_variable_spoils_is_a_finding_too(tmp_path: Path) -> None:
+    body = (
+        '<property name="yarn.nodemanager.distributed-scheduling.enabled" value="${the.choice}"/>\n'
+        '<property name="the.choice" value="maybe"/>'
+    )
+    (found,) = check(tmp_path, body)
+    assert (found.severity, found.line) == (Severity.ERROR, 2) and "neither true nor false" in found.message
+
+
 # A key as it stands in a getter's call; f-strings and constants are beyond this test.
 _READ = re.compile(r'\.(?:get|get_\w+|require)\(\s*"((?:yarn|yaq|mapreduce|fs|dfs|hadoop|ipc|io|net)\.[\w.-]+)"')
 

@@ -75,6 +75,8 @@ class JobContainers(JobRecords):
         which hold the room that it waits for, and themselves wait for its map.
         """
         before = len(self.vertices) if vertex is None else vertex.index
+        if not before:
+            return None
         for container_id in list(self._unheard):
             waiting = self.containers.get(container_id)
             if waiting is None or waiting.state is not ContainerState.STARTING:

@@ -101,10 +101,13 @@ _SPARE = (
 
 
 def contradictions(conf: Configuration) -> list[Finding]:
-    """Settings that are right one by one and together leave jobs waiting. Raises ConfigError for a wrong value."""
-    wanting = next((key for key in _SPARE if conf.get_bool(key)), None)
-    if wanting is None or conf.get_int(_ROOM_FOR_SPARE) > 0:
-        return []
+    """Settings that are right one by one and together leave jobs waiting."""
+    try:
+        wanting = next((key for key in _SPARE if conf.get_bool(key)), None)
+        if wanting is None or conf.get_int(_ROOM_FOR_SPARE) > 0:
+            return []
+    except ConfigError as error:
+        return [finding_of(error)]
     origin = conf.origin(wanting)
     problem = f"opportunistic containers are given out, but nodes take none; set {_ROOM_FOR_SPARE} above 0"
     file, line = (origin.file, origin.line) if origin is not None else (None, None)

@@ -1,5 +1,4 @@
-"""How many reads a shuffle takes, merged and not, counted through the merge scheduler: `python -m
-benchmarks.riffle_plan`.
+"""How many reads a shuffle takes, merged and not, counted through the merge scheduler.
 
 At full size and without the bytes: the object that the job manager calls, told of every map's end and every merge's.
 
@@ -15,18 +14,16 @@ In the best-effort rows no merge ends before the last map, so that 5 % of the me
 reads there can be. Theirs is not merging.
 """
 
-import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from benchmarks.options import Options
+from benchmarks.report import Row, make_row
+from benchmarks.riffle.counts import Shuffle, count
 from riffle_merger.plan.automatic import BLOCKS, DiskShape, ShuffleShape, choose
 from riffle_merger.plan.counts import Buffers, ReadCounter
 from riffle_merger.plan.policy import OFF, MergePolicy
 from riffle_merger.plan.scheduler import MergeSpec
-
-from .options import Options, parse_options, show
-from .report import Row, make_row
-from .riffle_counts import Shuffle, count
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
@@ -106,13 +103,3 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
             row, beside[row_id] = (_job if row_id in _JOBS else _reads)(row_id)
             rows.append(row)
     return rows, beside
-
-
-def main() -> int:
-    options = parse_options("riffle_plan", "Reads of a shuffle, counted through the merge scheduler.", ROWS, runs=1)
-    rows, beside = measure(options)
-    return show(rows, beside, options)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
