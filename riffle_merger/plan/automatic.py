@@ -72,7 +72,7 @@ class Choice:
 
 def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
     """The policy that pays most, or none."""
-    if shuffle.maps < 1 or shuffle.partitions < 1 or not shuffle.output_bytes > 0:
+    if shuffle.maps < 1 or shuffle.partitions < 1 or not shuffle.output_bytes >= 1:
         return Choice(OFF, "there is nothing to merge", 0.0, 0.0, shuffle.maps, shuffle.maps)
     without = predicted_s(shuffle, disk, 1.0)
     best, best_s, best_fan_in = OFF, without, 1.0

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from riffle_merger.plan.automatic import BLOCKS, DiskShape, ShuffleShape, choose
@@ -286,6 +286,8 @@ def test_outputs_of_many_sizes_are_merged_by_block_size() -> None:
         st.floats(0, 10),
     )
 )
+@example(ShuffleShape(1, 1, 5e-324, nodes=2))  # so little that a half of it is nothing
+@example(ShuffleShape(3, 10**6, 1.0, nodes=10**5, variation=1.0))
 def test_any_shape_gets_an_answer(shuffle: ShuffleShape) -> None:
     choice = choose(shuffle, DiskShape())
     assert choice.merged_s <= choice.unmerged_s or choice.policy.is_off
