@@ -12,10 +12,8 @@ from riffle_merger.format.merged import MergedIndex, is_safe_name
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Output, open_inputs
 from riffle_merger.merger.pool import BufferPool
-from riffle_merger.merger.window import Counts, Input, Windows
+from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, Window, Windows
 
-#: as the paper has it: what a merge takes beside a buffer for each input
-WRITE_BYTES = 20 << 20
 #: inputs of one merge: each keeps a file open, and more than this makes reads small again
 INPUTS_MAX = 1000
 
@@ -89,9 +87,11 @@ def merge(
         try:
             windows = Windows(inputs, counts)
             written = 0
-            for views in _read_ahead(windows, taken, reader, is_cancelled):
-                written += output.write(views, written, counts, sync=order.sync)
-                del views
+            for window in _read_ahead(windows, taken, reader, is_cancelled):
+                for views in windows.checked(window):
+                    written += output.write(views, written, counts, sync=order.sync)
+                    del views
+                del window
         finally:
             pool.give_back(taken)
         if is_cancelled():
@@ -103,19 +103,36 @@ def merge(
 
 def _read_ahead(
     windows: Windows, buffers: list[mmap.mmap], reader: Executor, is_cancelled: Callable[[], bool]
-) -> Iterator[list[memoryview]]:
-    """Window after window; while the caller writes one, the next is read."""
+) -> Iterator[Window]:
+    """Window after window; while the caller works on one, the next is read, and the disk knows of the one after."""
     middle = len(buffers) // 2
     halves = (buffers[:middle], buffers[middle:])
     turn = 0
-    pending = reader.submit(windows.fill, halves[turn])
+
+    def read(window: Window | None, following: Sequence[mmap.mmap]) -> tuple[Window, Window | None] | None:
+        """A window, filled, and the next one, to be read into buffers that may still be in use."""
+        if window is None:
+            return None
+        ahead = advised(following)
+        windows.read(window)
+        return window, ahead
+
+    def advised(following: Sequence[mmap.mmap]) -> Window | None:
+        window = windows.plan(following)
+        if window is not None:
+            windows.advise(window)
+        return window
+
+    pending = reader.submit(read, advised(halves[0]), halves[1])
     try:
-        while views := pending.result():
+        while done := pending.result():
             if is_cancelled():
                 raise Cancelled("cancelled")
+            window, ahead = done
+            pending = reader.submit(read, ahead, halves[turn])
             turn = 1 - turn
-            pending = reader.submit(windows.fill, halves[turn])
-            yield views
+            yield window
+            del done, window, ahead
     finally:
         pending.exception()  # nobody may read into a buffer that is given back
 

@@ -5,6 +5,9 @@ it. Each input contributes pieces that lie one after the other in its own file b
 read per input scatters them to their places: the bytes are copied once, from the page cache into the window, and the
 disk sees one long read per input and one long write. This is Algorithm 2 of the Riffle paper with the inputs'
 read-ahead buffers and the write buffer folded into one: a window of N buffers gives each of N inputs a buffer's worth.
+
+The disk works while the processor does: a window is announced to it (`advise`) before the one ahead of it is read, and
+check sums are computed by whoever writes, so that a window is read while the one before is checked and written.
 """
 
 import mmap
@@ -21,6 +24,10 @@ _IOV_MAX = os.sysconf("SC_IOV_MAX")
 #: pieces that one window takes, so that tiny segments cannot fill the memory with descriptions of themselves
 _PIECES_MAX = 32_768
 _CHECKSUM_BYTES = 4
+#: of one call that writes to the page cache
+_CALL_BYTES = 256 << 10
+#: of one write, at least, where a window has as much; also what a merge takes beside a buffer for each input (4.3.1)
+WRITE_BYTES = 20 << 20
 
 
 @dataclass(slots=True)
@@ -58,8 +65,21 @@ class _Piece:
     is_last: bool
 
 
+@dataclass(slots=True)
+class Window:
+    """The next bytes of the output: where they come from, and the buffers that they are going to fill."""
+
+    #: per input
+    extents: list[list[_Extent]]
+    #: the buffers as far as they are used
+    views: list[memoryview]
+    #: what is in each of them
+    pieces: list[list[_Piece]]
+
+
 class Windows:
-    """The whole output as a sequence of windows; one thread at a time. `fill` until nothing comes any more."""
+    """The whole output as a sequence of windows: `plan` until nothing comes any more, and of each window in this order
+    `advise`, `read`, `checked`. Planning and checking are for one thread each, window after window."""
 
     def __init__(self, inputs: Sequence[Input], counts: Counts) -> None:
         """The indexes have the same number of partitions, and were checked against their files."""
@@ -82,43 +102,60 @@ class Windows:
             for number, source in enumerate(self._inputs):
                 yield number, source.index[partition]
 
-    def fill(self, buffers: Sequence[mmap.mmap]) -> list[memoryview]:
-        """The next bytes of the output, in these buffers, verified; an empty list at the end.
-
-        Raises NotMergeable when an input is damaged, MergeError when it cannot be read. Blocking.
-        """
-        extents, pieces, filled = self._plan(buffers)
-        for source, of_input in zip(self._inputs, extents, strict=True):
-            for extent in of_input:  # the disk hears of all at once and may serve them in its order
-                os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
-        for number, of_input in enumerate(extents):
+    def advise(self, window: Window) -> None:
+        """The disk hears of all reads of a window at once, and may serve them in its order while others are read."""
+        for source, of_input in zip(self._inputs, window.extents, strict=True):
             for extent in of_input:
-                self._read(self._inputs[number], extent)
-        for piece in pieces:
-            self._checks.add(piece)
-        return filled
+                os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
 
-    def _plan(self, buffers: Sequence[mmap.mmap]) -> tuple[list[list[_Extent]], list[_Piece], list[memoryview]]:
-        extents: list[list[_Extent]] = [[] for _ in self._inputs]
-        pieces: list[_Piece] = []
-        filled: list[memoryview] = []
+    def read(self, window: Window) -> None:
+        """Fills its views. Raises NotMergeable when an input ends too early, MergeError when it cannot be read.
+        Blocking."""
+        for source, of_input in zip(self._inputs, window.extents, strict=True):
+            for extent in of_input:
+                self._read(source, extent)
+
+    def checked(self, window: Window) -> Iterator[list[memoryview]]:
+        """What was read, in stretches for one write each, as soon as they are known to be right; the disk writes one
+        while the next is checked. Raises NotMergeable when an input is damaged."""
+        ready: list[memoryview] = []
+        size = 0
+        for view, pieces in zip(window.views, window.pieces, strict=True):
+            for piece in pieces:
+                self._checks.add(piece)
+            if view:
+                ready.append(view)
+            size += len(view)
+            if size >= WRITE_BYTES:
+                yield ready
+                ready, size = [], 0
+        if ready:
+            yield ready
+
+    def plan(self, buffers: Sequence[mmap.mmap]) -> Window | None:
+        """What comes next, as much as these buffers hold; None at the end. They may still be in use."""
+        window = Window([[] for _ in self._inputs], [], [])
+        count = 0
         for buffer in buffers:
             view, position, size = memoryview(buffer), 0, len(buffer)
-            while position < size and self._current is not None and len(pieces) < _PIECES_MAX:
+            pieces: list[_Piece] = []
+            while position < size and self._current is not None and count + len(pieces) < _PIECES_MAX:
                 number, entry = self._current
                 take = min(entry.part_length - self._placed, size - position)
                 place = view[position : position + take]
                 if take:
-                    _extend(extents[number], entry.start + self._placed, place)
+                    _extend(window.extents[number], entry.start + self._placed, place)
                 position += take
                 self._placed += take
                 is_last = self._placed == entry.part_length
                 pieces.append(_Piece(place, number, is_last))
                 if is_last:
                     self._current, self._placed = next(self._segments, None), 0
-            if position:
-                filled.append(view[:position])
-        return extents, pieces, filled
+            if pieces:
+                count += len(pieces)
+                window.views.append(view[:position])
+                window.pieces.append(pieces)
+        return window if count else None
 
     def _read(self, source: Input, extent: _Extent) -> None:
         offset, places, at = extent.offset, extent.places, 0
@@ -155,15 +192,26 @@ def _rest(places: list[memoryview], done: int) -> list[memoryview]:
     return []
 
 
-def write_all(descriptor: int, views: list[memoryview], offset: int, counts: Counts) -> int:
-    """Blocking; returns how many bytes there were. OSError."""
+def write_all(descriptor: int, views: Sequence[memoryview], offset: int, counts: Counts) -> int:
+    """Blocking; returns how many bytes there were. OSError.
+
+    They go to the page cache, where the disk takes them in requests of its own size, so they count as one. Each call
+    to the kernel is small: for a large one it takes huge pages, which on a virtual machine are likely those that its
+    host has taken back, and slow to get again (3 GB/s of processor time became 0.4 on one).
+    """
     start = offset
-    while views:
-        done = os.pwritev(descriptor, views[:_IOV_MAX], offset)
-        counts.writes += 1
-        offset += done
-        views = _rest(views, done)
+    for view in views:
+        for at in range(0, len(view), _CALL_BYTES):
+            offset += _write(descriptor, view[at : at + _CALL_BYTES], offset)
+    counts.writes += 1
     return offset - start
+
+
+def _write(descriptor: int, data: memoryview, offset: int) -> int:
+    done = 0
+    while done < len(data):  # the kernel takes less only where a disk is nearly full
+        done += os.pwrite(descriptor, data[done:], offset + done)
+    return done
 
 
 class _Checks:
