@@ -25,7 +25,7 @@ from typing import Any, Final
 from benchmarks.options import Options, progress
 from benchmarks.report import Row, make_row
 from riffle_merger.format import IndexEntry, SpillIndex
-from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, merge
+from riffle_merger.merger.merge import READERS, Merged, MergeOrder, buffers_for, merge
 from riffle_merger.merger.pool import BufferPool
 
 _KIB: Final = 1024
@@ -94,7 +94,7 @@ class _Sides:
     def merge(self) -> None:
         order = MergeOrder("1", (self._app_dir,), tuple(self._names), sync=self._is_cold)
         buffers = buffers_for(len(self._names), self._total, self._pool)
-        with ThreadPoolExecutor(1) as reader:
+        with ThreadPoolExecutor(READERS) as reader:
             self.merged = merge(order, self._pool, buffers, reader=reader, is_cancelled=lambda: False)
 
     def copy(self) -> None:

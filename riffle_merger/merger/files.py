@@ -96,7 +96,7 @@ def _open_input(stack: contextlib.ExitStack, folder: int, map_id: str, counts: C
             if os.fstat(file.fileno()).st_size > INDEX_BYTES_MAX:
                 raise NotMergeable(f"{map_id}: its index is larger than {INDEX_BYTES_MAX} bytes")
             index = SpillIndex.parse(file.readall(), name=map_id)
-        counts.reads += 1
+        counts.read()
         descriptor = os.open("file.out", _READ_FLAGS, dir_fd=folder)
         stack.callback(os.close, descriptor)
         status = os.fstat(descriptor)
@@ -171,7 +171,7 @@ class Output:
                 data = index.to_bytes()
                 if file.write(data) != len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            counts.writes += 1
+            counts.written()
             if sync:
                 os.fsync(self.descriptor)
                 os.fsync(descriptor)

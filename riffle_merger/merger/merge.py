@@ -1,9 +1,9 @@
-"""One merge from its inputs to the published file, in the thread that calls it and one that reads ahead."""
+"""One merge from its inputs to the published file, in the thread that calls it and those that read ahead."""
 
 import contextlib
 import mmap
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, Window, Wind
 
 #: inputs of one merge: each keeps a file open, and more than this makes reads small again
 INPUTS_MAX = 1000
+#: threads that read one merge's inputs; two keep a disk busier than one, which copies what has come while none waits
+READERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def merge(
     is_cancelled: Callable[[], bool],
     counts: Counts | None = None,
 ) -> Merged:
-    """Blocking. `reader` runs one call at a time for this merge. Raises MergeError and its kinds.
+    """Blocking. `reader` runs up to READERS calls at a time for this merge. Raises MergeError and its kinds.
 
     `counts` grows with each request to the disk, for whoever wants to see that it moves.
     """
@@ -101,6 +103,40 @@ def merge(
         return Merged(output.path, length, index.partitions, counts.reads, counts.writes)
 
 
+class _Reading:
+    """A window that threads are reading, each its share, while one of them also plans the window after it."""
+
+    def __init__(self, windows: Windows, reader: Executor, window: Window, following: Sequence[mmap.mmap]) -> None:
+        """`following`: the buffers for the next window; they may still be in use."""
+        self.window = window
+
+        def lead() -> Window | None:
+            ahead = _advised(windows, following)
+            windows.read(window, 0, READERS)
+            return ahead
+
+        self._lead = reader.submit(lead)
+        self._others = [reader.submit(windows.read, window, share, READERS) for share in range(1, READERS)]
+
+    def result(self) -> Window | None:
+        """The window after it, once it is filled. Raises what reading raised."""
+        for other in self._others:
+            other.result()
+        return self._lead.result()
+
+    def wait(self) -> None:
+        """Returns when nobody reads any more."""
+        wait([self._lead])
+        wait(self._others)
+
+
+def _advised(windows: Windows, buffers: Sequence[mmap.mmap]) -> Window | None:
+    window = windows.plan(buffers)
+    if window is not None:
+        windows.advise(window)
+    return window
+
+
 def _read_ahead(
     windows: Windows, buffers: list[mmap.mmap], reader: Executor, is_cancelled: Callable[[], bool]
 ) -> Iterator[Window]:
@@ -109,32 +145,23 @@ def _read_ahead(
     halves = (buffers[:middle], buffers[middle:])
     turn = 0
 
-    def read(window: Window | None, following: Sequence[mmap.mmap]) -> tuple[Window, Window | None] | None:
-        """A window, filled, and the next one, to be read into buffers that may still be in use."""
-        if window is None:
-            return None
-        ahead = advised(following)
-        windows.read(window)
-        return window, ahead
+    def begin(window: Window | None, following: Sequence[mmap.mmap]) -> _Reading | None:
+        return _Reading(windows, reader, window, following) if window is not None else None
 
-    def advised(following: Sequence[mmap.mmap]) -> Window | None:
-        window = windows.plan(following)
-        if window is not None:
-            windows.advise(window)
-        return window
-
-    pending = reader.submit(read, advised(halves[0]), halves[1])
+    reading = begin(_advised(windows, halves[0]), halves[1])
     try:
-        while done := pending.result():
+        while reading is not None:
+            ahead = reading.result()
             if is_cancelled():
                 raise Cancelled("cancelled")
-            window, ahead = done
-            pending = reader.submit(read, ahead, halves[turn])
+            window = reading.window
+            reading = begin(ahead, halves[turn])
             turn = 1 - turn
             yield window
-            del done, window, ahead
+            del window, ahead
     finally:
-        pending.exception()  # nobody may read into a buffer that is given back
+        if reading is not None:
+            reading.wait()  # nobody may read into a buffer that is given back
 
 
 def _index(order: MergeOrder, inputs: Sequence[Input], checksums: Sequence[int]) -> MergedIndex:

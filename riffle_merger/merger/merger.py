@@ -1,7 +1,7 @@
 """The merger: what is merged when, by which threads. Lives on one event loop; disks are for its threads.
 
-A request is surveyed (how much is it?), queued under the memory budget, and run by one thread that writes and one that
-reads ahead. Requests are remembered by their caller's name for them, so that asking again is harmless.
+A request is surveyed (how much is it?), queued under the memory budget, and run by one thread that writes and two
+that read ahead. Requests are remembered by their caller's name for them, so that asking again is harmless.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Survey, clear_temporaries, survey
-from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, check_map_ids, merge
+from riffle_merger.merger.merge import READERS, Merged, MergeOrder, buffers_for, check_map_ids, merge
 from riffle_merger.merger.pool import BUFFER_BYTES, BufferPool
 from riffle_merger.merger.queue import MergeQueue, Request
 from riffle_merger.merger.window import Counts
@@ -109,7 +109,7 @@ class Merger:
         self._number = 0
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="merge-survey")
         self._writers = ThreadPoolExecutor(settings.running_max, thread_name_prefix="merge-write")
-        self._readers = ThreadPoolExecutor(settings.running_max, thread_name_prefix="merge-read")
+        self._readers = ThreadPoolExecutor(READERS * settings.running_max, thread_name_prefix="merge-read")
 
     # Jobs -------------------------------------------------------------------------------------------------------------
 

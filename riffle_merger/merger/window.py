@@ -12,6 +12,7 @@ check sums are computed by whoever writes, so that a window is read while the on
 
 import mmap
 import os
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -41,10 +42,19 @@ class Input:
 
 @dataclass(slots=True)
 class Counts:
-    """Requests to the disk."""
+    """Requests to the disk, from any thread."""
 
     reads: int = 0
     writes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self) -> None:
+        with self._lock:
+            self.reads += 1
+
+    def written(self) -> None:
+        with self._lock:
+            self.writes += 1
 
 
 @dataclass(slots=True)
@@ -108,10 +118,10 @@ class Windows:
             for extent in of_input:
                 os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
 
-    def read(self, window: Window) -> None:
-        """Fills its views. Raises NotMergeable when an input ends too early, MergeError when it cannot be read.
-        Blocking."""
-        for source, of_input in zip(self._inputs, window.extents, strict=True):
+    def read(self, window: Window, share: int, shares: int) -> None:
+        """Fills its views, as far as they belong to every so manieth input: the threads that read together take one
+        share each. Raises NotMergeable when an input ends too early, MergeError when it cannot be read. Blocking."""
+        for source, of_input in list(zip(self._inputs, window.extents, strict=True))[share::shares]:
             for extent in of_input:
                 self._read(source, extent)
 
@@ -166,7 +176,7 @@ class Windows:
                 done = os.preadv(source.descriptor, batch, offset)
             except OSError as error:
                 raise MergeError(f"{source.name}: cannot be read: {error.strerror}") from None
-            self._counts.reads += 1
+            self._counts.read()
             if done == wanted:
                 at += len(batch)
             elif done == 0:
@@ -203,7 +213,7 @@ def write_all(descriptor: int, views: Sequence[memoryview], offset: int, counts:
     for view in views:
         for at in range(0, len(view), _CALL_BYTES):
             offset += _write(descriptor, view[at : at + _CALL_BYTES], offset)
-    counts.writes += 1
+    counts.written()
     return offset - start
 
 

@@ -114,7 +114,7 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     from riffle_merger.format.merged import is_safe_name
     from riffle_merger.merger.errors import MergeError
     from riffle_merger.merger.files import survey
-    from riffle_merger.merger.merge import MergeOrder, buffers_for, check_map_ids
+    from riffle_merger.merger.merge import READERS, MergeOrder, buffers_for, check_map_ids
     from riffle_merger.merger.merge import merge as merge_outputs
     from riffle_merger.merger.pool import BufferPool
 
@@ -126,7 +126,7 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
         pool = BufferPool(memory << 20)
         buffers = buffers_for(len(chosen), survey([folder], chosen).data_bytes, pool)
         started = time.monotonic()
-        with ThreadPoolExecutor(1) as reader:
+        with ThreadPoolExecutor(READERS) as reader:
             order = MergeOrder(name, (folder,), chosen)
             merged = merge_outputs(order, pool, buffers, reader=reader, is_cancelled=lambda: False)
     except MergeError as error:
