@@ -130,7 +130,9 @@ class LiveJob:
         self._master = RpcClient(
             *self._addresses.scheduler, user=self._addresses.user, token=await _await(self._master_token)
         )
-        request = service.RegisterApplicationMasterRequest(host="127.0.0.1", rpc_port=0, tracking_url="")
+        request = service.RegisterApplicationMasterRequest(
+            host="127.0.0.1", rpc_port=0, tracking_url="", yaq_tolerates_waiting=True
+        )
         await self._master.call(ApplicationMasterProtocol.registerApplicationMaster, request)
 
     async def run_stage(self, stage: Stage, *, until: float | None = None) -> None:

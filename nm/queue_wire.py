@@ -118,6 +118,7 @@ def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> Ta
         estimate=_estimate(task.estimate_ms if task.HasField("estimate_ms") else None),
         priority=token.priority.priority,
         waited_s=max(0, task.waited_ms) / 1000,
+        most_wait_s=max(_SHORTEST_WAIT_S, task.most_wait_ms / 1000) if task.HasField("most_wait_ms") else math.inf,
     )
 
 

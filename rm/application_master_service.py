@@ -21,7 +21,7 @@ from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.calculators import InvalidAsk
-from rm.scheduler.events import Asked, AskRow
+from rm.scheduler.events import Asked, AskRow, WaitingTolerated
 from rm.tokens import TokenMint
 from rm.updates import ContainerUpdates
 from yaqd.ipc import Caller, RpcServer
@@ -125,6 +125,8 @@ class ApplicationMasterService:
         attempt.is_registered = True
         attempt.response_id = 0
         self._applications.registered(attempt)
+        if request.yaq_tolerates_waiting:
+            self._cluster.schedule(WaitingTolerated(attempt.id))
         log.info("%s: registered at %s:%d", attempt.id, attempt.host, attempt.rpc_port)
         response = pb.RegisterApplicationMasterResponse(queue=attempt.app.queue)
         maximum = self._cluster.scheduler.maximum_allocation()

@@ -169,7 +169,8 @@ class NodeQueueing:
     def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
         """For the container's token; None for a node that must not see any."""
         node = self._cluster.nodes.get(container.node_id)
-        if not self.is_on or node is None or YAQ_QUEUE not in node.capabilities:
+        spec = self.settings.spec
+        if spec is None or node is None or YAQ_QUEUE not in node.capabilities:
             return None
         app = container.attempt.app
         facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
@@ -177,6 +178,9 @@ class NodeQueueing:
             estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
             if estimate_s is not None:
                 facts.estimate_ms = _ms(estimate_s)
+            scheduled = self._cluster.scheduler.view.attempt(container.attempt.id)
+            if scheduled is not None and not scheduled.tolerates_waiting:
+                facts.most_wait_ms = _ms(spec.unaware_wait_s)
             if container.allocation.waits_since is not None:
                 facts.waited_ms = _ms(max(0.0, self._cluster.clock.now() - container.allocation.waits_since))
         return facts

@@ -41,7 +41,8 @@ class QueueSettings:
         ratio = conf.get_float("yaq.queue.starve-ratio", math.inf, minimum=0.0)
         ordering = conf.get_named("yaq.queue.order", lambda name: Ordering(name, starve_s, ratio, scope))
         max_wait_ms = conf.get_duration_ms("yaq.queue.max-wait", minimum=100, maximum=_MS_MAX)
-        spec = replace(_spec(conf), overdue_s=max_wait_ms / 1000)
+        unaware_ms = conf.get_duration_ms("yaq.queue.max-wait-unaware", minimum=0, maximum=_MS_MAX)
+        spec = replace(_spec(conf), overdue_s=max_wait_ms / 1000, unaware_wait_s=unaware_ms / 1000)
         job_order = conf.get_named("yaq.queue.job-order", _job_order)
         is_enabled = conf.get_bool("yaq.queue.enabled")
         return cls(

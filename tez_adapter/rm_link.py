@@ -111,7 +111,9 @@ class ResourceManagerLink:
         self._registration = pb.RegisterApplicationMasterRequest()
 
     async def register(self, host: str, port: int, tracking_url: str) -> pb.RegisterApplicationMasterResponse:
-        self._registration = pb.RegisterApplicationMasterRequest(host=host, rpc_port=port, tracking_url=tracking_url)
+        self._registration = pb.RegisterApplicationMasterRequest(
+            host=host, rpc_port=port, tracking_url=tracking_url, yaq_tolerates_waiting=True
+        )
         return await self._register()
 
     async def _register(self) -> pb.RegisterApplicationMasterResponse:

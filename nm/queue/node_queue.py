@@ -15,7 +15,7 @@ Neither clock nor identifiers are made here, so the simulator drives the same ob
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from nm.queue.events import (
     Arrived,
@@ -36,6 +36,7 @@ from nm.queue.events import (
 )
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
+from nm.queue.patience import due, why_back
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
 from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
@@ -43,10 +44,6 @@ from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Re
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
 from yaqd.policies.queueing.order import Ordering
-
-#: the part of `max_wait_s` that a guaranteed container may wait here however long it had waited elsewhere: where room
-#: is being made for it, it must not be sent away meanwhile
-_LEAST_STAY: Final = 0.1
 
 
 class OpportunisticPolicy(Enum):
@@ -135,14 +132,8 @@ class NodeQueue:
         if not self._settings.enabled:
             return None
         line = self._lines[ExecutionType.GUARANTEED].values()
-        due = (self._due(task) for task in line if task.container_id not in self._waiting_masters)
-        return min(due, default=None)
-
-    def _due(self, task: QueuedTask) -> float:
-        """When it goes back."""
-        limit_s, came = self._settings.max_wait_s, task.came
-        due = task.since + limit_s
-        return due if came is None else max(due, came + limit_s * _LEAST_STAY)
+        most_s = self._settings.max_wait_s
+        return min((due(task, most_s) for task in line if task.container_id not in self._waiting_masters), default=None)
 
     # Events -----------------------------------------------------------------------------------------------------------
 
@@ -269,15 +260,11 @@ class NodeQueue:
         tick = self.next_tick()
         if tick is None or tick > now:
             return
-        line, limit_s = self._lines[ExecutionType.GUARANTEED], self._settings.max_wait_s
+        line, most_s = self._lines[ExecutionType.GUARANTEED], self._settings.max_wait_s
         for task in [t for t in line.values() if t.container_id not in self._waiting_masters]:
-            if self._due(task) <= now:
+            if due(task, most_s) <= now:
                 del line[task.container_id]
-                reason = (
-                    f"Container preempted before it ran: it waited {now - task.since:.1f} s in the queues of nodes, "
-                    f"of at most {limit_s:g} s (yaq.queue.max-wait), and is to be placed again."
-                )
-                yield Refuse(task.container_id, ExitStatus.PREEMPTED, reason)
+                yield Refuse(task.container_id, ExitStatus.PREEMPTED, why_back(task, most_s, now))
 
     # Decisions --------------------------------------------------------------------------------------------------------
 

@@ -168,6 +168,13 @@ class NodeQueueReported:
 
 
 @value()
+class WaitingTolerated:
+    """A master knows that containers which it has started may wait at their nodes."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@value()
 class WantedElsewhere:
     """So many containers of each priority an application wants of proxies at the nodes, and has not got."""
 
@@ -271,6 +278,7 @@ SchedulerEvent = (
     | UpdateAsked
     | NodeLoaded
     | ProxyPlaced
+    | WaitingTolerated
     | WantedElsewhere
     | NodeQueueReported
     | Estimated

@@ -3,8 +3,8 @@
 Two questions, as the capacity policy has them. `for_ask`: an ask found no free room, at which node does it wait least?
 The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
 node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
-policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), the queue is
-left to drain for it, at as many nodes as it wants containers.
+policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
+long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,6 +67,7 @@ class QueueFilling:
         if ask.placement is None and not attempt.blacklist:
             accepts = partial(_is_large_enough, view, ask.capability)
         candidates = Candidates(view.nodes, self._queues, attempt.app.id, ask, accepts)
+        limit_s = self._queues.wait_limit(attempt)
         rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
         while (
             ask.pending
@@ -75,7 +76,7 @@ class QueueFilling:
             and self._is_scarce(ask.capability)
             and self._is_in_turn(leaf)
         ):
-            queue = choose(candidates.all())
+            queue = choose(one for one in candidates.all() if one[0].expected_wait() < limit_s)
             if queue is None:
                 return
             near = locality(ask, queue.node) or Locality.NONE
@@ -151,8 +152,7 @@ class QueueFilling:
             near = self._policy.locality(view, attempt, ask, node)
             if near is None:
                 passed[id(ask)] = ask
-            elif queues.may_wait(attempt, ask):
-                wait = queue.expected_wait()
+            elif queues.may_wait(attempt, ask) and (wait := queue.expected_wait()) < queues.wait_limit(attempt):
                 rule = "its queue had room, and it was this ask's turn"
                 return QueuePick(attempt, ask, node, near, QueuePlace(wait, queue.length, rule))
             elif queues.holds(attempt, ask) < ask.pending:

@@ -10,6 +10,7 @@ from rm.scheduler.events import (
     PlaceLost,
     QueueingChanged,
     TaskTimes,
+    WaitingTolerated,
     WantedElsewhere,
 )
 from rm.scheduler.filling import QueueFilling
@@ -34,6 +35,7 @@ class QueueEvents:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
+            WaitingTolerated: self._waiting_tolerated,
             WantedElsewhere: self._wanted_elsewhere,
             TaskTimes: self._ran,
             PlaceLost: self._place_lost,
@@ -90,6 +92,12 @@ class QueueEvents:
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
 
+    def _waiting_tolerated(self, event: WaitingTolerated, now: float) -> Iterator[Decision]:
+        attempt = self._view.attempt(event.attempt_id)
+        if attempt is not None:
+            attempt.tolerates_waiting = True
+        yield from ()
+
     def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:
         if event.application_id in self._view.applications:
             self._queues.jobs.wanted_elsewhere(event.application_id, dict(event.counts))
@@ -107,7 +115,7 @@ class QueueEvents:
     def _place_lost(self, event: PlaceLost, now: float) -> Iterator[Decision]:
         app = self._view.applications.get(event.application_id)
         if app is not None and app.attempt is not None:
-            self._queues.place_lost(app.id, event.priority, event.since, now)
+            self._queues.place_lost(app.attempt, event.priority, event.since, now)
         yield from ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:

@@ -110,10 +110,16 @@ class NodeQueues:
             return False
         return self.estimate(app_id, priority) is not None
 
-    def place_lost(self, app_id: ApplicationId, priority: int, since: float, now: float) -> None:
+    def wait_limit(self, attempt: "AttemptView") -> float:
+        """How long its containers may wait, s: none is sent where it is expected to wait as long."""
+        if self.spec is None:
+            return 0.0
+        return self.spec.overdue_s if attempt.tolerates_waiting else min(self.spec.overdue_s, self.spec.unaware_wait_s)
+
+    def place_lost(self, attempt: "AttemptView", priority: int, since: float, now: float) -> None:
         """A container that waited since then at nodes is to be placed again."""
-        is_overdue = self.spec is not None and now - since >= self.spec.overdue_s
-        self.lost_places.lost(app_id, priority, min(since, now), is_overdue=is_overdue)
+        is_overdue = self.spec is not None and now - since >= self.wait_limit(attempt)
+        self.lost_places.lost(attempt.id.application_id, priority, min(since, now), is_overdue=is_overdue)
 
     # ---- nodes
 

@@ -53,6 +53,8 @@ class QueueingSpec:
     wait_max_s: float | None = None
     #: what has waited so long at nodes, all of them together, is not sent to wait again, s
     overdue_s: float = math.inf
+    #: how long a container may wait whose master takes what it has started for running, s
+    unaware_wait_s: float = math.inf
     #: how long a task is taken to run that nobody knows anything of, s; None: for ever
     default_estimate_s: float | None = None
     #: leaf queues by path whose containers never wait

@@ -203,6 +203,7 @@ class AttemptView:
         "master",
         "reservation",
         "sequence",
+        "tolerates_waiting",
     )
 
     def __init__(self, attempt_id: ApplicationAttemptId, app: AppView, epoch: int, rows_max: int) -> None:
@@ -213,6 +214,8 @@ class AttemptView:
         #: an ask whose rows have not all come, and the names that came
         self.carried: dict[AskKey, list[str]] = {}
         self.epoch = epoch
+        #: its master knows that containers which it has started may wait at their nodes
+        self.tolerates_waiting = False
         #: number of the last container id made
         self.sequence = 0
         #: what the master takes of the masters' share; None while it is not admitted

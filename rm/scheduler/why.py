@@ -67,6 +67,11 @@ def _at_queues(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) ->
     said = [f"{full} of {len(known)} queues at nodes are as long as their bounds"]
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
+    limit_s = queues.wait_limit(attempt)
+    long = sum(1 for queue in known if limit_s <= queue.expected_wait() < math.inf)
+    if long:
+        why = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
+        said.append(f"at {long} it would wait for longer than it may ({limit_s:g} s{why})" + draining)
     if ahead:
         said.append(f"{ahead} applications of its queue come before it")
     return ", ".join(said)

@@ -34,6 +34,8 @@ class FakeScheduler:
         #: published from the next answer on
         self.nodes: list[pb.RemoteNode] = []
         self.registrations = 0
+        #: as it was said at the last registration
+        self.tolerates_waiting = False
         self.finishes = 0
         self.requests: list[pb.DistributedSchedulingAllocateRequest] = []
         self.plain: list[pb.AllocateRequest] = []
@@ -58,6 +60,7 @@ class FakeScheduler:
         self, request: pb.RegisterApplicationMasterRequest, caller: Caller
     ) -> pb.RegisterDistributedSchedulingAMResponse:
         self.registrations += 1
+        self.tolerates_waiting = request.yaq_tolerates_waiting
         self._response_id, self._last = 0, None
         response = pb.RegisterDistributedSchedulingAMResponse(
             container_token_expiry_interval=600_000, container_id_start=self.id_start, nodes_for_scheduling=self.nodes
@@ -134,7 +137,7 @@ class ProxiedMaster:
 
     async def register(self) -> pb.RegisterApplicationMasterResponse:
         self.response_id = 0
-        request = pb.RegisterApplicationMasterRequest(host="am", rpc_port=1, tracking_url="")
+        request = pb.RegisterApplicationMasterRequest(host="am", rpc_port=1, yaq_tolerates_waiting=True)
         return await self.rpc.call(ApplicationMasterProtocol.registerApplicationMaster, request)
 
     async def allocate(

@@ -64,6 +64,7 @@ async def test_the_real_token_stays_at_the_node_and_the_local_one_opens_the_prox
         await real.call(ApplicationMasterProtocol.registerApplicationMaster, request)
     await real.close()
     assert (await proxied.register()).queue == "root.default" and scheduler.registrations == 1
+    assert scheduler.tolerates_waiting, "what the master says of itself is passed on"
 
 
 async def test_opportunistic_asks_stay_and_what_is_placed_for_them_runs(

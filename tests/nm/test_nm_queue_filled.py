@@ -44,8 +44,9 @@ def came(
     kind: ExecutionType = GUARANTEED,
     is_master: bool = False,
     priority: int = MAP,
+    most_wait_s: float = math.inf,
 ) -> Arrived:
-    facts = TaskFacts(application(app), estimate=estimate, priority=priority)
+    facts = TaskFacts(application(app), estimate=estimate, priority=priority, most_wait_s=most_wait_s)
     return Arrived(container_id(number, app), Resource(memory_mb, 1), kind, facts, is_master)
 
 
@@ -207,6 +208,7 @@ events = st.one_of(
         memory_mb=st.integers(0, 260),
         kind=st.sampled_from([GUARANTEED, GUARANTEED, OPPORTUNISTIC]),
         is_master=st.sampled_from([False, False, False, True]),
+        most_wait_s=st.sampled_from([math.inf, math.inf, 1.0, 3.0]),
     ),
     st.builds(lambda n: Ended(container_id(n)), numbers),
     st.builds(lambda n, m: Updated(container_id(n), Resource(m, 1), GUARANTEED), numbers, st.integers(0, 150)),
@@ -236,6 +238,10 @@ class Watcher:
 
     def guaranteed(self) -> list[ContainerId]:
         return [c for c, (a, _) in self.waiting.items() if a.execution_type is GUARANTEED]
+
+    def most_wait(self, arrived: Arrived) -> float:
+        assert arrived.facts is not None
+        return min(self.settings.max_wait_s, arrived.facts.most_wait_s)
 
     def see(self, event: Event, now: float) -> None:
         is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}
@@ -272,7 +278,7 @@ class Watcher:
         if isinstance(decision, Refuse):
             assert not arrived.is_master or arrived.execution_type is OPPORTUNISTIC or not self.settings.enabled
             if decision.status is ExitStatus.PREEMPTED and isinstance(event, Tick):
-                assert now - since >= self.settings.max_wait_s
+                assert now - since >= self.most_wait(arrived)
             return
         is_alone = not self.running
         self.running[one] = arrived
@@ -292,10 +298,10 @@ class Watcher:
         if is_new and isinstance(event, Arrived) and event.container_id in self.guaranteed():
             assert len(self.guaranteed()) <= self.settings.hard_bound
         tick = self.queue.next_tick()
+        due = [since + self.most_wait(arrived) for arrived, since in map(self.waiting.__getitem__, self.guaranteed())]
         if isinstance(event, Tick):
-            assert all(now - self.waiting[c][1] < self.settings.max_wait_s for c in self.guaranteed())
-        assert (tick is None) == (not self.guaranteed())
-        assert tick is None or tick == min(self.waiting[c][1] for c in self.guaranteed()) + self.settings.max_wait_s
+            assert all(now < at for at in due)
+        assert tick == min(due, default=None)
 
 
 @given(st.lists(st.tuples(events, st.integers(0, 3)), max_size=60))

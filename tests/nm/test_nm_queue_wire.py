@@ -1,5 +1,7 @@
 """What a ResourceManager's orders say to a node's queue."""
 
+import math
+
 import pytest
 
 from nm.queue import JobsReported, SettingsChanged
@@ -32,6 +34,12 @@ def test_an_order_comes_as_it_was_named() -> None:
     (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
     assert isinstance(event, SettingsChanged)
     assert event.settings.ordering == said
+
+
+@pytest.mark.parametrize(("said_ms", "most_s"), [(None, math.inf), (2500, 2.5), (0, 0.1), (-(2**62), 0.1)])
+def test_a_token_says_how_long_it_may_wait(said_ms: int | None, most_s: float) -> None:
+    token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(most_wait_ms=said_ms))
+    assert task_facts(token, ApplicationId(1, 1)).most_wait_s == most_s
 
 
 @pytest.mark.parametrize(("said_ms", "waited_s"), [(None, 0.0), (2500, 2.5), (-(2**62), 0.0)])

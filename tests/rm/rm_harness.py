@@ -169,8 +169,12 @@ class FakeMaster:
         self.rpc = RpcClient(LOOPBACK, manager.scheduler_server.port, user="ignored", token=token)
         self.response_id = 0
 
-    async def register(self, tracking_url: str = "http://am:1/") -> pb.RegisterApplicationMasterResponse:
+    async def register(
+        self, tracking_url: str = "http://am:1/", *, tolerates_waiting: bool = True
+    ) -> pb.RegisterApplicationMasterResponse:
         request = pb.RegisterApplicationMasterRequest(host="am.example", rpc_port=4711, tracking_url=tracking_url)
+        if tolerates_waiting:  # a stock master says nothing
+            request.yaq_tolerates_waiting = True
         return await self.rpc.call(ApplicationMasterProtocol.registerApplicationMaster, request)
 
     async def allocate(

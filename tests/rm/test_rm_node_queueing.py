@@ -79,6 +79,18 @@ async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
         assert not (await beat(node, running=4, queued=3)).HasField("yaq_orders")
 
 
+async def test_nodes_are_told_how_long_a_container_may_wait_whose_master_does_not_know() -> None:
+    async with cluster({**ON, "yaq.queue.max-wait-unaware": "700ms"}) as rm:
+        node = await queueing_node(rm)
+        for tolerates_waiting in (False, True):
+            master = await rm.launched(await rm.submit(), node)
+            await master.register(tolerates_waiting=tolerates_waiting)
+            response = await master.allocate(ask(1))
+            facts = token_of(response.allocated_containers[0]).yaq_task
+            assert facts.HasField("most_wait_ms") is not tolerates_waiting
+            assert facts.most_wait_ms == (0 if tolerates_waiting else 700)
+
+
 async def test_what_ended_teaches_how_long_the_others_run() -> None:
     async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
         node = await queueing_node(rm)

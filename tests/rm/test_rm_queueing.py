@@ -23,6 +23,7 @@ from rm.scheduler.events import (
     PreemptionDue,
     QueueingChanged,
     SchedulerEvent,
+    WaitingTolerated,
 )
 from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queueing_spec import QueueingSpec
@@ -480,6 +481,67 @@ def test_what_is_overdue_waits_nowhere_again() -> None:
     assert ends[:2] == [[], []] and ends[2] == ["a"]  # both that waited start, then there is room
     assert [given.waits_since for given in life.live.values()][-1] == 10.0
     assert life.ask(app, 1) == ["a*"]
+
+
+UNAWARE = QueueingSpec(bound=4, overdue_s=60.0, unaware_wait_s=5.0)
+
+
+def test_nothing_waits_long_whose_master_takes_it_for_running() -> None:
+    life = Life(UNAWARE)
+    node = life.node("a", wait=20.0)
+    app = life.app()
+    assert life.ask(app, 7) == ["a"] * 4, "a node was found where it would wait for 20 s"
+    assert life.report(node, wait=5.0) == []
+    assert life.report(node, wait=4.0) == ["a*"], "what was sent counts: the next one would wait for 4 s and 10 s / 4"
+
+
+def test_a_master_that_tolerates_it_has_its_containers_wait() -> None:
+    life = Life(UNAWARE)
+    life.node("a", wait=20.0)
+    app = life.app()
+    life.tell(WaitingTolerated(app))
+    assert life.ask(app, 9) == ["a"] * 4 + ["a*"] * 4
+    life.tell(AttemptEnded(app))
+    life.tell(WaitingTolerated(app))
+
+
+def test_nothing_is_sent_where_it_would_be_given_back() -> None:
+    life = Life(UNAWARE)
+    node = life.node("a", wait=60.0)
+    app = life.app()
+    life.tell(WaitingTolerated(app))
+    assert life.ask(app, 5) == ["a"] * 4
+    assert life.report(node, wait=59.0) == ["a*"]
+
+
+def test_who_tolerates_waiting_does_not_take_the_turn_of_who_does_not() -> None:
+    """Else a queue would never be short enough for the latter."""
+    life = Life(UNAWARE)
+    node = life.node("a", wait=20.0)
+    unaware, tolerant = life.app(), life.app()
+    life.tell(WaitingTolerated(tolerant))
+    assert life.ask(unaware, 5) == ["a"] * 4
+    assert life.report(node, wait=20.0) == [], "the queue is left to drain"
+    assert life.ask(tolerant, 2) == []
+    assert life.report(node, wait=4.0) == ["a*", "a*", "a*"]
+    assert [given.container_id.application_id for given in list(life.live.values())[4:]] == [
+        unaware.application_id,
+        *[tolerant.application_id] * 2,
+    ]
+
+
+def test_what_its_node_gave_back_early_is_overdue_only_where_its_master_does_not_know() -> None:
+    life = Life(UNAWARE)
+    life.node("a")
+    unaware, tolerant = life.app(), life.app()
+    life.tell(WaitingTolerated(tolerant))
+    life.ask(unaware, 2)
+    life.ask(tolerant, 2)
+    life.now = 10.0
+    for app in (unaware, tolerant):
+        life.tell(PlaceLost(app.application_id, 1, 4.0))
+    assert life.ask(tolerant, 1) == ["a*"]
+    assert life.ask(unaware, 1) == []
 
 
 def test_a_wait_in_the_future_is_none() -> None:

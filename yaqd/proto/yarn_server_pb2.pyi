@@ -429,16 +429,18 @@ class LocalizerHeartbeatResponse(_message.Message):
     def __init__(self, action: _Optional[_Union[LocalizerAction, str]] = ..., resources: _Optional[_Iterable[_Union[ResourceLocalizationSpec, _Mapping]]] = ...) -> None: ...
 
 class TaskFacts(_message.Message):
-    __slots__ = ("estimate_ms", "job_arrival_ms", "leaf_queue", "waited_ms")
+    __slots__ = ("estimate_ms", "job_arrival_ms", "leaf_queue", "waited_ms", "most_wait_ms")
     ESTIMATE_MS_FIELD_NUMBER: _ClassVar[int]
     JOB_ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
     LEAF_QUEUE_FIELD_NUMBER: _ClassVar[int]
     WAITED_MS_FIELD_NUMBER: _ClassVar[int]
+    MOST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     estimate_ms: int
     job_arrival_ms: int
     leaf_queue: str
     waited_ms: int
-    def __init__(self, estimate_ms: _Optional[int] = ..., job_arrival_ms: _Optional[int] = ..., leaf_queue: _Optional[str] = ..., waited_ms: _Optional[int] = ...) -> None: ...
+    most_wait_ms: int
+    def __init__(self, estimate_ms: _Optional[int] = ..., job_arrival_ms: _Optional[int] = ..., leaf_queue: _Optional[str] = ..., waited_ms: _Optional[int] = ..., most_wait_ms: _Optional[int] = ...) -> None: ...
 
 class QueuedContainer(_message.Message):
     __slots__ = ("container_id", "waited_ms", "expected_ms")

@@ -389,16 +389,18 @@ class GetContainersResponse(_message.Message):
     def __init__(self, containers: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerReport, _Mapping]]] = ...) -> None: ...
 
 class RegisterApplicationMasterRequest(_message.Message):
-    __slots__ = ("host", "rpc_port", "tracking_url", "placement_constraints")
+    __slots__ = ("host", "rpc_port", "tracking_url", "placement_constraints", "yaq_tolerates_waiting")
     HOST_FIELD_NUMBER: _ClassVar[int]
     RPC_PORT_FIELD_NUMBER: _ClassVar[int]
     TRACKING_URL_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_CONSTRAINTS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_TOLERATES_WAITING_FIELD_NUMBER: _ClassVar[int]
     host: str
     rpc_port: int
     tracking_url: str
     placement_constraints: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.PlacementConstraintMapEntry]
-    def __init__(self, host: _Optional[str] = ..., rpc_port: _Optional[int] = ..., tracking_url: _Optional[str] = ..., placement_constraints: _Optional[_Iterable[_Union[_yarn_common_pb2.PlacementConstraintMapEntry, _Mapping]]] = ...) -> None: ...
+    yaq_tolerates_waiting: bool
+    def __init__(self, host: _Optional[str] = ..., rpc_port: _Optional[int] = ..., tracking_url: _Optional[str] = ..., placement_constraints: _Optional[_Iterable[_Union[_yarn_common_pb2.PlacementConstraintMapEntry, _Mapping]]] = ..., yaq_tolerates_waiting: _Optional[bool] = ...) -> None: ...
 
 class RegisterApplicationMasterResponse(_message.Message):
     __slots__ = ("maximumCapability", "client_to_am_token_master_key", "application_ACLs", "containers_from_previous_attempts", "queue", "nm_tokens_from_previous_attempts", "scheduler_resource_types", "resource_profiles", "resource_types")

@@ -5,6 +5,8 @@ compared. An estimate that is None is no finite one: such a task counts as never
 wait for its end alone.
 """
 
+from math import inf
+
 from yaqd.model import ApplicationId, ContainerId, Resource
 from yaqd.model.values import value
 
@@ -25,6 +27,8 @@ class TaskFacts:
     priority: int = 0
     #: how long it had waited elsewhere, at nodes that gave it up again, before it came, s
     waited_s: float = 0.0
+    #: how long it may wait at its node, s: its master takes it for running
+    most_wait_s: float = inf
 
 
 @value()
