@@ -31,6 +31,7 @@ from nm.queue import (
     Arrived,
     Decision,
     Ended,
+    JobReport,
     JobsReported,
     Launch,
     NodeQueue,
@@ -208,6 +209,7 @@ class ContainerCourse:
         grant = container.grant
         container.queued_at = self._loop.time()
         is_master = grant.container_type is ContainerType.APPLICATION_MASTER
+        self._learn(self._own_estimates.came(container))
         self._driver.tell(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
         if container.stage is Stage.SCHEDULED:
             self._launcher.prepare_ahead(container, self._localized[container.id])
@@ -309,18 +311,15 @@ class ContainerCourse:
         self.gpus.release(container.id)
         self._on_change(container)
         self._driver.tell(Ended(container.id))
-        self._learn(container)
+        self._learn(self._own_estimates.ended(container))
         application = self.applications.get(container.id.application_id)
         if application is not None and application.is_ending:
             self._retire_application(application)
 
-    def _learn(self, container: Container) -> None:
+    def _learn(self, report: JobReport | None) -> None:
         """Where nobody tells how long containers run and the order of those that wait may depend on it."""
         settings = self._driver.queue.settings
-        report = None
-        if settings.ordering is not None and not settings.enabled:
-            report = self._own_estimates.ended(container)
-        if report is not None:
+        if report is not None and settings.ordering is not None and not settings.enabled:
             self._driver.tell(JobsReported((report,)))
 
     def remove(self, container_id: ContainerId) -> None:

@@ -258,6 +258,8 @@ class ApplicationMasterService:
         attempt.progress = 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
         if request.HasField("tracking_url"):
             attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
+        if request.HasField("yaq_left"):
+            self._queueing.left_told(attempt, request.yaq_left)
         for released in request.release:
             container = attempt.containers.get(convert.container_id(released))
             if container is not None:

@@ -16,9 +16,10 @@ from rm.container import RmContainer
 from rm.estimates import Estimates
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
-from rm.scheduler.events import AskRow, NodeQueueReported, PlaceLost, QueueingChanged
+from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus
+from yaqd.policies.queueing.left import STAGES_MAX, StageLeft
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -164,6 +165,13 @@ class NodeQueueing:
         if rows and self._are_estimates_used:
             self.estimates.expect(attempt.app, {row.priority for row in rows})
 
+    def left_told(self, attempt: Attempt, left: common.JobLeft) -> None:
+        """Its master says what is left of its job; stages that it has not asked for yet may be known as well."""
+        if self._are_estimates_used:
+            stages = tuple(_stage(stage) for stage in left.stages[:STAGES_MAX])
+            self.estimates.expect(attempt.app, {stage.priority for stage in stages})
+            self._cluster.schedule(LeftTold(attempt.id, stages))
+
     # ---- what nodes are told
 
     def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
@@ -235,6 +243,20 @@ class NodeQueueing:
                 message.critical_path_ms = _ms(facts.critical_path)
             for priority, estimate_s in jobs.of(app_id).estimates.items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
+
+
+def _stage(message: common.StageLeft) -> StageLeft:
+    def seconds(name: str) -> float | None:
+        return getattr(message, name) / 1000 if message.HasField(name) else None
+
+    return StageLeft(
+        message.priority,
+        message.tasks,
+        task_s=seconds("task_ms"),
+        work_s=seconds("work_ms"),
+        longest_s=seconds("longest_ms"),
+        after=tuple(message.after[:STAGES_MAX]),
+    )
 
 
 def _ms(seconds: float) -> int:

@@ -30,6 +30,7 @@ from tez_adapter.core.records import Completion
 from tez_adapter.core.states import JobState
 from tez_adapter.granted import Granted
 from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
+from tez_adapter.left import WorkLeft
 from tez_adapter.merging import Merging
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
@@ -78,6 +79,7 @@ class ApplicationMaster:
         self._container, self._credentials = who_am_i(environ)
         self.machine = JobMachine(plan(spec, self.conf, splits))
         self._output = JobOutput(spec, self.conf)
+        self._left = WorkLeft(self.machine, time.monotonic)
         self._granted = Granted()
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
@@ -278,7 +280,7 @@ class ApplicationMaster:
     def _start(self, decision: ev.Launch) -> None:
         container = self._granted.take(decision.container)
         log.info("starting %s on %s for %s", decision.container, decision.node, decision.attempt)
-        context = self._launch.context(decision.attempt)
+        context = self._launch.context(decision.attempt, self._left.latest())
         node = convert.node_id(container.nodeId)
         self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
 
@@ -366,6 +368,7 @@ class ApplicationMaster:
             token_of(self._credentials, AM_RM_TOKEN, "AMRMToken"),
             asks=self.machine.asks,
             progress=self.machine.progress,
+            left=self._left,
             on_response=self._on_response,
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
             / 1000,

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tez_adapter.core.demand import Ask
+from tez_adapter.left import WorkLeft
 from yaqd.config import Configuration
 from yaqd.ipc import NO_RETRY, ClientOptions, RemoteException, RpcClient, RpcConnectionError, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, Retriable
@@ -87,6 +88,7 @@ class ResourceManagerLink:
         *,
         asks: Callable[[], list[Ask]],
         progress: Callable[[], float],
+        left: WorkLeft,
         on_response: Callable[[pb.AllocateResponse], None],
         heartbeat_s: float,
         options: ClientOptions,
@@ -97,6 +99,7 @@ class ResourceManagerLink:
         self._client = RpcClient(*address, user=user, token=token, **options)
         self._asks = asks
         self._progress = progress
+        self._left = left
         self._on_response = on_response
         #: longest pause between heartbeats
         self._pause_max_s = heartbeat_s
@@ -119,6 +122,7 @@ class ResourceManagerLink:
     async def _register(self) -> pb.RegisterApplicationMasterResponse:
         self._response_id = 0
         self._table.forget()
+        self._left.forget()
         return await self._client.call(Protocol.registerApplicationMaster, self._registration)
 
     def wake(self) -> None:
@@ -173,6 +177,9 @@ class ResourceManagerLink:
         request = pb.AllocateRequest(response_id=self._response_id, progress=self._progress())
         for ask in self._table.changes(self._asks()):
             _add_ask(request, ask)
+        left = self._left.news()
+        if left is not None:
+            request.yaq_left.CopyFrom(left)
         released, self._releases = self._releases, []
         request.release.extend(convert.container_id_pb(c) for c in released)
         if self._blacklist.blacklist_additions or self._blacklist.blacklist_removals:
@@ -184,6 +191,7 @@ class ResourceManagerLink:
         except (RpcError, Retriable) as error:
             # what this request carried is told again
             self._table.forget()
+            self._left.forget()
             self._releases = released + self._releases
             if isinstance(error, Retriable):  # a proxy at this node, which does not reach it at present
                 raise RpcConnectionError(str(error)) from error

@@ -42,11 +42,13 @@ class TaskLaunch:
         kept = {alias: t for alias, t in credentials.tokens.items() if t.kind != _AM_RM_KIND}
         self._context.tokens = Credentials(kept, dict(credentials.secrets)).write()
 
-    def context(self, attempt: AttemptId) -> pb.ContainerLaunchContext:
-        if self._spec.kind is not JobKind.COMMAND:
-            return self._context
+    def context(self, attempt: AttemptId, left: pb.JobLeft) -> pb.ContainerLaunchContext:
+        """`left`: what is left of the job, for a node whose ResourceManager does not tell it."""
         context = pb.ContainerLaunchContext()
         context.CopyFrom(self._context)
+        context.yaq_left.CopyFrom(left)
+        if self._spec.kind is not JobKind.COMMAND:
+            return context
         context.environment.add(key="YAQ_TASK_INDEX", value=str(attempt.task))
         context.environment.add(key="YAQ_TASKS", value=str(self._spec.tasks))
         return context

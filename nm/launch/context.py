@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from nm.retries import RetryPolicy
 from yaqd.model import LocalResourceType, LocalResourceVisibility
+from yaqd.policies.queueing.left import STAGES_MAX, StageLeft, bounded
 from yaqd.proto import yarn_common_pb2 as pb
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
@@ -54,6 +55,8 @@ class LaunchContext:
     acls: Mapping[str, str] = field(default_factory=dict)
     #: whether it is run again where it fails
     retry_policy: RetryPolicy = RetryPolicy()
+    #: what is left of its job, as the master says; None: it says nothing
+    left: tuple[StageLeft, ...] | None = None
 
     @classmethod
     def from_pb(cls, message: pb.ContainerLaunchContext) -> "LaunchContext":
@@ -78,7 +81,22 @@ class LaunchContext:
             commands=tuple(message.command),
             acls={_ACL_NAMES[entry.accessType]: entry.acl for entry in message.application_ACLs},
             retry_policy=RetryPolicy.from_pb(message.container_retry_context),
+            left=bounded(map(_stage, message.yaq_left.stages)) if message.HasField("yaq_left") else None,
         )
+
+
+def _stage(message: pb.StageLeft) -> StageLeft:
+    def seconds(name: str) -> float | None:
+        return getattr(message, name) / 1000 if message.HasField(name) else None
+
+    return StageLeft(
+        message.priority,
+        message.tasks,
+        task_s=seconds("task_ms"),
+        work_s=seconds("work_ms"),
+        longest_s=seconds("longest_ms"),
+        after=tuple(message.after[:STAGES_MAX]),
+    )
 
 
 def local_resource(link: str, message: pb.LocalResource) -> LocalResource:

@@ -6,6 +6,7 @@ from rm.scheduler.placement import Placement
 from rm.scheduler.queues import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.left import StageLeft
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption import PreemptionSpec
@@ -183,6 +184,14 @@ class WantedElsewhere:
 
 
 @value()
+class LeftTold:
+    """A master that knows its whole job says what is left of it, in place of what it said before."""
+
+    attempt_id: ApplicationAttemptId
+    stages: tuple[StageLeft, ...]
+
+
+@value()
 class Estimated:
     """How long containers of an application's priority are expected to run."""
 
@@ -280,6 +289,7 @@ SchedulerEvent = (
     | ProxyPlaced
     | WaitingTolerated
     | WantedElsewhere
+    | LeftTold
     | NodeQueueReported
     | Estimated
     | TaskTimes

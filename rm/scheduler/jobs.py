@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from yaqd.model import ApplicationId
+from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.left import StageLeft, bounded, facts_of
 
 if TYPE_CHECKING:
-    from rm.scheduler.view import AppView, Held
+    from rm.scheduler.view import AppView, AttemptView, Held
 
 #: priorities that are told apart in one application: they are its master's to choose
 _PRIORITIES_MAX: Final = 1000
@@ -23,7 +24,18 @@ _ASKS_LOOKED_AT: Final = 64
 class Job:
     """One application's containers and estimates by priority."""
 
-    __slots__ = ("done_work", "elsewhere", "estimates", "held", "is_starved", "since", "version")
+    __slots__ = (
+        "done_work",
+        "elsewhere",
+        "estimates",
+        "held",
+        "is_starved",
+        "since",
+        "told",
+        "told_by",
+        "told_facts",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.estimates: dict[int, float] = {}
@@ -37,12 +49,25 @@ class Job:
         self.since: float | None = None
         #: it has waited too long
         self.is_starved = False
+        #: what is left of it in the words of the master of this attempt, and what that comes to, once worked out
+        self.told: tuple[StageLeft, ...] = ()
+        self.told_by: ApplicationAttemptId | None = None
+        self.told_facts: JobFacts | None = None
         #: counts the changes
         self.version = 0
 
     def mean_estimate(self) -> float | None:
         """For what nothing is known of; None when nothing is known of anything."""
         return sum(self.estimates.values()) / len(self.estimates) if self.estimates else None
+
+    def facts_as_told(self, attempt: "AttemptView | None") -> JobFacts | None:
+        """None: its master says nothing, or less than it asks for, which cannot be."""
+        if attempt is None or attempt.id != self.told_by:
+            return None
+        if self.told_facts is None:
+            self.told_facts = facts_of(self.told, self.estimates.get)
+        facts = self.told_facts
+        return facts if (facts.remaining_tasks or 0) >= attempt.asks.pending else None
 
 
 class Jobs:
@@ -82,6 +107,12 @@ class Jobs:
             job.version += 1
             job.elsewhere = dict(islice(counts.items(), _PRIORITIES_MAX))
 
+    def left_told(self, app_id: ApplicationId, attempt_id: ApplicationAttemptId, stages: tuple[StageLeft, ...]) -> None:
+        """Instead of what was said before."""
+        job = self.of(app_id)
+        job.version += 1
+        job.told, job.told_by, job.told_facts = bounded(stages), attempt_id, None
+
     def began(self, app_id: ApplicationId, priority: int) -> None:
         job = self.of(app_id)
         job.version += 1
@@ -107,17 +138,22 @@ class Jobs:
     def set_estimate(self, app_id: ApplicationId, priority: int, estimate_s: float | None) -> None:
         job = self.of(app_id)
         job.version += 1
+        job.told_facts = None
         if estimate_s is None or not 0.0 <= estimate_s < math.inf:
             job.estimates.pop(priority, None)
         elif priority in job.estimates or len(job.estimates) < _PRIORITIES_MAX:
             job.estimates[priority] = estimate_s
 
     def facts(self, app: "AppView") -> JobFacts:
-        """What is left of it as far as it has asked; a task that runs counts as if it had just begun.
+        """What is left of it: as its master says, or as far as it has asked.
 
-        Its critical path is one task of each priority after the other: nobody says which stages wait for which.
+        In the latter case a task that runs counts as if it had just begun, and its critical path is one task of each
+        priority after the other: nobody says which stages wait for which.
         """
         job = self.of(app.id)
+        told = job.facts_as_told(app.attempt)
+        if told is not None:
+            return told
         mean = job.mean_estimate()
         pending = app.attempt.asks.pending if app.attempt is not None else 0
         tasks = pending + sum(job.held.values()) + sum(job.elsewhere.values())

@@ -6,6 +6,7 @@ from typing import Any
 from rm.scheduler.decisions import Decision
 from rm.scheduler.events import (
     Estimated,
+    LeftTold,
     NodeQueueReported,
     PlaceLost,
     QueueingChanged,
@@ -37,6 +38,7 @@ class QueueEvents:
             Estimated: self._estimated,
             WaitingTolerated: self._waiting_tolerated,
             WantedElsewhere: self._wanted_elsewhere,
+            LeftTold: self._left_told,
             TaskTimes: self._ran,
             PlaceLost: self._place_lost,
             QueueingChanged: self._changed,
@@ -102,6 +104,13 @@ class QueueEvents:
         if event.application_id in self._view.applications:
             self._queues.jobs.wanted_elsewhere(event.application_id, dict(event.counts))
             self._view.reorder(event.application_id)
+        yield from ()
+
+    def _left_told(self, event: LeftTold, now: float) -> Iterator[Decision]:
+        app_id = event.attempt_id.application_id
+        if self._view.attempt(event.attempt_id) is not None:
+            self._queues.jobs.left_told(app_id, event.attempt_id, event.stages)
+            self._view.reorder(app_id)
         yield from ()
 
     def _ran(self, event: TaskTimes, now: float) -> Iterator[Decision]:

@@ -157,8 +157,9 @@ def launch_context(
     resources: Mapping[str, common.LocalResource] | None = None,
     service_data: Mapping[str, bytes] | None = None,
     tokens: bytes = b"",
+    left: common.JobLeft | None = None,
 ) -> common.ContainerLaunchContext:
-    context = common.ContainerLaunchContext(command=[command] if isinstance(command, str) else command)
+    context = common.ContainerLaunchContext(command=[command] if isinstance(command, str) else command, yaq_left=left)
     for key, value in {**(environment or {})}.items():
         context.environment.add(key=key, value=value)
     for key, resource in (resources or {}).items():

@@ -143,3 +143,36 @@ async def test_waiting_ones_start_by_the_nodes_own_order(
         assert (await rm.end_of(one)).exit_status == 0
     for master in masters.values():
         await master.client.close()
+
+
+def left(*stages: tuple[int, int, int, tuple[int, ...]]) -> common.JobLeft:
+    message = common.JobLeft()
+    for priority, tasks, task_ms, after in stages:
+        message.stages.add(priority=priority, tasks=tasks, task_ms=task_ms, after=after)
+    return message
+
+
+#: of three jobs: much work in one stage, little in a chain of three, and nothing said with one container here
+WIDE, CHAIN = left((1, 90, 1000, ())), left((1, 2, 4000, ()), (2, 2, 4000, (1,)), (3, 2, 4000, (2,)))
+
+
+@pytest.mark.parametrize(("name", "turns"), [("srjf", [2, 1, 3]), ("lrtf", [3, 2, 1]), ("cpath", [1, 2, 3])])
+async def test_what_masters_and_the_node_itself_know_of_jobs_orders_them(
+    rm: FakeResourceManager, start_node: Callable[..., Any], name: str, turns: list[int]
+) -> None:
+    queue = {"yarn.nodemanager.opportunistic-containers-max-queue-length": "9", "yaq.nm.queue.order": name}
+    node: NodeManager = await start_node({**SETTINGS, **queue})
+    masters = {app: Master(rm, node, app=app) for app in (1, 2, 3)}
+    blocker = container_id(2, 1)
+    await masters[1].run(blocker, launch_context("sleep 1000", left=WIDE), **SPARE)
+    await rm.until(lambda: rm.sub_state(blocker) == ContainerSubState.RUNNING)
+    for app, told in ((1, WIDE), (2, CHAIN), (3, None)):
+        one = container_id(3, app)
+        await masters[app].run(one, launch_context("true", left=told), priority=common.Priority(priority=1), **SPARE)
+        await rm.until(lambda app=app: node.runtime.queue_statistics().queued == app)
+    shown = [view.container_id.application_id.id for view in node.runtime.queue_snapshot().waiting]
+    assert shown == turns
+    await masters[1].stop(blocker)
+    for app, master in masters.items():
+        assert (await rm.end_of(container_id(3, app))).exit_status == 0
+        await master.client.close()

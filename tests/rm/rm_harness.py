@@ -178,9 +178,15 @@ class FakeMaster:
         return await self.rpc.call(ApplicationMasterProtocol.registerApplicationMaster, request)
 
     async def allocate(
-        self, *asks: common.ResourceRequest, release: tuple[common.ContainerId, ...] = (), progress: float = 0.5
+        self,
+        *asks: common.ResourceRequest,
+        release: tuple[common.ContainerId, ...] = (),
+        progress: float = 0.5,
+        left: common.JobLeft | None = None,
     ) -> pb.AllocateResponse:
-        request = pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=progress)
+        request = pb.AllocateRequest(
+            ask=asks, release=release, response_id=self.response_id, progress=progress, yaq_left=left
+        )
         response = await self.rpc.call(ApplicationMasterProtocol.allocate, request)
         self.response_id = response.response_id
         return response

@@ -120,6 +120,34 @@ async def test_what_ended_teaches_how_long_the_others_run() -> None:
         assert scheduler.queues.estimate(app_id, 1) == 7.0
 
 
+def left(*stages: tuple[int, int, int, tuple[int, ...]]) -> common.JobLeft:
+    message = common.JobLeft()
+    for priority, tasks, task_ms, after in stages:
+        message.stages.add(priority=priority, tasks=tasks, task_ms=task_ms, after=after)
+    return message
+
+
+async def test_a_master_that_knows_its_plan_is_believed_and_the_node_hears_of_it() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+
+        async def heard() -> tuple[int, int, int]:
+            [job] = (await beat(node)).yaq_orders.jobs
+            return job.remaining_tasks, job.remaining_work_ms, job.critical_path_ms
+
+        await master.allocate(ask(2))
+        assert await heard() == (2, 0, 0), "as far as it has asked, and no container has ended"
+        plan = left((1, 2, 8000, ()), (2, 5, 3000, (1,)), (3, 1, 1000, (2,)))
+        await master.allocate(left=plan)
+        assert await heard() == (8, 32_000, 12_000)
+        assert not (await beat(node)).HasField("yaq_orders")
+        await master.allocate(left=left((1, 2, -8000, ()), (9, 1 << 30, 1 << 62, (1, 9)), (3, 1, 2000, ())))
+        assert await heard() == (10_000_003, 20_000_006_000, 2000), "nonsense is bounded"
+        await master.allocate(ask(9), left=left((1, 1, 1, ())))
+        assert await heard() == (11, 0, 0), "one that says less than it asks for is not"
+
+
 async def test_estimates_outlive_the_resource_manager(tmp_path: Path) -> None:
     settings = {**ON, "yaq.queue.default-estimate": ""}
     async with cluster(settings, store=tmp_path / "store") as rm:

@@ -14,6 +14,7 @@ from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import AttemptState, JobState, TaskState
 from yaqd.model import ExitStatus, Resource
+from yaqd.policies.queueing.left import StageLeft
 
 SMALL = Resource(1024, 1)
 
@@ -63,6 +64,23 @@ def test_one_map_one_reduce_in_the_same_container() -> None:
     assert drive(ev.CommitRequested(r)) == [ev.AnswerCommit(r, True)]
     assert drive(ev.AttemptSucceeded(r)) == [ev.GiveExit("c1"), ev.Finish(JobState.SUCCEEDED, "")]
     assert drive.machine.anomalies == []
+
+
+def test_what_is_left_is_told_stage_by_stage() -> None:
+    drive = Driver(mapreduce(3, 2))
+    assert drive.machine.left(0.0) == (StageLeft(10, 3), StageLeft(20, 2, after=(10,))), "nobody has seen a task end"
+    for number in range(2):
+        drive.allocate(f"c{number}")
+        drive(ev.TaskRequested(f"c{number}"))
+    drive.now = 8.0
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))  # its container goes on with the third map
+    assert drive.machine.left(9.0) == (StageLeft(10, 2, 8.0, 7.0, 7.0), StageLeft(20, 2, after=(10,)))
+    assert drive.machine.left(1e9)[0] == StageLeft(10, 2, 8.0, 0.0, 0.0), "what has overrun is about to end"
+    drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
+    drive(ev.AttemptSucceeded(AttemptId(0, 2, 0)))
+    assert [stage.priority for stage in drive.machine.left(9.0)] == [20]
+    drive(ev.KillRequested("enough"))
+    assert drive.machine.left(9.0) == ()
 
 
 @pytest.mark.parametrize(("headroom_mb", "goes_back"), [(0, True), (1024, False)])

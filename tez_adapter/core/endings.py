@@ -23,6 +23,8 @@ class JobEndings(JobContainers):
             return
         task.fetch_failures = 0
         vertex.done += 1
+        if attempt.began is not None:
+            vertex.runs.add(self._now - attempt.began)
         vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, True))
         self._open_ready()
 

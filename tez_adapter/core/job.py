@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
+from tez_adapter.core.left import stages_left
 from tez_adapter.core.records import Attempt, Completion, Container, Vertex
 from tez_adapter.core.states import JobState
+from yaqd.policies.queueing.left import StageLeft
 
 
 class JobRecords:
@@ -25,6 +27,10 @@ class JobRecords:
     def wanted(self) -> tuple[int, ...]:
         """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
         return self._demand.wanted() if self.state is JobState.RUNNING else ()
+
+    def left(self, now: float) -> tuple[StageLeft, ...]:
+        """What is still to do, by stage."""
+        return stages_left(self.vertices, self._demand.sources, now) if self.state is JobState.RUNNING else ()
 
     def progress(self) -> float:
         """0..1, every vertex weighing the same."""

@@ -1,11 +1,16 @@
 """What the machine remembers of tasks, attempts, containers and vertices. Only the machine writes here."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from tez_adapter.core.dag import AttemptId, TaskId, VertexSpec
 from tez_adapter.core.pending import PendingTasks
 from tez_adapter.core.states import AttemptState, ContainerState, TaskState
 from yaqd.model import Resource
+from yaqd.policies.queueing.means import RecentMean
+
+#: attempts whose durations count alike for what a vertex's tasks take
+_RUNS_REMEMBERED: Final = 64
 
 
 @dataclass(slots=True)
@@ -111,6 +116,8 @@ class Vertex:
         self.completions: list[Completion] = []
         #: attempts by how they ended
         self.ended = dict.fromkeys((AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.KILLED), 0)
+        #: how long attempts ran that succeeded, where their processes said when they began, s
+        self.runs = RecentMean(_RUNS_REMEMBERED)
         #: since when it has waited without any container; None while it need not
         self.starved_since: float | None = None
 

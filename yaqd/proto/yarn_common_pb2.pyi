@@ -1013,7 +1013,7 @@ class ApplicationACLMap(_message.Message):
     def __init__(self, accessType: _Optional[_Union[ApplicationAccessType, str]] = ..., acl: _Optional[str] = ...) -> None: ...
 
 class ContainerLaunchContext(_message.Message):
-    __slots__ = ("localResources", "tokens", "service_data", "environment", "command", "application_ACLs", "container_retry_context", "tokens_conf")
+    __slots__ = ("localResources", "tokens", "service_data", "environment", "command", "application_ACLs", "container_retry_context", "tokens_conf", "yaq_left")
     LOCALRESOURCES_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     SERVICE_DATA_FIELD_NUMBER: _ClassVar[int]
@@ -1022,6 +1022,7 @@ class ContainerLaunchContext(_message.Message):
     APPLICATION_ACLS_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_RETRY_CONTEXT_FIELD_NUMBER: _ClassVar[int]
     TOKENS_CONF_FIELD_NUMBER: _ClassVar[int]
+    YAQ_LEFT_FIELD_NUMBER: _ClassVar[int]
     localResources: _containers.RepeatedCompositeFieldContainer[StringLocalResourceMap]
     tokens: bytes
     service_data: _containers.RepeatedCompositeFieldContainer[StringBytesMap]
@@ -1030,7 +1031,30 @@ class ContainerLaunchContext(_message.Message):
     application_ACLs: _containers.RepeatedCompositeFieldContainer[ApplicationACLMap]
     container_retry_context: ContainerRetryContext
     tokens_conf: bytes
-    def __init__(self, localResources: _Optional[_Iterable[_Union[StringLocalResourceMap, _Mapping]]] = ..., tokens: _Optional[bytes] = ..., service_data: _Optional[_Iterable[_Union[StringBytesMap, _Mapping]]] = ..., environment: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., command: _Optional[_Iterable[str]] = ..., application_ACLs: _Optional[_Iterable[_Union[ApplicationACLMap, _Mapping]]] = ..., container_retry_context: _Optional[_Union[ContainerRetryContext, _Mapping]] = ..., tokens_conf: _Optional[bytes] = ...) -> None: ...
+    yaq_left: JobLeft
+    def __init__(self, localResources: _Optional[_Iterable[_Union[StringLocalResourceMap, _Mapping]]] = ..., tokens: _Optional[bytes] = ..., service_data: _Optional[_Iterable[_Union[StringBytesMap, _Mapping]]] = ..., environment: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., command: _Optional[_Iterable[str]] = ..., application_ACLs: _Optional[_Iterable[_Union[ApplicationACLMap, _Mapping]]] = ..., container_retry_context: _Optional[_Union[ContainerRetryContext, _Mapping]] = ..., tokens_conf: _Optional[bytes] = ..., yaq_left: _Optional[_Union[JobLeft, _Mapping]] = ...) -> None: ...
+
+class StageLeft(_message.Message):
+    __slots__ = ("priority", "tasks", "task_ms", "work_ms", "longest_ms", "after")
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    TASK_MS_FIELD_NUMBER: _ClassVar[int]
+    WORK_MS_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_MS_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    priority: int
+    tasks: int
+    task_ms: int
+    work_ms: int
+    longest_ms: int
+    after: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class JobLeft(_message.Message):
+    __slots__ = ("stages",)
+    STAGES_FIELD_NUMBER: _ClassVar[int]
+    stages: _containers.RepeatedCompositeFieldContainer[StageLeft]
+    def __init__(self, stages: _Optional[_Iterable[_Union[StageLeft, _Mapping]]] = ...) -> None: ...
 
 class ContainerRetryContext(_message.Message):
     __slots__ = ("retry_policy", "error_codes", "max_retries", "retry_interval", "failures_validity_interval")

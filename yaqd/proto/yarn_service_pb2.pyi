@@ -465,7 +465,7 @@ class UpdateContainerError(_message.Message):
     def __init__(self, reason: _Optional[str] = ..., update_request: _Optional[_Union[UpdateContainerRequest, _Mapping]] = ..., current_container_version: _Optional[int] = ...) -> None: ...
 
 class AllocateRequest(_message.Message):
-    __slots__ = ("ask", "release", "blacklist_request", "response_id", "progress", "update_requests", "scheduling_requests", "tracking_url")
+    __slots__ = ("ask", "release", "blacklist_request", "response_id", "progress", "update_requests", "scheduling_requests", "tracking_url", "yaq_left")
     ASK_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     BLACKLIST_REQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -474,6 +474,7 @@ class AllocateRequest(_message.Message):
     UPDATE_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     SCHEDULING_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     TRACKING_URL_FIELD_NUMBER: _ClassVar[int]
+    YAQ_LEFT_FIELD_NUMBER: _ClassVar[int]
     ask: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ResourceRequest]
     release: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ContainerId]
     blacklist_request: _yarn_common_pb2.ResourceBlacklistRequest
@@ -482,7 +483,8 @@ class AllocateRequest(_message.Message):
     update_requests: _containers.RepeatedCompositeFieldContainer[UpdateContainerRequest]
     scheduling_requests: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.SchedulingRequest]
     tracking_url: str
-    def __init__(self, ask: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., release: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., blacklist_request: _Optional[_Union[_yarn_common_pb2.ResourceBlacklistRequest, _Mapping]] = ..., response_id: _Optional[int] = ..., progress: _Optional[float] = ..., update_requests: _Optional[_Iterable[_Union[UpdateContainerRequest, _Mapping]]] = ..., scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.SchedulingRequest, _Mapping]]] = ..., tracking_url: _Optional[str] = ...) -> None: ...
+    yaq_left: _yarn_common_pb2.JobLeft
+    def __init__(self, ask: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., release: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., blacklist_request: _Optional[_Union[_yarn_common_pb2.ResourceBlacklistRequest, _Mapping]] = ..., response_id: _Optional[int] = ..., progress: _Optional[float] = ..., update_requests: _Optional[_Iterable[_Union[UpdateContainerRequest, _Mapping]]] = ..., scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.SchedulingRequest, _Mapping]]] = ..., tracking_url: _Optional[str] = ..., yaq_left: _Optional[_Union[_yarn_common_pb2.JobLeft, _Mapping]] = ...) -> None: ...
 
 class NMToken(_message.Message):
     __slots__ = ("nodeId", "token")

@@ -161,7 +161,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "wire",
         "fields that Hadoop does not have",
         "-",
-        "extension fields from 10001 on, to nodes only that have said that they understand them",
+        "extension fields from 10001 on, to nodes only that have said that they understand them; what our job manager "
+        "says of its job goes to every ResourceManager and node, since stock ones skip it",
         "stock peers see canonical messages",
     ),
     Difference(

@@ -1,0 +1,37 @@
+"""What is left of the job, for those who decide whose turn it is: they see asks and containers, and no plan.
+
+A stage that has not been asked for yet is part of the rest as much as the one that runs. How long tasks run is the mean
+of those that ended well; a stage of which none has leaves that open, for whoever knows earlier runs of the job.
+"""
+
+from collections.abc import Sequence
+
+from tez_adapter.core.dag import EdgeSpec
+from tez_adapter.core.records import Vertex
+from yaqd.policies.queueing.left import StageLeft
+
+
+def stages_left(vertices: Sequence[Vertex], sources: Sequence[Sequence[EdgeSpec]], now: float) -> tuple[StageLeft, ...]:
+    """Of each vertex that is not complete; `sources`: the edges into each."""
+    return tuple(
+        _stage(vertex, tuple(vertices[edge.source].spec.priority for edge in sources[vertex.index]), now)
+        for vertex in vertices
+        if not vertex.complete
+    )
+
+
+def _stage(vertex: Vertex, after: tuple[int, ...], now: float) -> StageLeft:
+    tasks = vertex.spec.tasks - vertex.done
+    mean_s = vertex.runs.mean if vertex.runs.count else None
+    if mean_s is None:
+        return StageLeft(vertex.spec.priority, tasks, after=after)
+    # Of a task with two attempts the further one counts; one that has outrun the mean is about to end.
+    further: dict[int, float] = {}
+    for attempt in vertex.running.values():
+        left_s = mean_s - (now - attempt.began if attempt.began is not None else 0.0)
+        left_s = min(mean_s, max(0.0, left_s))
+        further[attempt.id.task] = min(left_s, further.get(attempt.id.task, mean_s))
+    waiting = max(0, tasks - len(further))
+    work_s = waiting * mean_s + sum(further.values())
+    longest_s = mean_s if waiting else max(further.values(), default=0.0)
+    return StageLeft(vertex.spec.priority, tasks, mean_s, work_s, longest_s, after)

@@ -1,0 +1,62 @@
+"""Tells the ResourceManager, and nodes that it tells nothing, what is left of the job, in an extension field.
+
+A ResourceManager or node that does not know the field skips it. What is left changes all the time while tasks run: it
+is told anew when a task began or ended, and no more often than somebody could make use of it.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from tez_adapter.core.machine import JobMachine
+from yaqd.policies.queueing.left import STAGES_MAX
+from yaqd.proto import yarn_common_pb2 as pb
+
+#: what was worked out so lately is good enough, s
+_GOOD_FOR_S: Final = 0.1
+
+
+class WorkLeft:
+    def __init__(self, machine: JobMachine, clock: Callable[[], float]) -> None:
+        """`clock`: the one that the machine is told the time by."""
+        self._machine = machine
+        self._clock = clock
+        self._message = pb.JobLeft()
+        self._made_at = -math.inf
+        #: tasks that are done and that run, by vertex, when the ResourceManager was told; None: it is to be told
+        self._told: tuple[tuple[int, int], ...] | None = None
+        self._told_at = -math.inf
+
+    def news(self) -> pb.JobLeft | None:
+        """For the ResourceManager, and from now on taken as told; None: nothing has changed since it was."""
+        now = self._clock()
+        if self._told is not None and now - self._told_at < _GOOD_FOR_S:
+            return None
+        state = tuple((vertex.done, len(vertex.running)) for vertex in self._machine.vertices)
+        if state == self._told:
+            return None
+        self._told, self._told_at = state, now
+        self._make(now)
+        return self._message
+
+    def forget(self) -> None:
+        """The ResourceManager may not have heard it."""
+        self._told = None
+
+    def latest(self) -> pb.JobLeft:
+        """For a node."""
+        now = self._clock()
+        if now - self._made_at >= _GOOD_FOR_S:
+            self._make(now)
+        return self._message
+
+    def _make(self, now: float) -> None:
+        self._message, self._made_at = pb.JobLeft(), now
+        for stage in self._machine.left(now)[:STAGES_MAX]:
+            entry = self._message.stages.add(priority=stage.priority, tasks=stage.tasks, after=stage.after)
+            if stage.task_s is not None:
+                entry.task_ms = round(1000 * stage.task_s)
+            if stage.work_s is not None:
+                entry.work_ms = round(1000 * stage.work_s)
+            if stage.longest_s is not None:
+                entry.longest_ms = round(1000 * stage.longest_s)
