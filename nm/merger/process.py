@@ -12,7 +12,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +62,8 @@ class MergerProcess:
         self.port: int | None = None
         #: how often it had to be started again
         self.restarts = 0
+        #: called when a merged file has appeared, whoever asked for it
+        self.on_merged: Callable[[], None] = lambda: None
 
     @property
     def pid(self) -> int | None:
@@ -191,7 +193,7 @@ class MergerProcess:
         log.info("merger runs as process %s, port %d", self.pid, port)
         watch = asyncio.create_task(self._watch())
         try:
-            ended = asyncio.create_task(reader.read())
+            ended = asyncio.create_task(self._listen(reader))
             await asyncio.wait((watch, ended), return_when=asyncio.FIRST_COMPLETED)
             log.warning("merger (process %s) %s", self.pid, "hangs and is killed" if watch.done() else "ended")
             if watch.done() and self._process is not None:
@@ -200,6 +202,11 @@ class MergerProcess:
             for task in (watch, ended):
                 task.cancel()
             await asyncio.gather(watch, ended, return_exceptions=True)
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        """Returns when it has ended."""
+        while await reader.read(4096):
+            self.on_merged()
 
     async def _watch(self) -> None:
         """Returns when it hangs."""

@@ -75,16 +75,30 @@ class OutputMerging:
         self._interval_s = interval_s
         self._sleep = sleep
         self._jobs: dict[str, _Job] = {}
+        self._news = asyncio.Event()
+
+    def look_soon(self) -> None:
+        """A merged file has appeared: whoever asked for it lets reducers ask for it at once."""
+        self._news.set()
 
     async def run(self) -> None:
         """Until cancelled."""
         try:
             while True:
+                self._news.clear()
                 await self.look()
-                await self._sleep(self._interval_s)
+                await self._pause()
         finally:
             for job in self._jobs.values():
                 self._drop(job)
+
+    async def _pause(self) -> None:
+        waits = [asyncio.ensure_future(self._sleep(self._interval_s)), asyncio.ensure_future(self._news.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def look(self) -> None:
         """Once at every job's folders."""

@@ -56,6 +56,7 @@ class NodeShuffle:
                 merger=self.merger,
                 io=io,
             )
+            self.merger.on_merged = merging.look_soon
             self._task = asyncio.create_task(merging.run(), name="merging")
 
     async def stop(self) -> None:

@@ -94,9 +94,17 @@ class _Job:
 class Merger:
     """All calls from one event loop."""
 
-    def __init__(self, settings: MergerSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: MergerSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_merged: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_merged` is called when a merged file has appeared, before whoever asked for it hears so."""
         self._settings = settings
         self._clock = clock
+        self._on_merged = on_merged
         self.pool = BufferPool(settings.budget_bytes, buffer_bytes=settings.buffer_bytes)
         self.queue: MergeQueue[_Merge] = MergeQueue(
             budget_bytes=settings.budget_bytes, running_max=settings.running_max
@@ -261,6 +269,7 @@ class Merger:
         for statistics in (self.statistics, job.statistics) if job is not None else (self.statistics,):
             _count(statistics, result)
         if isinstance(result, Done):
+            self._on_merged()
             if not item.answer.done():
                 item.answer.set_result(result)
             if job is not None and len(job.merges) > _REMEMBERED_MAX:

@@ -1,7 +1,8 @@
-"""The merger's process: reads its settings from standard input, says its port on standard output, and ends with its
-node, that is when standard input ends."""
+"""The merger's process: reads its settings from standard input, says its port on standard output, then a line for each
+merged file, and ends with its node, that is when standard input ends."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -24,7 +25,8 @@ async def _serve(launch: MergerLaunch) -> None:
             running_max=launch.running_max,
             waiting_max=launch.waiting_max,
             disk_max_percent=launch.disk_max_percent,
-        )
+        ),
+        on_merged=_say_merged,
     )
     service = MergerService(merger, secret=bytes.fromhex(launch.secret))
     rpc = RpcServer(
@@ -51,6 +53,12 @@ async def _serve(launch: MergerLaunch) -> None:
             await merger.close()
     except TimeoutError:
         os._exit(1)  # a thread hangs in a disk: the interpreter would wait for it
+
+
+def _say_merged() -> None:
+    """A line for the node: its shuffle service looks for the merged file before reducers ask for it."""
+    with contextlib.suppress(OSError):  # the node is gone, and so will be this process
+        os.write(sys.stdout.fileno(), b"\n")
 
 
 def _input_ready(ended: asyncio.Event) -> None:

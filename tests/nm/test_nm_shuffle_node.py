@@ -15,6 +15,7 @@ from nm_shuffle_served import KEY, ask, write_output
 
 from nm.daemon import NodeManager
 from nm.shuffle.jobs import job_id
+from nm.shuffle.merging import OutputMerging
 from yaqd.proto import convert
 from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import encode_text
@@ -91,6 +92,7 @@ async def test_outputs_are_merged_as_they_appear_and_read_in_few_reads(job: Job)
     job.write(job.maps[8:])
     await job.until_merged(20)
     counts = job.node.shuffle.statistics.reads
+    job.node.directories.set_usable((), (), "all disks are full")  # what is there is served all the same
     served = await job.fetch_all()
     assert await gone(lambda: job.node.shuffle.statistics.connections)
     assert (counts.reads, counts.merged_reads, counts.merged_segments) == (3 * REDUCES, 3 * REDUCES, 20 * REDUCES)
@@ -128,7 +130,11 @@ async def test_a_merger_killed_in_mid_merge_hurts_nobody(job: Job) -> None:
     assert not [path for path in (job.app_dir / "riffle").iterdir() if path.name.startswith(".")]
 
 
-async def test_jobs_that_plan_for_themselves_are_left_to_it(start_node: StartNode, rm: FakeResourceManager) -> None:
+async def test_jobs_that_plan_for_themselves_are_left_to_it(
+    start_node: StartNode, rm: FakeResourceManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their merged files are served as soon as they are there, whenever the node would look by itself."""
+    monkeypatch.setitem(OutputMerging.__init__.__kwdefaults__, "interval_s", 60.0)
     job = Job(rm, await start_node(CONF), {"YAQ_RIFFLE_PLANNED": "1"})
     await job.start()
     job.write(job.maps)

@@ -1,0 +1,210 @@
+"""Our own jobs while mergers hang, reducers die in the middle of merged files, or a node dies in the middle of a merge:
+the right bytes, and no map again that has a copy left."""
+
+import json
+import os
+import signal
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from test_tez_adapter_merged_jobs import MERGED, SPLIT, WORDS, counts, expected, mergers, run, shuffle_of
+
+from tez_adapter.follow import SubmittedJob
+from tez_adapter.history import read_history
+from tez_adapter.rm_client import RmClient
+from tez_adapter.submit import submit_mapreduce
+from yaqd.config import Configuration
+from yaqd.model import NodeId
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+#: a map that waits for a file while reduces read what the others made; every task's process says that it is there
+HELD = """
+import os, pathlib, time
+from yaqd.mapreduce import Job
+HERE = pathlib.Path({here!r})
+if not os.environ.get("CONTAINER_ID", "_000001").endswith("_000001"):  # a task, not its master nor the client
+    (HERE / f"process-{{os.getpid()}}").touch()
+class Count(Job):
+    def map(self, key, value):
+        if value == "held":
+            (HERE / f"holds-{{os.getpid()}}").touch()
+            while not (HERE / "go").exists():
+                time.sleep(0.02)
+        for word in value.split():
+            yield word, 1
+    def reduce(self, key, values):
+        yield key, sum(values)
+"""
+#: much for a merger, little for everybody else
+BULKY = """
+import os, random
+from yaqd.mapreduce import Job
+class Bulky(Job):
+    def map(self, key, value):
+        for number in range(24):
+            yield value, random.Random(number).randbytes(1 << 19).hex()
+    def reduce(self, key, values):
+        yield key, sum(map(len, values))
+"""
+SETTINGS = {
+    "yaq.riffle.enabled": "true",
+    "yaq.riffle.merger.stall-ms": "1s",
+    "yarn.nodemanager.resource.memory-mb": "1536",
+    "yarn.nodemanager.resource.cpu-vcores": "4",
+}
+SMALL = {
+    "yaq.input.combine-small-files": "false",
+    "yaq.job.task.silence-ms": "1500",
+    "mapreduce.map.memory.mb": "256",
+    "mapreduce.reduce.memory.mb": "256",
+    "yarn.app.mapreduce.am.resource.mb": "512",
+}
+
+
+def until(condition: Callable[[], Any], timeout_s: float = 30.0) -> Any:
+    deadline = time.monotonic() + timeout_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merge-faults") / "c"
+
+
+@pytest.fixture(scope="module")
+def conf(running: Callable[..., AbstractContextManager[Configuration]], folder: Path) -> Iterator[Configuration]:
+    words = (word for key, value in SETTINGS.items() for word in ("-D", f"{key}={value}"))
+    with running(folder, 3, *words) as conf:
+        yield conf.with_overrides(SMALL | MERGED)
+
+
+def end(job: SubmittedJob) -> None:
+    try:
+        status = job.wait(timeout_s=90)
+    finally:
+        job.close()
+    assert status.state == "SUCCEEDED", status
+
+
+def attempts(conf: Configuration, job: SubmittedJob, vertex: str) -> list[tuple[int, str]]:
+    return [(a["task"], a["state"]) for a in read_history(conf, job.application_id).attempts if a["vertex"] == vertex]
+
+
+def test_mergers_that_hang_are_ended_and_the_originals_read(
+    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    stopped = until(lambda: found if len(found := mergers(folder)) == 3 else None)
+    job = run(conf.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": SPLIT}), write, tmp_path / "out")
+    until(lambda: any(vertex.done for vertex in job.status().vertices))
+    for merger in stopped:
+        merger.suspend()
+    end(job)
+    assert counts(tmp_path / "out") == expected()
+    assert Counter(attempts(conf, job, "map")) == Counter(
+        (task, "SUCCEEDED") for task in range(shuffle_of(conf, job)["reads"])
+    )
+    psutil.wait_procs(stopped, timeout=20)
+    assert not [merger for merger in stopped if merger.is_running()]
+    until(lambda: all(shuffle["merger"] for shuffle in shuffles(conf)))
+
+
+def shuffles(conf: Configuration) -> list[dict[str, Any]]:
+    """What each node counts."""
+    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+
+    def get(address: str) -> Any:
+        with urllib.request.urlopen(f"http://{address}", timeout=10) as answer:
+            return json.load(answer)
+
+    nodes = get(f"{host}:{port}/ws/v1/cluster/nodes")["nodes"]["node"]
+    return [get(f"{node['nodeHTTPAddress']}/ws/v1/node/info")["nodeInfo"]["shuffle"] for node in nodes]
+
+
+def merged_reads(conf: Configuration) -> int:
+    return sum(shuffle["mergedReads"] for shuffle in shuffles(conf))
+
+
+def test_reducers_killed_while_they_read_merged_files_begin_again(
+    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    here, source = tmp_path / "here", tmp_path / "in"
+    here.mkdir(), source.mkdir()
+    words = WORDS.splitlines(keepends=True)
+    for number in range(16):
+        (source / f"{number:02d}.txt").write_text("".join(words[number::16]))
+    (source / "99.txt").write_text("held\n")
+    script = write("held.py", HELD.format(here=str(here)))
+    until(lambda: all(shuffle["merger"] for shuffle in shuffles(conf)))
+    before = merged_reads(conf)
+    job = submit_mapreduce(conf, script, inputs=[str(source)], output=str(tmp_path / "out"), reduces=2)
+    until(lambda: merged_reads(conf) > before and any(here.glob("holds-*")))
+    holders = {path.name.removeprefix("holds-") for path in here.glob("holds-*")}
+    killed = {path.name.removeprefix("process-") for path in here.glob("process-*")} - holders
+    for pid in killed:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    (here / "go").touch()
+    end(job)
+    assert counts(tmp_path / "out") == expected() | {"held": 1}
+    assert len(attempts(conf, job, "reduce")) > 2
+    assert Counter(attempts(conf, job, "map")) == Counter((task, "SUCCEEDED") for task in range(17))
+    assert shuffle_of(conf, job)["merged_outputs"] >= 4
+
+
+def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
+    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    """Last, since the node does not come back."""
+    source = tmp_path / "in"
+    source.mkdir()
+    for number in range(12):
+        (source / f"{number:02d}.txt").write_text(f"w{number}\n")
+    last = {"mapreduce.job.reduce.slowstart.completedmaps": "1.0", "yaq.riffle.files": "2"}
+    script = write("bulky.py", BULKY)
+    own = conf.with_overrides(last)
+    job = submit_mapreduce(own, script, inputs=[str(source)], output=str(tmp_path / "out"), reduces=2)
+    until(lambda: job.report().attempt)
+    with RmClient(own) as rm:
+        attempt = job.report().attempt
+        assert attempt is not None
+        master = until(lambda: next((c.node for c in rm.containers(attempt) if c.id.sequence == 1 and c.node), None))
+    victim, merger = until(lambda: stopped_in_mid_merge(folder, job, master))
+    victim.kill()
+    merger.resume()  # it sees that its node is gone
+    end(job)
+    assert counts(tmp_path / "out") == {f"w{number}": 24 << 20 for number in range(12)}
+    done = Counter(task for task, state in attempts(own, job, "map") if state == "SUCCEEDED")
+    assert set(done) == set(range(12)) and max(done.values()) <= 2
+    assert merger.wait(20) is not None or not merger.is_running()
+
+
+def stopped_in_mid_merge(
+    folder: Path, job: SubmittedJob, master: NodeId
+) -> tuple[psutil.Process, psutil.Process] | None:
+    """A node other than the job manager's, and its merger, stopped while it was writing a file."""
+    for file in (folder / "run").glob("nodemanager-*.pid"):
+        node = psutil.Process(int(file.read_text().split()[0]))
+        local = folder / "nodes" / file.stem.replace("nodemanager", "nm") / "local"
+        halves = local.glob(f"usercache/*/appcache/{job.application_id}/riffle/.*.out")
+        if not any(halves) or is_listening(node, master.port):
+            continue
+        for child in node.children(recursive=True):
+            if "riffle_merger.service" in child.cmdline():
+                child.suspend()
+                return node, child
+    return None
+
+
+def is_listening(process: psutil.Process, port: int) -> bool:
+    return any(c.status == "LISTEN" and c.laddr.port == port for c in process.net_connections("tcp"))
