@@ -307,9 +307,12 @@ async def waiting(node: FakeNode, *expected_ms: int, waited_ms: int = 0, wait_ms
     return response.container_queuing_limit.max_queue_length
 
 
+MOVING = {**ENABLED, "yaq.distributed.rebalance.min-gain-ms": "2000"}
+
+
 async def test_queues_give_up_what_would_start_sooner_elsewhere() -> None:
     clock = ManualClock()
-    async with cluster(ENABLED, clock=clock) as rm:
+    async with cluster(MOVING, clock=clock) as rm:
         long, idle = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
         await waiting(idle)
         ten_each = [10_000 * n for n in range(1, 5)]
@@ -322,7 +325,7 @@ async def test_queues_give_up_what_would_start_sooner_elsewhere() -> None:
 
 async def test_queues_that_wait_alike_give_up_nothing() -> None:
     clock = ManualClock()
-    async with cluster(ENABLED, clock=clock) as rm:
+    async with cluster(MOVING, clock=clock) as rm:
         nodes = [await rm.node(host=f"127.0.0.{n}", capabilities=("yaq-queue",)) for n in (1, 2)]
         for _ in range(3):
             for node, wait_ms in zip(nodes, (20_000, 21_000), strict=True):
@@ -331,7 +334,7 @@ async def test_queues_that_wait_alike_give_up_nothing() -> None:
 
 
 async def test_what_never_starts_is_given_up_after_long_and_only_that() -> None:
-    async with cluster({**ENABLED, "yaq.distributed.rebalance.min-gain-ms": "-1"}) as rm:
+    async with cluster(ENABLED) as rm:
         node = await rm.node(capabilities=("yaq-queue",))
         assert await waiting(node, 5_000, -1, -1, waited_ms=59_000, wait_ms=-1) >= 5
         assert await waiting(node, 5_000, -1, -1, waited_ms=60_000, wait_ms=-1) == 1
@@ -340,7 +343,7 @@ async def test_what_never_starts_is_given_up_after_long_and_only_that() -> None:
 
 async def test_lies_about_queues_move_no_more_than_there_is() -> None:
     clock = ManualClock()
-    async with cluster(ENABLED, clock=clock) as rm:
+    async with cluster(MOVING, clock=clock) as rm:
         liar, idle = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
         for wait_ms in (-(1 << 62), (1 << 63) - 1):
             clock.seconds += 2

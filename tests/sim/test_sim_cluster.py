@@ -14,8 +14,8 @@ from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
 from yaqd.sim.jobs import Run
-from yaqd.sim.model import Model
-from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
+from yaqd.sim.model import YIELDS_AFTER_S, Model
+from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
 
 CENTRAL = ("yarn", "yarn-opportunistic")
@@ -116,12 +116,31 @@ def test_reduces_that_start_early_hold_their_slots_and_work_after_the_maps() -> 
     assert result.ended[reduce] == pytest.approx(np.sort(result.ended)[-2] + 4.0)
 
 
-def test_a_cluster_full_of_its_own_reduces_is_stuck_and_says_so() -> None:
+def test_reduces_that_fill_the_cluster_give_way_to_their_own_maps() -> None:
+    """As MapReduce's master does; without it nothing would ever happen again."""
     tasks = tuple(SimTask(1.0, priority=1) for _ in range(2))
     reduces = SimStage("reduce", tasks, after=(0,), start_at=0.0)
     maps = SimStage("map", tuple(SimTask(1.0, priority=2) for _ in range(2)))
+    shape = ClusterShape(nodes=1, slots=2)
+    result = simulate(shape, Workload((SimJob("job", (maps, reduces)),)), System("yarn"), 1)
+    assert result.tasks == 4
+    assert result.counts["yielded"] == 2
+    assert result.makespan < YIELDS_AFTER_S + 20.0
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_opportunistic_maps_behind_guaranteed_reduces_end(share: float, seed: int) -> None:
+    jobs = tuple(map_reduce(i, 12, 6, 8.0, start_at=0.05) for i in range(6))
+    shape = ClusterShape(nodes=3, slots=4, noise=0.3, speeds=(1.0, 0.5, 2.0))
+    result = simulate(shape, Workload(jobs), System("yarn-opportunistic", opportunistic_share=share), seed)
+    assert result.tasks == 6 * 18
+
+
+def test_a_task_that_fits_no_node_is_stuck_and_says_so() -> None:
+    too_large = SimStage("map", (SimTask(1.0, resource=SLOT * 3),))
     with pytest.raises(Stuck, match="1 jobs are left"):
-        simulate(ClusterShape(nodes=1, slots=2), Workload((SimJob("job", (maps, reduces)),)), System("yarn"), 1)
+        simulate(ClusterShape(nodes=1, slots=2), Workload((SimJob("job", (too_large,)),)), System("yarn"), 1)
 
 
 def test_tasks_run_where_their_input_is_and_faster_nodes_are_faster() -> None:

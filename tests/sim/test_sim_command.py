@@ -46,6 +46,15 @@ def test_replay_runs_a_recorded_history(tmp_path: Path) -> None:
     assert 7.0 < ran["metrics"]["sub_median"] < 7.0 + 3.0 + 2.0 + 1.0 + 0.1
 
 
+def test_a_cluster_in_trouble_is_slower_and_says_what_troubles_it() -> None:
+    words = ("--workload", "5-sec", "--jobs", "4", "--nodes", "4", "--seeds", "1", "--system", "yarn", "--json")
+    trouble = ("--noise", "0.4", "--speeds", "1,0.5", "--sizes", "1,1,2", "--crowding", "1", "--fail", "0@10+30")
+    calm, troubled = (json.loads(run("sim", "compare", *words, *more).stdout) for more in ((), trouble))
+    assert troubled["runs"][0]["metrics"]["makespan"] > 1.2 * calm["runs"][0]["metrics"]["makespan"]
+    said = " ".join(troubled["conditions"])
+    assert "noise 0.4, speeds 1/0.5, sizes 1/1/2, crowding 1, 1 failures" in said
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -65,6 +74,11 @@ def test_replay_runs_a_recorded_history(tmp_path: Path) -> None:
         (("compare", "--workload", "hive-ms", "--system", "yarn,out_of_turn=perhaps"), "not true or false"),
         (("compare", "--workload", "hive-ms", "--system", "yarn", "--system", "yarn"), "the same one twice"),
         (("compare", "--workload", "/no/such", "--system", "yarn"), "nor a file"),
+        (("compare", "--workload", "5-sec", "--fail", "3", "--system", "yarn"), "must be NODE@SECONDS"),
+        (("compare", "--workload", "5-sec", "--nodes", "3", "--fail", "3@1", "--system", "yarn"), "nodes are 0 to 2"),
+        (("compare", "--workload", "5-sec", "--speeds", "1,nan", "--system", "yarn"), "must be numbers from"),
+        (("run", "yaq-c", "--sizes", "1,0"), "must be numbers from"),
+        (("compare", "--workload", "5-sec", "--noise", "nan", "--system", "yarn"), "finite"),
         (("replay", "/no/such", "--system", "yarn"), "No such file"),
     ],
 )

@@ -57,6 +57,22 @@ def test_both_mixed_workloads_say_what_they_mix() -> None:
     assert all(sum(t.duration_s == 5.0 for t in job.stages[0].tasks) == 50 for job in tasks)
 
 
+def test_a_fifth_of_the_jobs_of_two_sizes_is_half_of_the_work() -> None:
+    workload = draw(Drawn("two-sizes", 200), 320, 1)
+    work = dict.fromkeys((1, 4), 0.0)
+    for job in workload:
+        (width,) = {task.resource.vcores for task in job.stages[0].tasks}
+        work[width] += width * job.work_s
+    assert 0.3 < work[4] / (work[1] + work[4]) < 0.7
+
+
+def test_every_stage_of_a_graph_but_the_last_is_read() -> None:
+    for job in draw(Drawn("graphs", 60), 320, 2):
+        read = {before for stage in job.stages for before in stage.after}
+        assert read == set(range(len(job.stages) - 1))
+        assert 3 <= len(job.stages) <= 10
+
+
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_is_one_that_a_cluster_can_run_and_is_its_seeds_alone(name: str) -> None:
     drawn = Drawn(name, 12, Arrivals("poisson", 0.7), queues=("a", "b"))

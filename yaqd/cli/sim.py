@@ -9,6 +9,7 @@ import click
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option
 from yaqd.cli.output import print_json, print_table
+from yaqd.cli.sim_world import in_world, world_of, world_options
 
 if TYPE_CHECKING:
     from yaqd.sim.experiments import Experiment
@@ -79,9 +80,17 @@ def _parameters(system: str) -> str:
 @click.option("--quick", "is_quick", is_flag=True, help="A tenth of the nodes and jobs, one seed: does it run at all?")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write JSON, PNG and SVG to this folder.")
+@world_options
 @json_option
 def run(
-    name: str, seeds: int | None, first_seed: int, is_quick: bool, workers: int, out: Path | None, as_json: bool
+    name: str,
+    seeds: int | None,
+    first_seed: int,
+    is_quick: bool,
+    workers: int,
+    out: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Run one of the paper's experiments.
 
@@ -98,10 +107,11 @@ def run(
     from yaqd.cli.sim_screen import show
     from yaqd.sim.experiments import EXPERIMENTS, quick
 
+    world = world_of(options)
     chosen = list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)]
     values: list[Any] = []
     for experiment in chosen:
-        small = quick(experiment) if is_quick else experiment
+        small = in_world(quick(experiment) if is_quick else experiment, world)
         numbers = range(first_seed, first_seed + (seeds or small.seeds))
         values.append(show(small, numbers, is_quick=is_quick, workers=workers, out=out, as_json=as_json))
     if as_json:
@@ -187,6 +197,7 @@ def shuffle(seed: int, shapes: int, as_json: bool) -> None:
               help="Part of the slots that arriving jobs ask for, in the long run.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="All jobs at once instead; see the parameter jobs_at_once.")
 @_cluster_options(_STOCK_START_S)
+@world_options
 @json_option
 def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, **options: Any) -> None:
     """Run several systems on one workload.
@@ -197,6 +208,7 @@ def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, *
     Example:
       yaq sim compare --workload gridmix-ms --slots 10 --system yarn --system yaq-c,bound=10,order=lrtf
       yaq sim compare --workload FB-2009.tsv --jobs 500 --system yarn-opportunistic --system yaq-c
+      yaq sim compare --workload hive-ms --noise 0.5 --speeds 1,0.5 --fail 3@60+120 --system yarn --system yaq-d
     """
     from yaqd.cli.sim_screen import compared
     from yaqd.cli.sim_systems import comparison, recorded
@@ -204,16 +216,18 @@ def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, *
 
     if workload in WORKLOADS:
         arrivals = Arrivals("burst") if burst else Arrivals("poisson", load)
-        compared(comparison("compare", Drawn(workload, jobs, arrivals), **_shape_of(options)), options, None, as_json)
+        drawn, trace = Drawn(workload, jobs, arrivals), None
     else:
         trace = recorded(Path(workload), jobs)
         drawn = Drawn(trace.name, len(trace.jobs), Arrivals("recorded"))
-        compared(comparison("compare", drawn, **_shape_of(options)), options, trace, as_json)
+    experiment = in_world(comparison("compare", drawn, **_shape_of(options)), world_of(options))
+    compared(experiment, options, trace, as_json)
 
 
 @sim.command("replay")
 @click.argument("history", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_cluster_options(_OUR_START_S)
+@world_options
 @json_option
 def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Run a real cluster's jobs again.
@@ -233,7 +247,8 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
 
     trace = read_history(history)
     drawn = Drawn(trace.name, len(trace.jobs), Arrivals("recorded"))
-    compared(comparison("replay", drawn, **_shape_of(options)), options, trace, as_json)
+    experiment = in_world(comparison("replay", drawn, **_shape_of(options)), world_of(options))
+    compared(experiment, options, trace, as_json)
 
 
 def _shape_of(options: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from yaqd.sim.workloads import Drawn, read_workload
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
 _QUEUED: Final = ("bound", "max_wait_s")
 _PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "order_scope", "job_order")
+_EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s")
 PARAMETERS: Final = {
     "yarn": (*_ALL, "job_order"),
     "yarn-opportunistic": (*_ALL, "job_order", *_QUEUED, "opportunistic_share"),
     "yaq-c": (*_ALL, *_QUEUED, "bound_target", "bound_wait_s", "interference", *_PLACED),
-    "yaq-d": (*_ALL, *_QUEUED, *_PLACED, "rebalance", "tasks_at_once", "published"),
+    "yaq-d": (*_ALL, *_QUEUED, *_PLACED, *_EVENED, "tasks_at_once", "published"),
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "published"),
 }
@@ -76,8 +77,8 @@ def parse_system(text: str) -> System:
             )
         changed[key] = _value(text, key, value)
     base = _BASES.get(name, System(name))
-    if "bound_target" in changed or "bound_wait_s" in changed:
-        changed.setdefault("bound", None)
+    if "bound" in changed or "bound_wait_s" in changed:
+        changed.setdefault("bound_target", 0.0)
     try:
         return dataclasses.replace(base, **changed)
     except ValueError as error:

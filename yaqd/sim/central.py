@@ -74,12 +74,12 @@ class Central(Model):
 
     # ---- nodes
 
-    def new_queue(self) -> NodeQueue:
-        capacity = self.shape.slot * self.shape.slots
+    def new_queue(self, capacity: Resource) -> NodeQueue:
         return NodeQueue(capacity, max_length=_LINE_MAX, opportunistic_max=self.system.bound or 15)
 
     def _join(self, node: SimNode, now: float) -> None:
-        self.take(self.scheduler.handle(NodeJoined(node.id, node.rack, self.shape.slot * self.shape.slots), now), now)
+        joined = NodeJoined(node.id, node.rack, self.shape.capacity_of(node.index))
+        self.take(self.scheduler.handle(joined, now), now)
         self.changed(node)
 
     def changed(self, node: SimNode) -> None:
@@ -256,8 +256,8 @@ class Central(Model):
     def _rows(self, group: Group, given: int) -> list[AskRow]:
         """What is wanted in all, `given` of it being on the way."""
         priority, request = group.key
-        wanted = {ANY_HOST: len(group.waiting) - given}
-        if group.by_host:
+        wanted = {ANY_HOST: max(0, len(group.waiting) - given)}
+        if group.by_host or group.named:
             for task in group.waiting:
                 hosts = group.stage.spec.tasks[task].hosts
                 for name in (*hosts, *sorted({self._rack(host) for host in hosts})):

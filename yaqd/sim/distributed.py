@@ -25,6 +25,8 @@ from yaqd.sim.workload import Workload
 _IDS_FROM: Final = 1 << 39
 #: queues are told to keep no more than the mean and so many standard deviations, as Hadoop has it
 _DEVIATIONS: Final = 1.0
+#: what a task is taken to run where nobody waits (yaq.distributed.typical-task-ms), s
+_TYPICAL_S: Final = 10.0
 
 
 class Direct(Model):
@@ -36,9 +38,9 @@ class Direct(Model):
         self._unreported = 0
         super().__init__(shape, workload, system, seed)
 
-    def new_queue(self) -> NodeQueue:
+    def new_queue(self, capacity: Resource) -> NodeQueue:
         bound = self.system.bound or UNBOUNDED
-        return new_queue(self.shape, self.system, queues_guaranteed=False, opportunistic_max=bound)
+        return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=bound)
 
     def newcomer(self, run: Run) -> Arrived:
         return newcomer(run, ExecutionType.OPPORTUNISTIC, self.system)
@@ -154,7 +156,7 @@ class Distributed(Direct):
 
     def _offer(self, node: SimNode, now: float) -> NodeOffer:
         said = node.queue.snapshot(now, 0)
-        free = self.shape.slot * max(0, self.shape.slots - said.running)
+        free = self.shape.slot * max(0, self.shape.slots_of(node.index) - said.running)
         wait_s = said.wait_s if self.by_wait else None
         return NodeOffer(
             node.id, "", node.rack, "", wait_s, free, said.queued, self.system.bound or None, reads_tasks=self.by_wait
@@ -177,20 +179,22 @@ class Distributed(Direct):
         return self._published
 
     def _even_out(self, offers: list[NodeOffer]) -> None:
-        """What nodes are told with their next report."""
-        if self.system.rebalance_gain_s <= 0.0:
-            self._limit = int(queue_limit((offer.queued or 0 for offer in offers), _DEVIATIONS, 1, UNBOUNDED))
-            return
+        """What nodes are told with their next report: both limits of the live ResourceManager."""
+        system = self.system
+        lengths = (offer.queued or 0 for offer in offers)
+        self._limit = int(queue_limit(lengths, _DEVIATIONS, system.rebalance_least, system.rebalance_most))
         self._leaving.clear()
+        if system.rebalance_gain_s <= 0.0:
+            return
         for move in rebalance(map(self._queue_load, offers), self.system.rebalance_gain_s):
             index = self._by_host[move.source.host].index
             self._leaving[index] = self._leaving.get(index, 0) + move.tasks
 
     def _queue_load(self, offer: NodeOffer) -> QueueLoad:
         """As the live ResourceManager reads it from a node's report."""
-        wait_s, queued, slots = offer.wait_s or 0.0, offer.queued or 0, self.shape.slots
-        usual_s = self.system.default_estimate_s
-        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else math.inf if usual_s is None else usual_s
+        wait_s, queued = offer.wait_s or 0.0, offer.queued or 0
+        slots = self.shape.slots_of(self._by_host[offer.node_id.host].index)
+        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else _TYPICAL_S
         room = (self.system.bound or UNBOUNDED) - queued
         return QueueLoad(offer.node_id, wait_s, queued, slots, mean_s, room)
 

@@ -75,6 +75,9 @@ class Group:
         self.named: set[str] = set()
 
     def put(self, task: int) -> None:
+        if self.stage.yields and not self.stage.has_input:
+            self.stage.parked.append((self, task))
+            return
         self.waiting[task] = None
         self.is_changed = True
         for host in self.stage.spec.tasks[task].hosts:
@@ -108,8 +111,11 @@ class StageRun:
         "held",
         "is_open",
         "job",
+        "launched",
+        "parked",
         "readers",
         "spec",
+        "yields",
     )
 
     def __init__(self, job: "JobRun", spec: SimStage, index: int, durations: list[float]) -> None:
@@ -127,8 +133,14 @@ class StageRun:
         self.estimate: float | None = None
         #: how many times too high what is believed of it is
         self.error = 1.0
+        #: tasks that have a process, or had one and are over
+        self.launched = 0
         #: containers whose process waits for the output of other stages
         self.held: list[Run] = []
+        #: it gave containers up to the stages that it reads, and asks again when those are over
+        self.yields = False
+        #: what it asks for then
+        self.parked: list[tuple[Group, int]] = []
         self.groups = _groups(self, index)
 
     @property
@@ -138,6 +150,28 @@ class StageRun:
     @property
     def has_input(self) -> bool:
         return all(before.is_over for before in self.after)
+
+    @property
+    def input_waits(self) -> bool:
+        """Some task that it reads from has no process."""
+        return any(before.launched < len(before.durations) for before in self.after)
+
+    def give_way(self) -> None:
+        """Ask for nothing until there is input."""
+        self.yields = True
+        for group in self.groups.values():
+            if group.waiting:
+                self.parked += [(group, task) for task in group.waiting]
+                group.waiting.clear()
+                group.by_host.clear()
+                group.is_changed = True
+
+    def ask_again(self) -> bool:
+        """For what it gave up; True when there was something."""
+        parked, self.parked = self.parked, []
+        for group, task in parked:
+            group.put(task)
+        return bool(parked)
 
     def may_open(self) -> bool:
         done = sum(before.done for before in self.after)

@@ -11,13 +11,17 @@ from random import Random
 from typing import Final
 
 from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt
-from yaqd.model import NodeId
+from yaqd.model import NodeId, Resource
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import JobRun, Run, StageRun
 from yaqd.sim.nodes import PORT, SimNode
 from yaqd.sim.results import JobResult, Recorder, SimResult
 from yaqd.sim.shape import ClusterShape, NodeFailure, Stuck, System, host_name
 from yaqd.sim.workload import Workload
+
+#: after so long a manager ends containers that only wait for tasks of its own that find no room, as MapReduce's does
+#: (mapreduce.job.reducer.unconditional-preempt.delay.sec), s
+YIELDS_AFTER_S: Final = 300.0
 
 
 class Model:
@@ -61,7 +65,7 @@ class Model:
 
     # ---- a system's own
 
-    def new_queue(self) -> NodeQueue:
+    def new_queue(self, capacity: Resource) -> NodeQueue:
         """The queue of a node that starts."""
         raise NotImplementedError
 
@@ -168,14 +172,18 @@ class Model:
             self._output_grew(stage, now)
 
     def _output_grew(self, stage: StageRun, now: float) -> None:
+        wants = False
         if stage.is_over:
             for reader in stage.readers:
-                if reader.held and reader.has_input:
+                if reader.has_input:
                     held, reader.held = reader.held, []
                     for run in held:
                         if run.node >= 0:
                             self._end_later(run, max(now, run.started))
-        if any(not reader.is_open for reader in stage.readers) and stage.job.open_ready():
+                    wants = reader.ask_again() or wants
+        if any(not reader.is_open for reader in stage.readers):
+            wants = stage.job.open_ready() or wants
+        if wants:
             self.job_wants(stage.job, now + self.shape.network_s)
 
     # ---- containers
@@ -212,15 +220,38 @@ class Model:
         node.running += 1
         run.started = started = max(now, run.arrived + shape.prepare_s) + shape.start_gap_s
         stage = run.stage
+        stage.launched += 1
         if stage.job.first_run < 0.0:
             stage.job.first_run = started
         if not stage.after or stage.has_input:
             self._end_later(run, started)
         else:
             stage.held.append(run)
+            self.engine.at(now + YIELDS_AFTER_S, self._held_long, run)
+
+    def _held_long(self, now: float, run: Run) -> None:
+        """Slots full of containers that wait for tasks that wait for a slot: somebody must give way."""
+        stage = run.stage
+        if run.node < 0 or stage.has_input:
+            return
+        if not stage.input_waits:
+            self.engine.at(now + YIELDS_AFTER_S, self._held_long, run)
+            return
+        self.recorder.count("yielded")
+        stage.give_way()
+        stage.held.remove(run)
+        node = self.nodes[run.node]
+        self._stop(run, node, now)
+        self.container_lost(run, node, now)
+        self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
 
     def _end_later(self, run: Run, since: float) -> None:
-        self.engine.at(since + run.duration / self.nodes[run.node].speed, self._process_ended, run)
+        node = self.nodes[run.node]
+        lasts = run.duration / node.speed
+        if self.shape.crowding > 0.0:
+            alike = sum(other.stage is run.stage and other.started >= 0.0 for other in node.runs.values()) - 1
+            lasts *= 1.0 + self.shape.crowding * alike / max(1, self.shape.slots_of(node.index) - 1)
+        self.engine.at(since + lasts, self._process_ended, run)
 
     def _process_ended(self, now: float, run: Run) -> None:
         if run.node < 0:
@@ -240,6 +271,8 @@ class Model:
         run.ended = now
         if 0.0 <= run.started < now:
             self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=False)
+        if 0.0 <= run.started < math.inf:
+            run.stage.launched -= 1
         self._leave(run, node)
 
     def _leave(self, run: Run, node: SimNode) -> None:
@@ -253,7 +286,7 @@ class Model:
         shape = self.shape
         speed = shape.speeds[index % len(shape.speeds)]
         rack = f"/rack{index // max(1, shape.rack_size):03d}"
-        return SimNode(index, NodeId(host_name(index), PORT), rack, self.new_queue(), speed)
+        return SimNode(index, NodeId(host_name(index), PORT), rack, self.new_queue(shape.capacity_of(index)), speed)
 
     def _fail(self, now: float, failure: NodeFailure) -> None:
         node = self.nodes[failure.node]
@@ -270,7 +303,7 @@ class Model:
             self.engine.at(now + failure.down_s, self._return, node)
 
     def _return(self, now: float, node: SimNode) -> None:
-        node.queue = self.new_queue()
+        node.queue = self.new_queue(self.shape.capacity_of(node.index))
         node.is_up = True
         self.node_returned(node, now)
 

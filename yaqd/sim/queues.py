@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Final
 
 from nm.queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueueSettings
-from yaqd.model import ExecutionType
+from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering
 from yaqd.sim.jobs import JobRun, Run
 from yaqd.sim.nodes import SimNode
-from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.shape import System
 
 #: containers that may wait where there is no bound
 UNBOUNDED: Final = 1_000_000
@@ -18,7 +18,7 @@ UNBOUNDED: Final = 1_000_000
 _FIFO: Final = frozenset(("yarn", "yarn-opportunistic", "mercury", "sparrow"))
 
 
-def new_queue(shape: ClusterShape, system: System, *, queues_guaranteed: bool, opportunistic_max: int) -> NodeQueue:
+def new_queue(capacity: Resource, system: System, *, queues_guaranteed: bool, opportunistic_max: int) -> NodeQueue:
     """`queues_guaranteed`: the ResourceManager sends more guaranteed containers than fit, on purpose."""
     by_arrival = system.name in _FIFO or system.order == "fifo"
     settings = NodeQueueSettings(
@@ -27,7 +27,6 @@ def new_queue(shape: ClusterShape, system: System, *, queues_guaranteed: bool, o
         ordering=None if by_arrival else ordering(system),
         max_wait_s=system.max_wait_s or math.inf,
     )
-    capacity = shape.slot * shape.slots
     return NodeQueue(capacity, max_length=UNBOUNDED, opportunistic_max=opportunistic_max, settings=settings)
 
 

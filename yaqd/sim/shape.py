@@ -57,6 +57,11 @@ class ClusterShape:
     expiry_s: float = 60.0
     #: of the nodes in turn; 2 runs a task in half the time
     speeds: tuple[float, ...] = (1.0,)
+    #: of the nodes in turn; 2 has twice the slots
+    sizes: tuple[float, ...] = (1.0,)
+    #: how much longer a task takes beside tasks of its own stage, which fight for the same resource: with 1, twice as
+    #: long on a node full of them, as it is when the task starts
+    crowding: float = 0.0
     rack_size: int = 40
     #: one slot
     slot: Resource = SLOT
@@ -67,7 +72,13 @@ class ClusterShape:
 
     @property
     def total_slots(self) -> int:
-        return self.nodes * self.slots
+        return sum(map(self.slots_of, range(self.nodes)))
+
+    def slots_of(self, node: int) -> int:
+        return max(1, round(self.slots * self.sizes[node % len(self.sizes)]))
+
+    def capacity_of(self, node: int) -> Resource:
+        return self.slot * self.slots_of(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ class System:
     #: each stage's estimate is this many times too high or too low, by the toss of a coin
     estimate_error: float = 1.0
     #: what a task is taken to run of which nobody knows anything, s; None: for ever
-    default_estimate_s: float | None = 10.0
+    default_estimate_s: float | None = None
     # ---- queues at nodes: yarn-opportunistic, yaq-c (by length), yaq-d, mercury, sparrow
     #: containers that may wait at a node, 1 and more; None: any number (yarn-opportunistic: Hadoop's own limit)
     bound: int | None = None
@@ -94,18 +105,18 @@ class System:
     bound_target: float = 0.0
     #: yaq-c: nothing is sent to a node where it would wait longer than this, s; 0: no such bound
     bound_wait_s: float = 0.0
-    #: a container that has waited so long goes back and is placed again, s; 0: never
-    max_wait_s: float = 0.0
+    #: yaq-c: a container that has waited so long goes back and is placed again, s; 0: never
+    max_wait_s: float = 60.0
     # ---- placement
     #: at which of the nodes one waits, a name in `PLACES`; with "length" yaq-d knows nothing else of them
     place: str = "wait"
     #: yaq-c: how much tasks of one stage avoid each other
     interference: float = 0.0
     #: yaq-c: nothing waits while a larger part of the cluster than this is free (Rf_min)
-    free_min: float = 0.05
+    free_min: float = 0.1
     # ---- order at the nodes, and of jobs at the ResourceManager: yaq-c, yaq-d
     order: str = "srjf"
-    starve_s: float = 10.0
+    starve_s: float = 60.0
     starve_ratio: float = math.inf
     order_scope: str = "queue"
     #: a leaf queue's ordering policy: fifo, fair, or a name of `yaqd.policies.queueing.job_order`
@@ -113,10 +124,11 @@ class System:
     #: a job that was given nothing for so long goes first, s
     job_starve_s: float = 60.0
     # ---- distributed: yaq-d, mercury, sparrow
-    #: yaq-d: queues are told to be no longer than most are, as Hadoop does
+    #: yaq-d: queues are told to be no longer than most are, as Hadoop does (mean and a standard deviation, within these
+    #: two), and the last of a queue go where they start so much sooner, s; 0: only by length
     rebalance: bool = True
-    #: and instead of that, the last of a queue go where they start so much sooner, s; 0: no. It shortens the queuing
-    #: delay and lengthens the jobs: what was moved waits from the beginning, and is what the order puts last again
+    rebalance_least: int = 5
+    rebalance_most: int = 15
     rebalance_gain_s: float = 0.0
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
@@ -127,8 +139,7 @@ class System:
     #: sparrow: a node that was asked gets its task when it has a slot for it, not before
     late_binding: bool = True
     # ---- yarn-opportunistic
-    #: part of each stage's tasks that is asked for as opportunistic; with reducers that start before all maps are over
-    #: a run may never end, as in Hadoop: guaranteed reducers take every slot, and the maps they need wait behind them
+    #: part of each stage's tasks that is asked for as opportunistic
     opportunistic_share: float = 1.0
 
     def __post_init__(self) -> None:

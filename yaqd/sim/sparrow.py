@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from nm.queue import Ended, NodeQueue
-from yaqd.model import ContainerId
+from yaqd.model import ContainerId, Resource
 from yaqd.sim.distributed import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.nodes import SimNode
@@ -32,9 +32,9 @@ class Sparrow(Direct):
         #: by node: containers there at its last heartbeat
         self._said: Final = [0] * shape.nodes
 
-    def new_queue(self) -> NodeQueue:
+    def new_queue(self, capacity: Resource) -> NodeQueue:
         """Nodes take any number of places."""
-        return new_queue(self.shape, self.system, queues_guaranteed=False, opportunistic_max=UNBOUNDED)
+        return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=UNBOUNDED)
 
     def place(self, job: JobRun, now: float) -> None:
         for group in job.groups.values():

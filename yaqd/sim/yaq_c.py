@@ -8,7 +8,7 @@ from nm.queue import Arrived, JobReport, NodeQueue, Tick
 from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
-from yaqd.model import ExecutionType
+from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import Central
@@ -43,8 +43,8 @@ class YaqC(Central):
         )
         return replace(super().limits(), queueing=queueing)
 
-    def new_queue(self) -> NodeQueue:
-        return new_queue(self.shape, self.system, queues_guaranteed=True, opportunistic_max=0)
+    def new_queue(self, capacity: Resource) -> NodeQueue:
+        return new_queue(capacity, self.system, queues_guaranteed=True, opportunistic_max=0)
 
     def newcomer(self, run: Run) -> Arrived:
         return newcomer(run, ExecutionType.GUARANTEED, self.system)

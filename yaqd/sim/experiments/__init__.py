@@ -2,12 +2,15 @@
 
 from typing import Final
 
+from yaqd.sim.experiments.baselines import BASELINES
+from yaqd.sim.experiments.guards import GUARDS, REBALANCING
 from yaqd.sim.experiments.headline import CENTRAL, DISTRIBUTED
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row, Run
 from yaqd.sim.experiments.ordering import ESTIMATES, HEAVY_TAIL, MATRIX, ORDERING, PLACEMENT, STARVATION
 from yaqd.sim.experiments.queue_length import BOUNDING, UTILIZATION
 from yaqd.sim.experiments.runner import quick, run_experiment
 from yaqd.sim.experiments.sharing import SHARES
+from yaqd.sim.experiments.structure import GRAPHS, PLACES, SIZES
 
 EXPERIMENTS: Final = {
     experiment.name: experiment
@@ -23,6 +26,12 @@ EXPERIMENTS: Final = {
         DISTRIBUTED,
         HEAVY_TAIL,
         ESTIMATES,
+        BASELINES,
+        GUARDS,
+        REBALANCING,
+        GRAPHS,
+        SIZES,
+        PLACES,
     )
 }
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Final
 
 from yaqd.sim.experiments.model import Case
-from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.shape import BOUND_MAX, ClusterShape, System
 from yaqd.sim.workloads import Arrivals, Drawn
 
 NODES: Final = 80
@@ -47,14 +47,19 @@ GRIDMIX_SHAPE: Final = shape(10)
 NEVER: Final = float("inf")
 YARN: Final = System("yarn")
 #: 4.4: four queue slots, placed by wait time, SRJF; 10 s of starvation as 4.7.3 found best for it
-YAQ_C: Final = System("yaq-c", bound=4, place="wait", order="srjf", starve_s=10.0)
-#: what the experiments here taught: SRJF of jobs and of tasks, queues as short as tasks of 23 s on four
-#: slots need, and a threshold that is far above what tasks wait
-OURS: Final = System("yaq-c", bound=2, place="wait", order="srjf", job_order="srjf", starve_s=300.0)
-#: 4.5
-YAQ_D: Final = System("yaq-d", place="wait", order="srjf", starve_s=10.0, rebalance=True)
-#: with a threshold above what tasks wait, so that the order is not that of arrival again
-OURS_D: Final = replace(YAQ_D, starve_s=300.0)
+YAQ_C: Final = System("yaq-c", bound=4, order="srjf", starve_s=10.0, max_wait_s=0.0, free_min=0.05)
+#: what the experiments here taught, and the live cluster does by default: SRJF of jobs and of tasks, queues as long as
+#: nodes find them to be needed, and what has waited for a minute goes back, and first where it comes next (yaq-guards)
+OURS: Final = System("yaq-c", bound_target=0.9, order="srjf", job_order="srjf")
+#: 4.5: its queues have no bound
+YAQ_D: Final = System("yaq-d", order="srjf", starve_s=10.0, rebalance_least=1, rebalance_most=BOUND_MAX)
+#: as the live cluster's
+OURS_D: Final = System("yaq-d", order="srjf")
+
+
+def fixed(bound: int) -> System:
+    """Ours with queues of one length."""
+    return replace(OURS, bound=bound, bound_target=0.0)
 
 
 def hive(

@@ -3,7 +3,19 @@
 from dataclasses import replace
 from typing import Final
 
-from yaqd.sim.experiments.ground import HIVE_JOBS, HIVE_SHAPE, NEVER, OURS, OURS_D, YAQ_C, YAQ_D, YARN, hive, shape
+from yaqd.sim.experiments.ground import (
+    HIVE_JOBS,
+    HIVE_SHAPE,
+    NEVER,
+    OURS,
+    OURS_D,
+    YAQ_C,
+    YAQ_D,
+    YARN,
+    fixed,
+    hive,
+    shape,
+)
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.shape import System
 from yaqd.sim.workloads import Drawn
@@ -61,7 +73,7 @@ CENTRAL: Final = Experiment(
         hive("YARN, arriving", YARN, load=_BUSY),
         hive("Yaq-c, arriving", YAQ_C, load=_BUSY),
         hive("ours, arriving", OURS, load=_BUSY),
-        hive("ours b 1, arriving", replace(OURS, bound=1), load=_BUSY),
+        hive("ours b 1, arriving", fixed(1), load=_BUSY),
         hive("SRJF of jobs alone, arriving", replace(YARN, job_order="srjf", starve_s=NEVER), load=_BUSY),
         hive("YARN, slow start", YARN, on=_SLOW),
         hive("Yaq-c, slow start", YAQ_C, on=_SLOW),

@@ -11,6 +11,7 @@ from yaqd.sim.experiments.ground import (
     YAQ_C,
     YAQ_D,
     YARN,
+    fixed,
     gridmix,
     hive,
     shape,
@@ -160,7 +161,7 @@ HEAVY_TAIL: Final = Experiment(
 #: jobs arrive, so that there is something to put in order at the ResourceManager
 _LOAD: Final = 0.9
 #: a queue that is long enough to have an order
-_LINED_UP: Final = replace(OURS, bound=4)
+_LINED_UP: Final = fixed(4)
 _GLOBAL: Final = ("fifo", "srjf", "lrtf", "sjf")
 
 MATRIX: Final = Experiment(

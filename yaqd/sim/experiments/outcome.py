@@ -90,8 +90,25 @@ def _cluster(case: Case) -> str:
     return (
         f"{shape.nodes} nodes x {shape.slots} slots, heartbeat {shape.heartbeat_s:g} s, polling {shape.am_poll_s:g} s, "
         f"start gap {shape.start_gap_s:g} s after {shape.prepare_s:g} s of preparing, "
-        f"out of turn {'on' if case.system.out_of_turn else 'off'}"
+        f"out of turn {'on' if case.system.out_of_turn else 'off'}{_troubles(case)}"
     )
+
+
+def _troubles(case: Case) -> str:
+    """What is not as it should be."""
+    shape = case.shape
+    said = [
+        f"noise {shape.noise:g}" if shape.noise else "",
+        f"speeds {_series(shape.speeds)}" if set(shape.speeds) != {1.0} else "",
+        f"sizes {_series(shape.sizes)}" if set(shape.sizes) != {1.0} else "",
+        f"crowding {shape.crowding:g}" if shape.crowding else "",
+        f"{len(shape.failures)} failures" if shape.failures else "",
+    ]
+    return "".join(f", {text}" for text in said if text)
+
+
+def _series(numbers: Sequence[float]) -> str:
+    return "/".join(f"{number:g}" for number in numbers)
 
 
 def _load(case: Case) -> str:

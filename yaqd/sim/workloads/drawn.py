@@ -5,6 +5,7 @@ one stage are, how jobs arrive. `WORKLOADS` is a table; whoever adds a line has 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
@@ -55,8 +56,13 @@ class Drawn:
 class Stages:
     """Jobs before they arrive: per job its stages' names and durations, s."""
 
+    #: of the stages, in order; jobs may have fewer
     names: tuple[str, ...]
     jobs: list[tuple[Floats, ...]]
+    #: by job and stage: indexes of the stages whose output it reads; None: each that of the one before it
+    reads: list[tuple[tuple[int, ...], ...]] | None = None
+    #: by job: slots that each task takes; None: one
+    widths: list[int] | None = None
 
 
 def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
@@ -68,12 +74,14 @@ def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
     rng = np.random.default_rng([seed, sum(drawn.name.encode())])
     stages = kind.draw(rng, drawn)
     if drawn.speedup != 1:
-        stages = Stages(stages.names, [tuple(s / drawn.speedup for s in job) for job in stages.jobs])
-    arrivals = _arrivals(rng, drawn.arrivals, [sum(float(s.sum()) for s in job) for job in stages.jobs], slots)
+        stages = replace(stages, jobs=[tuple(s / drawn.speedup for s in job) for job in stages.jobs])
+    widths = stages.widths or [1] * len(stages.jobs)
+    work = [width * sum(float(s.sum()) for s in job) for width, job in zip(widths, stages.jobs, strict=True)]
+    arrivals = _arrivals(rng, drawn.arrivals, work, slots)
     queues = rng.integers(len(drawn.queues), size=len(stages.jobs))
     jobs = [
-        _job(f"{drawn.name}-{number}", drawn.queues[queues[number]], arrivals[number], stages.names, durations)
-        for number, durations in enumerate(stages.jobs)
+        _job(f"{drawn.name}-{number}", drawn.queues[queues[number]], arrivals[number], stages, number)
+        for number in range(len(stages.jobs))
     ]
     return Workload(jobs=tuple(jobs), name=drawn.name)
 
@@ -101,18 +109,22 @@ def _arrivals(rng: np.random.Generator, arrivals: Arrivals, work: list[float], s
     return [float(at) for at in np.cumsum(gaps)]
 
 
-def _job(name: str, queue: str, arrival: float, names: tuple[str, ...], durations: tuple[Floats, ...]) -> SimJob:
-    stages = []
-    for at, (stage, tasks) in enumerate(zip(names, durations, strict=True)):
-        priority = MAP_PRIORITY if at == 0 else REDUCE_PRIORITY
-        stages.append(
+def _job(name: str, queue: str, arrival: float, stages: Stages, number: int) -> SimJob:
+    durations = stages.jobs[number]
+    width = stages.widths[number] if stages.widths is not None else 1
+    made = []
+    for at, tasks in enumerate(durations):
+        # of a graph: by the order of the stages
+        priority = 0 if stages.reads is not None else MAP_PRIORITY if at == 0 else REDUCE_PRIORITY
+        after = ((at - 1,) if at else ()) if stages.reads is None else stages.reads[number][at]
+        made.append(
             SimStage(
-                name=stage,
-                tasks=tuple(SimTask(duration_s=float(s), resource=SLOT, priority=priority) for s in tasks),
-                after=(at - 1,) if at else (),
+                name=stages.names[at],
+                tasks=tuple(SimTask(duration_s=float(s), resource=SLOT * width, priority=priority) for s in tasks),
+                after=after,
             )
         )
-    return SimJob(name=name, user=queue, queue=queue, arrival_s=arrival, stages=tuple(stages))
+    return SimJob(name=name, user=queue, queue=queue, arrival_s=arrival, stages=tuple(made))
 
 
 # ------------------------------------------------------------------------------------------------ the workloads
@@ -202,6 +214,44 @@ def _gridmix_sizes(rng: np.random.Generator, drawn: Drawn) -> Stages:
     return Stages(("task",), [(part,) for part in np.split(every, np.cumsum(counts)[:-1])])
 
 
+#: stages of a graph
+_STAGES_MAX: Final = 10
+
+
+def _two_sizes(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """40 tasks a job, 20 s in the mean; those of every fifth job need four slots, so they take half of the work."""
+    count = max(1, round(40 * drawn.size))
+    means = rng.exponential(20.0, drawn.jobs)
+    every = fitted(np.concatenate([m * lognormal(rng, count, 1.0, STAGE_CV) for m in means]), 20.0, 22.0)
+    wide = rng.permutation(drawn.jobs) < round(0.2 * drawn.jobs)
+    return Stages(("task",), [(part,) for part in np.split(every, drawn.jobs)], widths=[4 if w else 1 for w in wide])
+
+
+def _graphs(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """Three to ten stages a job, each of which reads one or two of the three before it, the last one all that nobody
+    reads; 12 tasks a stage in the mean (cv 1), 15 s (exponential over stages, cv 0.5 within one)."""
+    jobs, reads = [], []
+    for _ in range(drawn.jobs):
+        many = int(rng.integers(3, _STAGES_MAX + 1))
+        counts = np.maximum(1, np.round(lognormal(rng, many, 12.0 * drawn.size, 1.0))).astype(int)
+        means = rng.exponential(15.0, many)
+        jobs.append(tuple(m * lognormal(rng, int(c), 1.0, STAGE_CV) for m, c in zip(means, counts, strict=True)))
+        reads.append(_graph(rng, many))
+    return Stages(tuple(f"stage{at}" for at in range(_STAGES_MAX)), jobs, reads=reads)
+
+
+def _graph(rng: np.random.Generator, many: int) -> tuple[tuple[int, ...], ...]:
+    """By stage the ones that it reads."""
+    reads: list[tuple[int, ...]] = [()]
+    for at in range(1, many):
+        near = range(max(0, at - 3), at)
+        chosen = rng.permutation(len(near))[: int(rng.integers(1, 3))]
+        reads.append(tuple(sorted(near[int(c)] for c in chosen)))
+    unread = set(range(many - 1)) - {before for stage in reads[:-1] for before in stage}
+    reads[-1] = tuple(sorted(unread | set(reads[-1])))
+    return tuple(reads)
+
+
 @value()
 class Kind:
     """A line of the table of workloads."""
@@ -217,6 +267,8 @@ WORKLOADS: Final[dict[str, Kind]] = {
     "gridmix-sizes": Kind("gridmix-ms, but 100 tasks are the mean of the jobs (cv 1.5)", _gridmix_sizes),
     "heavy-tailed": Kind("gridmix-ms, the longest 20 % of all tasks 500 s longer", _heavy_tailed),
     "mixed-5-50-jobs": Kind("80 % of the jobs of 5 s tasks, 20 % of 50 s (section 4.3)", _mixed_jobs),
+    "two-sizes": Kind("40 tasks a job, mean 20 s; those of every fifth job need four slots", _two_sizes),
+    "graphs": Kind("3 to 10 stages a job that read one or two others; 12 tasks a stage, mean 15 s", _graphs),
     "mixed-5-50-tasks": Kind("5 s and 50 s tasks in equal number in every job (table 2.1)", _mixed_tasks),
     **{f"{x}-sec": Kind(f"100 tasks a job, all of {x} s", _x_sec(float(x))) for x in (1, 5, 10, 20, 50)},
 }
