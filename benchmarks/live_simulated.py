@@ -66,10 +66,10 @@ def _ours(variant: Variant) -> System:
         job_starve_s=starve_s,
         bound_target=conf.get_float("yaq.queue.target-utilization"),
         free_min=queues.spec.free_share,
-        order=queues.ordering.strategy,
-        starve_s=queues.ordering.starve_s,
-        starve_ratio=queues.ordering.starve_ratio,
-        order_scope=queues.ordering.scope,
+        order=queues.orderings.cluster.strategy,
+        starve_s=queues.orderings.cluster.starve_s,
+        starve_ratio=queues.orderings.cluster.starve_ratio,
+        order_scope=queues.orderings.cluster.scope,
         max_wait_s=queues.max_wait_ms / 1000,
     )
 

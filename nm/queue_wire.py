@@ -6,6 +6,7 @@ and said in the log once.
 
 import logging
 import math
+from dataclasses import replace
 from typing import Final
 
 from nm.queue import Event, JobReport, JobsReported, NodeQueueSettings, QueueSnapshot, SettingsChanged
@@ -24,6 +25,8 @@ _STARVE_RATIO: Final = 10.0
 _LONGEST_S: Final = 1e9
 _SHORTEST_WAIT_S: Final = 0.1
 _NAMES_WARNED_MAX: Final = 100
+#: leaf queues with an order of their own
+_LEAVES_MAX: Final = 10_000
 
 
 class QueueOrders:
@@ -43,17 +46,22 @@ class QueueOrders:
         return events
 
     def settings(self, message: server.NodeQueueSettings) -> NodeQueueSettings:
+        ordering = self._ordering_of(message, message.scope)
+        leaves = tuple((one.queue, self._ordering_of(one, message.scope)) for one in message.leaves[:_LEAVES_MAX])
+        return NodeQueueSettings(
+            enabled=message.enabled,
+            max_queued=min(max(0, message.max_queued), self._max_length),
+            ordering=replace(ordering, leaves=leaves),
+            max_wait_s=max(_SHORTEST_WAIT_S, self._seconds(message, "max_wait_ms", _MAX_WAIT_S, _MAX_WAIT_S)),
+        )
+
+    def _ordering_of(self, message: server.NodeQueueSettings | server.LeafOrder, scope: str) -> Ordering:
         ratio = message.starve_ratio if message.HasField("starve_ratio") else math.inf
         if math.isnan(ratio) or ratio < 0:
             self._warn("starve_ratio", ratio, _STARVE_RATIO)
             ratio = _STARVE_RATIO
         starve_s = self._seconds(message, "starve_ms", _STARVE_S, math.inf)
-        return NodeQueueSettings(
-            enabled=message.enabled,
-            max_queued=min(max(0, message.max_queued), self._max_length),
-            ordering=self.ordering(message.order, starve_s, ratio, message.scope),
-            max_wait_s=max(_SHORTEST_WAIT_S, self._seconds(message, "max_wait_ms", _MAX_WAIT_S, _MAX_WAIT_S)),
-        )
+        return self.ordering(message.order, starve_s, ratio, scope)
 
     def ordering(self, strategy: str, starve_s: float, starve_ratio: float, scope: str) -> Ordering:
         """By arrival where nobody knows the name."""
@@ -63,7 +71,9 @@ class QueueOrders:
             self._warn("order", f"{strategy} (scope {scope}): {error}", "fifo")
             return Ordering("fifo", starve_s, starve_ratio, "all")
 
-    def _seconds(self, message: server.NodeQueueSettings, name: str, sane_s: float, unset_s: float) -> float:
+    def _seconds(
+        self, message: server.NodeQueueSettings | server.LeafOrder, name: str, sane_s: float, unset_s: float
+    ) -> float:
         if not message.HasField(name):
             return unset_s
         seconds: float = getattr(message, name) / 1000

@@ -44,7 +44,7 @@ from rm.node_tracker import NodeTracker, TrackerSettings
 from rm.nodes import Nodes
 from rm.placement import PlacementRequests
 from rm.preemption import PreemptionMonitor
-from rm.rebalancing import Rebalancer, RebalanceSettings
+from rm.rebalancing import Rebalancer
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
@@ -89,7 +89,7 @@ class ResourceManager:
             opportunistic=settings.containers.opportunistic,
             preemption=settings.preemption.spec,
             queueing=settings.queues.spec,
-            job_starvation=settings.job_starvation,
+            job_starvation=settings.queues.job_starvation,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(
@@ -206,7 +206,7 @@ class ResourceManager:
         if self.settings.containers.distributed:
             expiry_ms = int(self.settings.allocation_expiry_s * 1000)
             monitor = UsageMonitor(self.cluster, self.queueing)
-            self.tracker.rebalancer = Rebalancer(self.cluster, RebalanceSettings.read(self._conf))
+            self.tracker.rebalancer = Rebalancer(self.cluster, lambda: self.queueing.settings.rebalance)
             DistributedSchedulingService(
                 self.cluster,
                 self.masters,

@@ -21,6 +21,7 @@ from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus
 from yaqd.policies.queueing.left import STAGES_MAX, StageLeft
 from yaqd.policies.queueing.limits import LONGEST_S
+from yaqd.policies.queueing.order import Ordering
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -85,7 +86,7 @@ class NodeQueueing:
             return
         was_on, self.settings = self.is_on, settings
         log.info("queues at nodes are %s: %s", "on" if self.is_on else "off", settings)
-        self._cluster.schedule(QueueingChanged(settings.spec))
+        self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation))
         if self.is_on and not was_on:
             self._expect_all()
 
@@ -206,7 +207,7 @@ class NodeQueueing:
             self._put_jobs(node, told, response)
 
     def _settings_of(self, node: RmNode) -> server.NodeQueueSettings:
-        ordering = self.settings.ordering
+        ordering = self.settings.orderings.at(node.id.host)
         settings = server.NodeQueueSettings(
             enabled=self.is_on,
             max_queued=self._cluster.scheduler.queues.bound_of(node.id),
@@ -214,10 +215,9 @@ class NodeQueueing:
             scope=ordering.scope,
             max_wait_ms=self.settings.max_wait_ms,
         )
-        if math.isfinite(ordering.starve_s):
-            settings.starve_ms = _ms(ordering.starve_s)
-        if math.isfinite(ordering.starve_ratio):
-            settings.starve_ratio = ordering.starve_ratio
+        _put_starvation(settings, ordering)
+        for path, own in self.settings.orderings.leaves.items():
+            _put_starvation(settings.leaves.add(queue=path, order=own.name), own)
         return settings
 
     def _put_jobs(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
@@ -243,6 +243,13 @@ class NodeQueueing:
                 message.critical_path_ms = _ms(facts.critical_path)
             for priority, estimate_s in jobs.of(app_id).estimates.items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
+
+
+def _put_starvation(message: server.NodeQueueSettings | server.LeafOrder, ordering: Ordering) -> None:
+    if math.isfinite(ordering.starve_s):
+        message.starve_ms = _ms(ordering.starve_s)
+    if math.isfinite(ordering.starve_ratio):
+        message.starve_ratio = ordering.starve_ratio
 
 
 def _stage(message: common.StageLeft) -> StageLeft:

@@ -8,7 +8,7 @@ no container for what it wants may free one of its own, one that believes it run
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rm.cluster import Cluster
@@ -44,12 +44,17 @@ class RebalanceSettings:
 
 
 class Rebalancer:
-    def __init__(self, cluster: Cluster, settings: RebalanceSettings) -> None:
+    def __init__(self, cluster: Cluster, settings: Callable[[], RebalanceSettings]) -> None:
+        """`settings`: those that hold now."""
         self._cluster = cluster
-        self._settings = settings
+        self._read_settings = settings
         #: so many containers are to leave the node with its next heartbeat
         self._leaving: dict[NodeId, int] = {}
         self._looked_at = -math.inf
+
+    @property
+    def _settings(self) -> RebalanceSettings:
+        return self._read_settings()
 
     def limit(self, node: RmNode) -> int | None:
         """How many opportunistic containers may go on waiting at a node that has just reported; None: all."""

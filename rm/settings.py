@@ -9,9 +9,9 @@ from rm.container_settings import ContainerSettings
 from rm.hosts import HostLists, read_host_lists
 from rm.placement import PlacementSettings
 from rm.preemption import PreemptionSettings
+from rm.queue_orderings import check_leaves
 from rm.queue_settings import QueueSettings
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
@@ -73,8 +73,6 @@ class RmSettings:
     only_viewable: bool
     preemption: PreemptionSettings
     queues: QueueSettings
-    #: where a leaf queue's ordering policy is an order of jobs
-    job_starvation: JobStarvation
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
@@ -143,10 +141,6 @@ class RmSettings:
             placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),
             queues=QueueSettings.read(conf),
-            job_starvation=JobStarvation(
-                conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms", minimum=0) / 1000,
-                conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
-            ),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),
@@ -200,6 +194,7 @@ def read_queues(conf: Configuration) -> SchedulerSpec:
         spec = parse_capacity_scheduler(properties, QueueSettings.read(conf).job_order)
         if not spec.calculator.counts_vcores:
             require_dominant(resource_types(conf), properties.get(f"{PREFIX}resource-calculator", ""))
+        check_leaves(conf, (queue.path for queue in spec.root.walk() if not queue.children))
         return spec
     except QueueConfigError as error:
         if error.key in queues:

@@ -9,6 +9,7 @@ from yaqd.model.values import value
 from yaqd.policies.queueing.left import StageLeft
 
 if TYPE_CHECKING:
+    from rm.scheduler.job_order import JobStarvation
     from rm.scheduler.preemption import PreemptionSpec
     from rm.scheduler.queueing_spec import QueueingSpec
 
@@ -229,6 +230,8 @@ class QueueingChanged:
     """Other settings for what waits at nodes; None: nothing is sent to wait any more."""
 
     spec: "QueueingSpec | None"
+    #: when applications that wait go first; None: as before
+    job_starvation: "JobStarvation | None" = None
 
 
 @value()

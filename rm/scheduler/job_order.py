@@ -65,6 +65,18 @@ class Starving:
         #: when it is to be looked at, sequence number, attempt
         self._due: list[tuple[float, int, AttemptView]] = []
 
+    def change(self, jobs: Jobs, spec: JobStarvation) -> None:
+        """Go by other limits: those that wait are to be looked at earlier or later. Who is starved stays it."""
+        if spec == self._spec:
+            return
+        self._spec = spec
+        attempts = {attempt.id: attempt for _, _, attempt in self._due}
+        self._due.clear()
+        for attempt in attempts.values():
+            job = jobs.of(attempt.app.id)
+            if job.since is not None and attempt.app.attempt is attempt:
+                self._push(jobs, job, attempt)
+
     def waits(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
         """The attempt's asks are as they are after what it was given just now."""
         job = jobs.of(attempt.app.id)

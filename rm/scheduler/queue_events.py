@@ -129,6 +129,8 @@ class QueueEvents:
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
         self._queues.change(event.spec)
+        if event.job_starvation is not None:
+            self._giving.starving.change(self._queues.jobs, event.job_starvation)
         if event.spec is not None:
             self._begin()
         else:

@@ -186,7 +186,7 @@ class NodeQueues:
     def _set_bound(self, queue: NodeQueue) -> None:
         spec = self.spec
         fixed = spec.bound_of(queue.node.id.host) if spec is not None else 0
-        queue.tuner = spec.tuning.begin() if spec is not None and fixed is None else None
+        queue.tuner = spec.tuning_of(queue.node.id.host).begin() if spec is not None and fixed is None else None
         queue.bound = fixed if fixed is not None else 0
         self._count_bound(queue, queue.bound)
 

@@ -43,6 +43,8 @@ class QueueingSpec:
     #: the same of nodes on single hosts
     host_bounds: Mapping[str, int] = field(default_factory=dict)
     tuning: Tuning = Tuning()
+    #: the same of nodes on single hosts
+    host_tunings: Mapping[str, Tuning] = field(default_factory=dict)
     #: at which node what finds no room waits: a name in PLACES (yaqd.policies.queueing.place_scores)
     placement: str = "wait"
     #: how near data makes a longer wait worth it, and how much tasks of one stage fight for the same resource of a node
@@ -61,4 +63,10 @@ class QueueingSpec:
     leaves_without: frozenset[str] = frozenset()
 
     def bound_of(self, host: str) -> int | None:
+        """None: it is found by `tuning_of`."""
+        if host in self.host_tunings and host not in self.host_bounds:
+            return None
         return self.host_bounds.get(host, self.bound)
+
+    def tuning_of(self, host: str) -> Tuning:
+        return self.host_tunings.get(host, self.tuning)

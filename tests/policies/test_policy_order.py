@@ -1,10 +1,11 @@
 """The order of a node's queue, against Algorithm 3 written down as a comparison."""
 
+from dataclasses import replace
 from functools import cmp_to_key
 from math import inf, nan
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
 
@@ -77,6 +78,19 @@ def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, 
         assert [task.facts.queue for task in ordered] == [task.facts.queue for task in came]
     if ordering.scope is Scope.USER:
         assert [task.facts.user for task in ordered] == [task.facts.user for task in came]
+
+
+@few
+@given(queues(sane_s), job_facts(sane_s), sane_s, orderings, orderings)
+def test_a_leaf_queue_with_an_order_of_its_own_is_in_that_order(queue, jobs, now, others, own) -> None:
+    assume(queue)
+    ordering = replace(others, scope=Scope.QUEUE, leaves=(("root.a", own),))
+    ordered = ordering.sorted(queue, jobs, now)
+    assert ordering.pick(queue, jobs, now) is ordered[0]
+    for is_own, order in ((True, own), (False, others)):
+        alone = [task for task in queue if (task.facts.queue == "root.a") is is_own]
+        expected = replace(order, scope=Scope.QUEUE).sorted(alone, jobs, now)
+        assert [task for task in ordered if (task.facts.queue == "root.a") is is_own] == expected
 
 
 @few

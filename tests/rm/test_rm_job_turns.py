@@ -17,9 +17,11 @@ from rm.scheduler.events import (
     Estimated,
     NodeBeat,
     NodeJoined,
+    QueueingChanged,
     QueuesRefreshed,
     SchedulerEvent,
 )
+from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -143,6 +145,16 @@ def test_who_was_given_nothing_for_a_minute_goes_first() -> None:
     turns = c.turns(70)
     assert turns.count(2) == 1, "once, then it was served"
     assert 59 <= turns.index(2) <= 62
+
+
+def test_other_limits_hold_for_those_that_wait_already() -> None:
+    c = Cluster("lrtf", slots=4)
+    small, large = c.app(), c.app()
+    c.ask(small, 10)
+    c.ask(large, 60)
+    c.beat(20.0)
+    c.tell(QueueingChanged(None, JobStarvation(10.0)))
+    assert c.turns(3) == [1, 2, 1], "each was given nothing for twenty seconds, then the order holds again"
 
 
 def test_a_job_without_its_master_comes_first_and_a_priority_before_that() -> None:

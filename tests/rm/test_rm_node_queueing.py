@@ -308,6 +308,24 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             assert (await beat(node, running=4)).yaq_orders.settings.enabled
             assert leaf_order(rm) == "srjf"
             assert len(given(await master.allocate())) == 1, "this host's own bound"
+            own = {
+                "yaq.queue.node.127.0.0.1.order": "stf",
+                "yaq.queue.node.127.0.0.1.target-utilization": "0.5",
+                "yaq.queue.leaf.root.default.order": "lrtf+pack",
+                "yaq.queue.leaf.root.default.starve-ms": "7s",
+                "yaq.rm.scheduler.job-starve-ms": "5s",
+                "yaq.distributed.rebalance.min-gain-ms": "-1",
+            }
+            site(tmp_path, **{**ON, **own})
+            await refresh()
+            told = (await beat(node, running=4)).yaq_orders.settings
+            [leaf] = told.leaves
+            assert (told.order, told.starve_ms, told.scope) == ("stf", 300_000, "queue")
+            assert (leaf.queue, leaf.order, leaf.starve_ms) == ("root.default", "lrtf+pack", 7000)
+            assert rm.manager.queueing.settings.rebalance.least_gain_s == float("inf")
+            site(tmp_path, **{**ON, "yaq.queue.leaf.root.defualt.enabled": "false"})
+            with pytest.raises(RemoteException, match=r"yaq-site\.xml:\d+.*no leaf queue root\.defualt.*root\.default"):
+                await refresh()
             site(tmp_path, **{**ON, "yaq.queue.order": "whatever"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:.*yaq\.queue\.order|yaq\.queue\.order.*yaq-site"):
                 await refresh()
@@ -328,6 +346,9 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
         ("yaq.queue.bound", "999999999"),
         ("yaq.queue.target-utilization", "1.5"),
         ("yaq.queue.bound-policy", "magic"),
+        ("yaq.queue.node.host7.order", "alphabetic"),
+        ("yaq.queue.node.host7.target-utilization", "7"),
+        ("yaq.queue.leaf.root.default.starve-ms", "-3"),
         ("yaq.queue.order", "magic"),
         ("yaq.queue.job-order", "magic"),
         ("yaq.queue.placement", "magic"),

@@ -489,7 +489,7 @@ class JobFacts(_message.Message):
     def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., remaining_work_ms: _Optional[int] = ..., remaining_tasks: _Optional[int] = ..., arrival_ms: _Optional[int] = ..., estimates: _Optional[_Iterable[_Union[StageEstimate, _Mapping]]] = ..., critical_path_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueueSettings(_message.Message):
-    __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms")
+    __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms", "leaves", "files_read_ms")
     ENABLED_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
@@ -497,6 +497,8 @@ class NodeQueueSettings(_message.Message):
     STARVE_RATIO_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     MAX_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    LEAVES_FIELD_NUMBER: _ClassVar[int]
+    FILES_READ_MS_FIELD_NUMBER: _ClassVar[int]
     enabled: bool
     max_queued: int
     order: str
@@ -504,7 +506,21 @@ class NodeQueueSettings(_message.Message):
     starve_ratio: float
     scope: str
     max_wait_ms: int
-    def __init__(self, enabled: _Optional[bool] = ..., max_queued: _Optional[int] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ..., scope: _Optional[str] = ..., max_wait_ms: _Optional[int] = ...) -> None: ...
+    leaves: _containers.RepeatedCompositeFieldContainer[LeafOrder]
+    files_read_ms: int
+    def __init__(self, enabled: _Optional[bool] = ..., max_queued: _Optional[int] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ..., scope: _Optional[str] = ..., max_wait_ms: _Optional[int] = ..., leaves: _Optional[_Iterable[_Union[LeafOrder, _Mapping]]] = ..., files_read_ms: _Optional[int] = ...) -> None: ...
+
+class LeafOrder(_message.Message):
+    __slots__ = ("queue", "order", "starve_ms", "starve_ratio")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    STARVE_MS_FIELD_NUMBER: _ClassVar[int]
+    STARVE_RATIO_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    order: str
+    starve_ms: int
+    starve_ratio: float
+    def __init__(self, queue: _Optional[str] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ...) -> None: ...
 
 class NodeQueueOrders(_message.Message):
     __slots__ = ("settings", "jobs")

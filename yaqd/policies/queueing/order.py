@@ -100,9 +100,12 @@ class Ordering:
     scope: str = Scope.ALL
     #: lets a task that fits pass a better one that does not, until that one is starved
     packing: bool = False
+    #: of single leaf queues, by path, in place of this one where it is such a queue's turn (scope `queue`)
+    leaves: tuple[tuple[str, "Ordering"], ...] = ()
     _rank: TaskRank = field(init=False, repr=False, compare=False)
     #: need the job not be looked up?
     _is_job_blind: bool = field(init=False, repr=False, compare=False)
+    _of_leaf: Mapping[str, "Ordering"] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name = self.strategy.removesuffix(_PACK)
@@ -114,6 +117,7 @@ class Ordering:
         object.__setattr__(self, "starve_ratio", limits.threshold(self.starve_ratio))
         object.__setattr__(self, "_rank", ORDERS[self.strategy])
         object.__setattr__(self, "_is_job_blind", any(self._rank is rank for rank in _JOB_BLIND))
+        object.__setattr__(self, "_of_leaf", dict(self.leaves) if self.scope is Scope.QUEUE else {})
 
     @property
     def name(self) -> str:
@@ -133,11 +137,16 @@ class Ordering:
         and is not starved, so that nobody is passed for longer than ST.
         """
         mine = self._turn(queue)
-        best = self._first(mine, jobs, now)
-        if self.packing and free is not None and not best.resource.fits_in(free) and not self.is_starved(best, now):
+        order = self._of(mine[0].facts) if mine and self._of_leaf else self
+        best = order._first(mine, jobs, now)
+        if order.packing and free is not None and not best.resource.fits_in(free) and not order.is_starved(best, now):
             fitting = [task for task in mine if task.resource.fits_in(free)]
-            return self._first(fitting, jobs, now) if fitting else best
+            return order._first(fitting, jobs, now) if fitting else best
         return best
+
+    def _of(self, facts: TaskFacts) -> "Ordering":
+        """What holds in the task's leaf queue."""
+        return self._of_leaf.get(facts.queue, self)
 
     def sorted(
         self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float
@@ -145,7 +154,7 @@ class Ordering:
         """All of them in the order in which they would start if they all stood there until then."""
 
         def key(task: QueuedTask) -> tuple[bool, float, float]:
-            starved, rank = self._key(task, jobs, now)
+            starved, rank = self._of(task.facts)._key(task, jobs, now)
             return not starved, rank, task.since
 
         tasks = list(queue)
