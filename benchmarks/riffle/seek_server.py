@@ -1,0 +1,90 @@
+"""A node's shuffle service alone, in a group of processes whose reads the kernel throttles: `stage-seek`'s server.
+
+Reads one JSON object from its command line; answers each line of its standard input with one of JSON: `merge` merges
+all outputs, forty to a file, and has them served; `counts` tells what was read. It ends with its input. Neither side is
+helped by the page cache: files are dropped from it first, and nothing is read ahead.
+"""
+
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from nm.directories import NodeDirectories
+from nm.shuffle import files
+from nm.shuffle.jobs import ShuffleJobs, job_id
+from nm.shuffle.outputs import MapOutputs
+from nm.shuffle.scan import FolderScan
+from nm.shuffle.server import ShuffleLimits, ShuffleService
+from riffle_merger.merger.merge import READERS, MergeOrder, buffers_for, merge
+from riffle_merger.merger.pool import BufferPool
+from yaqd.model import ApplicationId
+from yaqd.security import JOB_TOKEN, Token
+from yaqd.security.writable import encode_text
+
+APPLICATION: Final = ApplicationId(1_700_000_000_000, 1)
+USER: Final = "bench"
+FAN_IN: Final = 40
+_BUDGET: Final = 256 << 20
+
+
+class _RandomReads(files.OpenFile):
+    """Nothing is read ahead."""
+
+    def __init__(self, descriptor: int, lock: Any) -> None:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        super().__init__(descriptor, lock)
+
+
+def _main() -> None:
+    given = json.loads(sys.argv[1])
+    root = Path(given["root"])
+    Path(given["group"], "cgroup.procs").write_text(str(os.getpid()))
+    files.OpenFile = _RandomReads  # type: ignore[misc]
+    directories = NodeDirectories([root], [])
+    app_dir = directories.app_dir(root, USER, APPLICATION)
+    outputs = MapOutputs(directories, index_cache_bytes=64 << 20)
+    jobs, job = ShuffleJobs(), job_id(APPLICATION)
+    token = Token(encode_text(job), bytes.fromhex(given["secret"]), JOB_TOKEN, job).to_writable()
+    of_job = jobs.add(APPLICATION, USER, token)
+    service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=outputs, limits=ShuffleLimits(100, True, 5.0))
+    service.start()
+    drop(app_dir)
+    print(json.dumps({"port": service.port}), flush=True)
+    for line in sys.stdin:
+        answer: dict[str, Any] = {}
+        if line.strip() == "merge":
+            answer = _merge(app_dir)
+            for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
+                service.publish(job, file)
+            drop(app_dir)
+        reads = service.statistics.reads
+        print(json.dumps(answer | {"reads": reads.reads, "bytes": reads.read_bytes}), flush=True)
+    service.stop()
+
+
+def _merge(app_dir: Path) -> dict[str, Any]:
+    names = sorted(path.name for path in (app_dir / "output").iterdir())
+    pool, started, requests = BufferPool(_BUDGET), time.perf_counter(), 0
+    with ThreadPoolExecutor(READERS) as reader:
+        for number, at in enumerate(range(0, len(names), FAN_IN)):
+            order = MergeOrder(f"{number}", (app_dir,), tuple(names[at : at + FAN_IN]), sync=True)
+            buffers = buffers_for(FAN_IN, _BUDGET, pool)
+            merged = merge(order, pool, buffers, reader=reader, is_cancelled=lambda: False)
+            requests += merged.reads + merged.writes
+    return {"merge_s": time.perf_counter() - started, "merge_requests": requests}
+
+
+def drop(folder: Path) -> None:
+    """From the page cache."""
+    for path in folder.rglob("*.out"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+if __name__ == "__main__":
+    _main()
