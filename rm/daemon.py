@@ -33,6 +33,7 @@ from rm.effects import (
 )
 from rm.estimates import Estimates
 from rm.explain import Explain
+from rm.explain_nodes import ExplainNodes
 from rm.hosts import read_host_lists
 from rm.identities import Identities
 from rm.live_settings import LiveSettings
@@ -51,6 +52,7 @@ from rm.servers import Servers
 from rm.settings import RmSettings, read_queues, read_refreshed
 from rm.state_store import StateStore, StoredApplication
 from rm.storing import Storing
+from rm.task_records import TaskRecords
 from rm.tokens import TokenMint
 from rm.topology import Topology
 from rm.updates import ContainerUpdates
@@ -112,7 +114,12 @@ class ResourceManager:
         self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
         self.nodes.sizes = read_node_sizes(conf)
         self.tokens = self._mint()
-        self.queueing = NodeQueueing(self.cluster, settings.queues, Estimates(self.cluster, self.store))
+        self.queueing = NodeQueueing(
+            self.cluster,
+            settings.queues,
+            Estimates(self.cluster, self.store),
+            TaskRecords(self.store, self._clock.now()),
+        )
         self.nodes.queueing = self.queueing
         self.tokens.task_facts = self.queueing.task_facts
         self.identities = Identities.read(conf, settings, self.store, self.scheduler.view, self._clock)
@@ -233,12 +240,14 @@ class ResourceManager:
             timeout_s=settings.launch_timeout_s,
             user=settings.user,
         )
+        heartbeat_s = settings.heartbeat_interval_ms / 1000
         self.web = RmWeb(
             self.cluster,
             self.reports,
             settings.web,
             access=self.access,
-            explain=Explain(self.cluster, self.queueing),
+            explain=Explain(self.cluster, self.queueing, heartbeat_s=heartbeat_s),
+            nodes=ExplainNodes(self.cluster, self.queueing, heartbeat_s=heartbeat_s),
             started_ms=self.started_ms,
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
@@ -281,6 +290,7 @@ class ResourceManager:
             await self.retention.stop()
         if self.launcher is not None:
             self.queueing.estimates.save()
+            self.queueing.records.save()
         await asyncio.to_thread(self.store.close)
 
     def address(self, server: RpcServer, configured: tuple[str, int]) -> str:
@@ -319,6 +329,7 @@ class ResourceManager:
             self.updates.check_expiry,
             self.tokens.roll,
             self.queueing.estimates.save_due,
+            self.queueing.records.save_due,
             self.identities.roll,
         )
         for check in checks:

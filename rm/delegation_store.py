@@ -1,13 +1,14 @@
 """Delegation tokens and their keys in the state store, so that a restart does not turn their holders away."""
 
 import asyncio
-import logging
+from functools import partial
+from typing import Final
 
-from rm.state_store import StateStore
+from rm.state_store import StateStore, log_failed_write
 from yaqd.security import MasterKey
 from yaqd.security.delegation import DelegationKey, DelegationToken, DelegationTokens
 
-log = logging.getLogger(__name__)
+_on_failure: Final = partial(log_failed_write, "delegation tokens will not outlive this ResourceManager")
 
 
 class DelegationStore:
@@ -39,9 +40,4 @@ class DelegationStore:
             row = (made.key.key_id, made.key.key, made.expires_ms)
             written.append(self._store.write("INSERT OR REPLACE INTO delegation_key VALUES (?, ?, ?)", row))
         for done in written:
-            done.add_done_callback(_log_failure)
-
-
-def _log_failure(done: "asyncio.Future[None]") -> None:
-    if not done.cancelled() and done.exception() is not None:
-        log.error("delegation tokens will not outlive this ResourceManager: %s", done.exception())
+            done.add_done_callback(_on_failure)

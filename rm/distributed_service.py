@@ -7,6 +7,7 @@ remembered, which makes a repeated request book nothing twice and an id that was
 """
 
 import logging
+import math
 from collections.abc import Awaitable
 from typing import Final
 
@@ -16,11 +17,13 @@ from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
 from rm.node_queueing import NodeQueueing
 from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.decisions import QueuePlace
 from rm.scheduler.events import ProxyPlaced, WantedElsewhere
 from rm.usage_monitor import UsageMonitor
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidApplicationMasterRequest
 from yaqd.model import ContainerId, ExecutionType, ExitStatus, NodeId, Resource
+from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -35,6 +38,8 @@ _RANGE: Final = 1 << 39
 #: stages of one job of which a proxy may tell, and containers of one
 _STAGES_MAX: Final = 1000
 _COUNT_MAX: Final = 10_000_000
+#: characters kept of why a container was put where it is
+_RULE_MAX: Final = 300
 
 
 class DistributedSchedulingService:
@@ -119,8 +124,12 @@ class DistributedSchedulingService:
             raise InvalidApplicationMasterRequest(f"{attempt.id}: more than {_CONTAINERS_MAX} containers at a time")
         if fresh:
             attempt.proxy_lowest = min(container_id.id for container_id in fresh)
+        said = {
+            convert.container_id(why.container_id): why
+            for why in request.yaq_placed[: len(request.allocated_containers)]
+        }
         for container_id, message in fresh.items():
-            self._book_one(attempt, container_id, message)
+            self._book_one(attempt, container_id, message, said.get(container_id))
 
     def _note_kept(self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest) -> None:
         """What the proxy keeps is left of the job too, and its stages' estimates will be wanted there."""
@@ -137,12 +146,16 @@ class DistributedSchedulingService:
     def _is_ours(self, container_id: ContainerId) -> bool:
         return self._id_start - _RANGE < container_id.id < self._id_start
 
-    def _book_one(self, attempt: Attempt, container_id: ContainerId, message: common.Container) -> None:
+    def _book_one(
+        self, attempt: Attempt, container_id: ContainerId, message: common.Container, said: pb.ProxyPlacement | None
+    ) -> None:
         node_id, resource = convert.node_id(message.nodeId), convert.resource(message.resource)
         problem = self._problem(message, node_id, resource)
         if problem is None:
             priority, request_id = message.priority.priority, message.allocation_request_id
-            self._cluster.schedule(ProxyPlaced(container_id, node_id, resource, priority, request_id))
+            rule = said.rule[:_RULE_MAX] if said is not None else ""
+            place = _place(said, rule) if said is not None else None
+            self._cluster.schedule(ProxyPlaced(container_id, node_id, resource, priority, request_id, rule, place))
             container = attempt.containers.get(container_id)
             if container is not None:
                 # Its proxy hands it out, not the answer to this call.
@@ -166,6 +179,16 @@ class DistributedSchedulingService:
         if node is None or not node.is_usable:
             return f"node {node_id} is not there"
         return None
+
+
+def _place(said: pb.ProxyPlacement, rule: str) -> QueuePlace | None:
+    """What a proxy said of a container's wait, as far as it can be; it changes no decision, only what people read."""
+    if said.HasField("wait_ms") and said.wait_ms == 0:
+        return None
+    wait_s = limits.duration(said.wait_ms / 1000 if said.HasField("wait_ms") else None)
+    estimate_s = limits.duration(said.estimate_ms / 1000 if said.HasField("estimate_ms") else None)
+    behind = min(max(0, said.behind), _COUNT_MAX)
+    return QueuePlace(wait_s, behind, rule, estimate_s if estimate_s < math.inf else None)
 
 
 def _node(attempt: Attempt) -> NodeId | None:

@@ -5,21 +5,20 @@ outlives the application and the ResourceManager. Where the node said how long i
 its placement. While no queue is filled only stages are learnt: who switches queues on knows his recurring jobs at once.
 """
 
-import logging
 import math
+from functools import partial
 from typing import Final
 
 from rm.application import Application
 from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.scheduler.events import Estimated, TaskTimes
-from rm.state_store import StateStore, StateStoreError
+from rm.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing.estimates import Estimator, ask_key, stage_key
 from yaqd.proto import yarn_common_pb2 as common
 
-log = logging.getLogger(__name__)
-
+_on_failure: Final = partial(log_failed_write, "estimates of tasks will not outlive this ResourceManager")
 #: an estimate that moved by less is not told anew
 _TOLD_CHANGE: Final = 0.1
 #: priorities looked after in one application
@@ -126,9 +125,4 @@ class Estimates:
             del self._stored[key]
             written.append(self._store.write("DELETE FROM task_estimate WHERE key = ?", (key,)))
         for done in written:
-            done.add_done_callback(lambda done: _log_failure(done.exception()))
-
-
-def _log_failure(error: BaseException | None) -> None:
-    if isinstance(error, StateStoreError):
-        log.error("estimates of tasks will not outlive this ResourceManager: %s", error)
+            done.add_done_callback(_on_failure)

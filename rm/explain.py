@@ -1,41 +1,58 @@
-"""The answers to `yaq explain` and `yaq top`, from the scheduler's decisions and the nodes' last reports."""
+"""The answer to `yaq explain`: from the scheduler's decisions, the nodes' last reports and what became of containers.
+
+A container's decision is kept with it as long as it is not over, whoever made it: the scheduler, or a proxy that said
+why. The decision log has the last ones of all applications, also of those that have ended; the records of containers
+that ended outlive the ResourceManager. What only a node can know (who waits before whom, until when) is as old as its
+last report, and of a node that is silent nothing is expected.
+"""
 
 import math
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
 from rm.application import Application
+from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.node import RmNode
-from rm.node_queueing import YAQ_QUEUE, NodeQueueing
+from rm.node_queueing import NodeQueueing
 from rm.scheduler.asks import Ask
-from rm.scheduler.node_queue import NodeQueue
+from rm.scheduler.decisions import (
+    Allocate,
+    Decision,
+    LogEntry,
+    Preempt,
+    Reserve,
+    Unreserve,
+    Update,
+    Warn,
+)
 from rm.scheduler.view import AttemptView
-from rm.scheduler.why import why_waits
+from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
 from rm.task_records import accuracy
+from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 
-#: asks and containers of one answer
+#: asks, containers and decisions of one answer
 _ASKS_MAX: Final = 50
 _CONTAINERS_MAX: Final = 200
+_DECISIONS_MAX: Final = 100
+_KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
 
 
 class Explain:
-    def __init__(self, cluster: Cluster, queueing: NodeQueueing) -> None:
+    def __init__(self, cluster: Cluster, queueing: NodeQueueing, *, heartbeat_s: float) -> None:
         self._cluster = cluster
         self._queueing = queueing
-
-    # ---- one application
+        self._heartbeat_s = heartbeat_s
 
     def application(self, app: Application) -> dict[str, Any]:
-        view = self._cluster.scheduler.view
-        scheduled = view.applications.get(app.id)
-        attempt = scheduled.attempt if scheduled is not None else None
         records = self._queueing.records.of(app.id)
-        asks = sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key) if attempt is not None else []
+        asks = list(self._asks(app))
         waiting = self._waiting(app)
         return {
             "id": str(app.id),
@@ -44,106 +61,187 @@ class Explain:
             "queue": app.queue,
             "state": app.state.name,
             "queueing": self._queueing.is_on,
-            "askedFor": sum(ask.pending for ask in asks),
-            "asks": [self._ask(attempt, ask) for ask in islice(asks, _ASKS_MAX)] if attempt is not None else [],
+            "askedFor": sum(ask["containers"] for ask in asks),
+            "asks": asks[:_ASKS_MAX],
             "waitingCount": len(waiting),
             "waiting": waiting[:_CONTAINERS_MAX],
             "ended": [record.as_json() for record in records],
             "accuracy": accuracy(records),
+            **self._log(app.id),
         }
 
-    def _ask(self, attempt: AttemptView, ask: Ask) -> dict[str, Any]:
-        why = why_waits(self._cluster.scheduler.view, attempt, ask)
-        estimate = self._cluster.scheduler.queues.estimate(attempt.app.id, ask.key[0])
+    # ---- what it wants
+
+    def _asks(self, app: Application) -> Iterator[dict[str, Any]]:
+        view = self._cluster.scheduler.view
+        scheduled = view.applications.get(app.id)
+        attempt = scheduled.attempt if scheduled is not None else None
+        if attempt is None:
+            return
+        for ask in sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key):
+            yield self._ask(attempt, ask, why_waits(view, attempt, ask), ExecutionType.GUARANTEED)
+        opportunistic = self._cluster.scheduler.opportunistic
+        for ask in sorted((a for a in opportunistic.pending(attempt.id) if a.pending), key=lambda a: a.key):
+            why = why_no_node_takes(opportunistic, attempt, ask)
+            yield self._ask(attempt, ask, why, ExecutionType.OPPORTUNISTIC)
+        for priority, count in sorted(self._cluster.scheduler.queues.jobs.of(app.id).elsewhere.items()):
+            if count > 0:
+                yield self._kept(app.id, priority, count)
+
+    def _ask(self, attempt: AttemptView, ask: Ask, why: WhyWaiting, kind: ExecutionType) -> dict[str, Any]:
         return {
             "priority": ask.key[0],
             "containers": ask.pending,
+            "executionType": kind.name,
             "memoryMb": ask.capability.memory_mb,
             "vcores": ask.capability.vcores,
             "isMaster": ask.is_master,
             "waitingS": round(self._cluster.clock.now() - ask.waiting_since, 3),
-            "estimateS": estimate,
+            "estimateS": self._cluster.scheduler.queues.estimate(attempt.app.id, ask.key[0]),
             "why": why.reason,
             "applicationsAhead": why.ahead,
             "shortestWaitS": why.shortest_wait_s,
         }
 
+    def _kept(self, app_id: ApplicationId, priority: int, count: int) -> dict[str, Any]:
+        """What a proxy says that it keeps: no more than how many."""
+        return {
+            "priority": priority,
+            "containers": count,
+            "executionType": ExecutionType.OPPORTUNISTIC.name,
+            "memoryMb": None,
+            "vcores": None,
+            "isMaster": False,
+            "waitingS": None,
+            "estimateS": self._cluster.scheduler.queues.estimate(app_id, priority),
+            "why": _KEPT_BY_PROXY,
+            "applicationsAhead": 0,
+            "shortestWaitS": None,
+        }
+
+    # ---- what waits at nodes
+
     def _waiting(self, app: Application) -> list[dict[str, Any]]:
         """Its containers that were sent to wait and that no node is known to run."""
         attempt = app.attempt
         found = []
-        queues = self._cluster.scheduler.queues
-        for node_queue in queues.all():
-            node = self._cluster.nodes.get(node_queue.node.id)
-            if node is None or attempt is None or not any(c in attempt.containers for c in node_queue.waiting):
-                continue
-            line = _line(node)
-            for container_id in node_queue.waiting:
-                container = attempt.containers.get(container_id)
-                if container is not None:
-                    found.append(self._described(container, node, line))
+        for node_id in app.nodes if attempt is not None else ():
+            node = self._cluster.nodes.get(node_id)
+            if node is not None and attempt is not None:
+                found += self._waiting_at(node, attempt)
         return found
 
-    def _described(self, container: RmContainer, node: RmNode, line: list[str]) -> dict[str, Any]:
-        allocation, name = container.allocation, str(container.id)
+    def _waiting_at(self, node: RmNode, attempt: Attempt) -> list[dict[str, Any]]:
+        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
+        queue = scheduled.queue if scheduled is not None else None
+        sent = queue.waiting if queue is not None else {}
+        at_node = _scheduled(node)
+        found = []
+        for container in node.containers.values():
+            if container.id not in attempt.containers:
+                continue
+            is_there = container.id in at_node
+            if container.allocation.execution_type is ExecutionType.GUARANTEED:
+                waits = container.id in sent
+            else:
+                waits = is_there or (container.allocation.queued is not None and not container.is_started)
+            if waits:
+                found.append((container, is_there))
+        line = _line(node) if found else []
+        silent_s = node.silent_s(self._cluster.clock.now(), self._heartbeat_s)
+        return [self._described(container, node, line, is_there, silent_s) for container, is_there in found]
+
+    def _described(
+        self, container: RmContainer, node: RmNode, line: list[str], is_there: bool, silent_s: float | None
+    ) -> dict[str, Any]:
+        allocation, name, now = container.allocation, str(container.id), self._cluster.clock.now()
         place = allocation.queued
         said = node.status.yaq_queue.waiting[line.index(name)] if name in line else None
-        since_s = self._cluster.clock.now() - container.created_at
+        age_s = now - node.heard_at if node.heard_at is not None else 0.0
+        estimate_s = self._cluster.scheduler.queues.estimate(container.attempt.app.id, allocation.priority)
+        if estimate_s is None and place is not None:
+            estimate_s = place.estimate_s
+        expected_s = _expected_s(said, age_s) if said is not None and silent_s is None else None
         return {
             "container": name,
             "node": str(node.id),
+            "executionType": allocation.execution_type.name,
             "priority": allocation.priority,
-            "estimateS": self._cluster.scheduler.queues.estimate(container.attempt.app.id, allocation.priority),
+            "estimateS": estimate_s,
             "rule": allocation.reason,
-            "placedAgoS": round(since_s, 3),
-            "expectedWaitS": None if place is None else round(place.expected_wait_s, 3),
+            "placedAgoS": round(now - container.created_at, 3),
+            "expectedWaitS": _finite(place.expected_wait_s) if place is not None else None,
             "wereAhead": None if place is None else place.behind,
-            #: as its node said last; None: its master has not started it there
-            "waitedS": None if said is None else max(0, said.waited_ms) / 1000,
-            "expectedStartInS": None if said is None else _expected_s(said),
-            "behind": [] if said is None else line[: line.index(name)],
+            #: False: its master has not started it there
+            "isAtNode": is_there or said is not None,
+            #: how long the node has not been heard of; None: it reports as it should
+            "nodeSilentS": silent_s,
+            #: as its node said last; None: it is further back than a node tells of, or its master has not started it
+            "waitedS": None if said is None else round(max(0, said.waited_ms) / 1000 + age_s, 3),
+            "expectedStartInS": expected_s,
+            "behind": None if said is None else line[: line.index(name)],
         }
 
-    # ---- all nodes
+    # ---- the decision log
 
-    def nodes(self) -> list[dict[str, Any]]:
-        return [self._node(node) for node in self._cluster.nodes.values() if node.state.name in _LISTED]
-
-    def _node(self, node: RmNode) -> dict[str, Any]:
-        queue = self._queue_of(node)
-        has_queue = YAQ_QUEUE in node.capabilities and self._queueing.is_on
-        wait = queue.expected_wait() if queue is not None else math.inf
-        now, minute, five = node.use.shares()
+    def _log(self, app_id: ApplicationId) -> dict[str, Any]:
+        """The application's last decisions, oldest first, and how far back the log goes."""
+        log, now = self._cluster.scheduler.log, self._cluster.clock.now()
+        entries = [entry for entry in log if _whose(entry.decision) == app_id]
+        begins = next(islice(log, 1), None)
         return {
-            "id": str(node.id),
-            "rack": node.rack,
-            "state": node.state.name,
-            "queues": has_queue,
-            "running": queue.running if queue is not None else len(node.running),
-            "slots": queue.slots if queue is not None and queue.slots else None,
-            "queued": queue.length if queue is not None else 0,
-            "bound": queue.bound if queue is not None else 0,
-            "waitS": round(wait, 3) if math.isfinite(wait) else None,
-            "isDraining": queue is not None and queue.held_for is not None,
-            "memoryMb": node.total.memory_mb,
-            "usedMb": node.used.memory_mb,
-            "utilization": {"now": now, "minute": minute, "fiveMinutes": five},
+            "decisions": [_entry(entry, now) for entry in entries[-_DECISIONS_MAX:]],
+            "decisionsKept": len(entries),
+            "logReachesBackS": None if begins is None else round(now - begins.at, 3),
         }
 
-    def _queue_of(self, node: RmNode) -> NodeQueue | None:
-        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
-        return scheduled.queue if scheduled is not None else None
+
+def _whose(decision: Decision) -> ApplicationId:
+    match decision:
+        case Allocate(container_id) | Update(container_id) | Warn(container_id) | Preempt(container_id):
+            return container_id.application_id
+        case Reserve() | Unreserve():
+            return decision.attempt_id.application_id
+    return decision.application_id
 
 
-_LISTED: Final = ("RUNNING", "UNHEALTHY", "DECOMMISSIONING")
+def _entry(entry: LogEntry, now: float) -> dict[str, Any]:
+    decision = entry.decision
+    container_id = getattr(decision, "container_id", None)
+    node_id = getattr(decision, "node_id", None)
+    return {
+        "agoS": round(now - entry.at, 3),
+        "decision": type(decision).__name__,
+        "after": entry.event,
+        "container": None if container_id is None else str(container_id),
+        "node": None if node_id is None else str(node_id),
+        "reason": getattr(decision, "reason", None),
+        "estimateS": decision.queued.estimate_s if isinstance(decision, Allocate) and decision.queued else None,
+        "expectedWaitS": _finite(decision.queued.expected_wait_s)
+        if isinstance(decision, Allocate) and decision.queued
+        else None,
+    }
 
 
-def _expected_s(said: server.QueuedContainer) -> float | None:
+def _finite(seconds: float) -> float | None:
+    return round(seconds, 3) if math.isfinite(seconds) else None
+
+
+def _expected_s(said: server.QueuedContainer, age_s: float) -> float | None:
+    """Until it starts, by a report of so long ago."""
     expected_s = limits.duration(said.expected_ms / 1000 if said.HasField("expected_ms") else None)
-    return expected_s if expected_s < math.inf else None
+    return _finite(max(0.0, expected_s - age_s))
+
+
+def _scheduled(node: RmNode) -> set[ContainerId]:
+    """The containers that had not started, as the node said last."""
+    return {
+        convert.container_id(said.container_id)
+        for said in node.status.containersStatuses
+        if said.state != common.C_COMPLETE and said.container_sub_state == common.CSS_SCHEDULED
+    }
 
 
 def _line(node: RmNode) -> list[str]:
     """The containers that wait at a node in the order in which they would start, as it said last."""
-    status: server.NodeStatus = node.status
-    return [str(convert.container_id(entry.container_id)) for entry in status.yaq_queue.waiting]
+    return [str(convert.container_id(entry.container_id)) for entry in node.status.yaq_queue.waiting]

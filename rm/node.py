@@ -57,6 +57,10 @@ NODE_TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], NodeState]] = {
 }
 
 
+#: heartbeats that a node may be late with before anybody wonders
+_MISSED_BEATS: Final = 3.0
+
+
 class RmNode:
     """One node that has ever registered and is not forgotten."""
 
@@ -85,6 +89,8 @@ class RmNode:
         #: applications that have had a container here and are not over
         self.applications: set[ApplicationId] = set()
         self.status = server.NodeStatus()
+        #: when it was heard of last, scheduler's seconds
+        self.heard_at: float | None = None
 
         # The heartbeat conversation.
         self.last_response: server.NodeHeartbeatResponse | None = None
@@ -113,6 +119,12 @@ class RmNode:
     @property
     def is_usable(self) -> bool:
         return self.machine.state is NodeState.RUNNING
+
+    def silent_s(self, now: float, heartbeat_s: float) -> float | None:
+        """How long it has not been heard of; None as long as it reports as it should, each `heartbeat_s`."""
+        if self.heard_at is None or now - self.heard_at <= _MISSED_BEATS * heartbeat_s:
+            return None
+        return round(now - self.heard_at, 3)
 
     @property
     def used(self) -> Resource:

@@ -64,12 +64,12 @@ class Told:
 
 
 class NodeQueueing:
-    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates) -> None:
+    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates, records: TaskRecords) -> None:
         self._cluster = cluster
         self.settings = settings
         self.estimates = estimates
         #: what became of containers
-        self.records = TaskRecords()
+        self.records = records
 
     @property
     def is_on(self) -> bool:

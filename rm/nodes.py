@@ -81,7 +81,8 @@ class Nodes:
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
         node.reset_conversation()
         node.machine.advance(NodeEvent.REGISTER)
-        self.liveness.seen(node.id, cluster.clock.now())
+        node.heard_at = cluster.clock.now()
+        self.liveness.seen(node.id, node.heard_at)
         log.info("node %s: registered with %s, rack %s, version %s", node.id, node.total, node.rack, node.version)
         cluster.note_node_change(node)
         for container_id in said.alive:
@@ -177,7 +178,8 @@ class Nodes:
 
     def beat(self, node: RmNode, status: server.NodeStatus) -> None:
         """Take in what a node reports and let the scheduler use the opportunity."""
-        self.liveness.refresh(node.id, self.cluster.clock.now())
+        node.heard_at = self.cluster.clock.now()
+        self.liveness.refresh(node.id, node.heard_at)
         node.status = status
         if status.HasField("nodeHealthStatus"):
             self._note_health(node, status.nodeHealthStatus)

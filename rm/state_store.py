@@ -56,6 +56,10 @@ CREATE TABLE IF NOT EXISTS task_estimate (  -- of recurring jobs' stages
     count INTEGER NOT NULL,
     mean_s REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS task_records (  -- of applications' last containers, the last written last; JSON
+    application TEXT PRIMARY KEY,
+    records TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS delegation_key (id INTEGER PRIMARY KEY, key BLOB NOT NULL, expires_ms INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS delegation_token (
     sequence INTEGER PRIMARY KEY,
@@ -291,6 +295,12 @@ class StateStore:
             on_loop(tell)
         except RuntimeError:
             log.debug("the event loop is gone; nobody waits for %d writes", len(batch))
+
+
+def log_failed_write(consequence: str, done: "asyncio.Future[None]") -> None:
+    """For a write's `add_done_callback`."""
+    if not done.cancelled() and done.exception() is not None:
+        log.error("%s: %s", consequence, done.exception())
 
 
 def _stored(row: tuple[object, ...]) -> StoredApplication:

@@ -1,18 +1,36 @@
 """What became of containers: how long they should have waited and run, and how long they did.
 
 Kept for the last containers of the last applications, so that `yaq explain` can say how right the estimates were also
-when an application is over.
+when an application is over. Those of the last ones of all are in the state store, a row an application, and outlive
+this ResourceManager.
 """
 
+import json
+import math
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any, Final
 
 from rm.container import RmContainer
+from rm.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationId
 
 _PER_APPLICATION: Final = 200
 _APPLICATIONS: Final = 1000
+#: of them in the store
+_STORED: Final = 200
+_SAVE_INTERVAL_S: Final = 30.0
+#: a row is no longer than this, or it is not ours
+_ROW_MAX: Final = 1 << 20
+#: SQLite's columns hold what was put in, whatever their types say
+_ROWS: Final = (
+    "SELECT application, records FROM task_records"
+    f" WHERE typeof(application) = 'text' AND typeof(records) = 'text' AND length(records) <= {_ROW_MAX}"
+    f" ORDER BY rowid DESC LIMIT {_STORED}"
+)
+_on_failure: Final = partial(log_failed_write, "how right estimates were will not be known after a restart")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +38,9 @@ class TaskRecord:
     container: str
     node: str
     priority: int
-    #: as known when it ended, before it told; None: no end was known
+    #: as known when it was sent to wait, or when it ended, before it told; None: no end was known
     estimate_s: float | None
-    #: where it should have waited; None: it was given free room
+    #: where it should have waited; None: it was given free room, or nobody knew
     expected_wait_s: float | None
     rule: str
     queued_s: float
@@ -42,34 +60,110 @@ class TaskRecord:
 
 
 class TaskRecords:
-    def __init__(self) -> None:
+    def __init__(self, store: StateStore, now: float) -> None:
+        self._store = store
+        self._saved_at = now
+        #: the least recently changed first
         self._by_app: dict[ApplicationId, deque[TaskRecord]] = {}
+        #: as they were stored, until somebody asks; the oldest first
+        self._unread: dict[ApplicationId, str] = {}
+        #: applications in the store, the least recently written first, and those that have changed since
+        self._stored: dict[ApplicationId, None] = {}
+        self._unsaved: dict[ApplicationId, None] = {}
+        for name, text in reversed(store.read(_ROWS)):
+            try:
+                app_id = ApplicationId.parse(name)
+            except ValueError:
+                continue
+            self._unread[app_id] = text
+            self._stored[app_id] = None
 
     def of(self, app_id: ApplicationId) -> list[TaskRecord]:
         """Oldest first."""
-        return list(self._by_app.get(app_id, ()))
+        return list(self._of(app_id))
+
+    def _of(self, app_id: ApplicationId) -> deque[TaskRecord]:
+        text = self._unread.pop(app_id, None)
+        if text is not None and app_id not in self._by_app:
+            self._by_app[app_id] = deque(_read(text), maxlen=_PER_APPLICATION)
+        return self._by_app.get(app_id) or deque(maxlen=_PER_APPLICATION)
 
     def note(self, container: RmContainer, estimate_s: float | None, queued_s: float, run_s: float) -> None:
+        """`estimate_s`: what is known now of containers like this one."""
         app_id, allocation = container.attempt.app.id, container.allocation
-        records = self._by_app.pop(app_id, None)
-        if records is None:
-            records = deque(maxlen=_PER_APPLICATION)
+        records = self._of(app_id)
+        self._by_app.pop(app_id, None)
         self._by_app[app_id] = records
         if len(self._by_app) > _APPLICATIONS:
             del self._by_app[next(iter(self._by_app))]
         place = allocation.queued
+        expected_s = place.expected_wait_s if place is not None else None
+        if place is not None and place.estimate_s is not None:
+            estimate_s = place.estimate_s
         records.append(
             TaskRecord(
                 str(container.id),
                 str(container.node_id),
                 allocation.priority,
                 estimate_s,
-                place.expected_wait_s if place is not None else None,
+                expected_s if expected_s is not None and expected_s < math.inf else None,
                 allocation.reason,
                 queued_s,
                 run_s,
             )
         )
+        self._unsaved[app_id] = None
+
+    # ---- the state store
+
+    def save_due(self, now: float) -> None:
+        if now - self._saved_at >= _SAVE_INTERVAL_S and self._unsaved:
+            self._saved_at = now
+            self.save()
+
+    def save(self) -> None:
+        """Write down what has changed; a failed write is logged."""
+        written = []
+        for app_id in list(self._unsaved)[-_STORED:]:
+            records = self._by_app.get(app_id)
+            if records:
+                self._stored.pop(app_id, None)
+                self._stored[app_id] = None
+                text = json.dumps([astuple(record) for record in records], separators=(",", ":"))
+                sql = "INSERT OR REPLACE INTO task_records VALUES (?, ?)"
+                written.append(self._store.write(sql, (str(app_id), text)))
+        self._unsaved.clear()
+        while len(self._stored) > _STORED:
+            oldest = next(iter(self._stored))
+            del self._stored[oldest]
+            written.append(self._store.write("DELETE FROM task_records WHERE application = ?", (str(oldest),)))
+        for done in written:
+            done.add_done_callback(_on_failure)
+
+
+def _read(text: str) -> Iterator[TaskRecord]:
+    """Whatever of a row makes sense."""
+    try:
+        rows = json.loads(text)
+    except ValueError:
+        return
+    for row in rows if isinstance(rows, list) else ():
+        if not isinstance(row, list) or len(row) != len(_FIELDS):
+            continue
+        if all(_is_one_of(value, kinds) for value, kinds in zip(row, _FIELDS, strict=True)):
+            yield TaskRecord(*row)
+
+
+#: types of a stored record's fields
+_FIELDS: Final = ((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,))
+
+
+def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
+    if value is None:
+        return None in kinds
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    return any(kind is not None and type(value) is kind for kind in kinds)
 
 
 def accuracy(records: list[TaskRecord]) -> dict[str, Any]:

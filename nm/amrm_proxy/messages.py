@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from nm.distributed import AskRow, NodeOffer
+from nm.distributed import AskRow, NodeOffer, Place
 from nm.queue.words import NEVER_RAN
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus
@@ -47,6 +47,17 @@ def ask_pb(row: AskRow) -> common.ResourceRequest:
     message.priority.priority = row.priority
     convert.put_resource(message.capability, row.resource)
     message.execution_type_request.execution_type = common.OPPORTUNISTIC
+    return message
+
+
+def placement_pb(place: Place) -> pb.ProxyPlacement:
+    """For the ResourceManager's `yaq explain`."""
+    message = pb.ProxyPlacement(rule=place.rule, behind=place.behind)
+    convert.put_container_id(message.container_id, place.container_id)
+    if place.estimate_s is not None:
+        message.estimate_ms = int(place.estimate_s * 1000)
+    if place.wait_s is not None:
+        message.wait_ms = int(place.wait_s * 1000)
     return message
 
 

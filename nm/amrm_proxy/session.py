@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from nm.amrm_proxy.link import ResourceManagerLink
-from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers, unserved
+from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers, placement_pb, unserved
 from nm.amrm_proxy.mint import Payer, ProxyMint
 from nm.distributed import (
     Asked,
@@ -68,6 +68,8 @@ class MasterSession:
         self._scheduler: DistributedScheduler | None = None
         #: by priority and request id, each a ProxiedMaster with these asks alone, so that few are made anew
         self._asks: dict[tuple[int, int], bytes] = {}
+        #: why what was placed for the last request went where it did
+        self._placements: list[pb.ProxyPlacement] = []
         #: node -> id of the key of the NMToken that the master has
         self._nm_tokens: dict[tuple[str, int], int] = {}
         #: when the master last called, in the proxy's seconds
@@ -124,6 +126,7 @@ class MasterSession:
         if self._mint.tells_more:
             for priority, count in scheduler.asks.pending_by_priority().items():
                 message.yaq_kept.add(priority=priority, count=count)
+            message.yaq_placed.extend(self._placements)
         if own:
             del message.allocate_request.ask[:]
             message.allocate_request.ask.extend(ask for ask in request.ask if not is_ours(ask))
@@ -149,7 +152,7 @@ class MasterSession:
             rows = lowered(rows, state.placed)
         else:
             state.response_id = request.response_id
-            del state.placed[:]
+            del state.placed[:], self._placements[:]
         for priority, estimate_s in self._estimates(self.attempt_id.application_id).items():
             scheduler.handle(StageEstimated(priority, estimate_s), time.monotonic())
         blacklist = request.blacklist_request
@@ -163,6 +166,7 @@ class MasterSession:
             self._note_ask(scheduler, key)
         lifetime_ms = state.registration.container_token_expiry_interval
         state.placed.extend(self._mint.container(place, self._payer(), lifetime_ms) for place in places)
+        self._placements.extend(map(placement_pb, places))
         for place in places:
             log.debug("%s: placed on %s", place.container_id, place.node.node_id)
         return list(state.placed)
@@ -205,7 +209,7 @@ class MasterSession:
             lowest -= state.registration.container_id_start - before.lowest_id
         state.registration.CopyFrom(answer)
         state.ClearField("response_id")
-        del state.placed[:]
+        del state.placed[:], self._placements[:]
         self._nm_tokens.clear()
         self._asks.clear()
         scheduler = self._start(lowest)

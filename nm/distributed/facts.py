@@ -116,3 +116,7 @@ class Place:
     wait_s: float | None
     #: how long its task has waited at other nodes, s
     waited_s: float = 0.0
+    #: how many were known to wait there
+    behind: int = 0
+    #: why there, for people
+    rule: str = ""

@@ -44,15 +44,16 @@ _LEAST_WAIT_S: Final = 1e-3
 class _Node:
     """A published node and what went there since."""
 
-    __slots__ = ("added_s", "offer", "placed", "rank", "soonest_s", "taken")
+    __slots__ = ("added_s", "offer", "placed", "rank", "soonest_s", "taken", "waiting")
 
     def __init__(self, offer: NodeOffer, rank: int) -> None:
         self.offer = offer
         self.rank = rank
         #: resources of the containers placed here since
         self.taken = Resource()
-        #: how many
+        #: how many, and how many of them found no room
         self.placed = 0
+        self.waiting = 0
         #: by how much they make a newcomer wait longer, s
         self.added_s = 0.0
         #: when the first of those that found room here gives it back, s
@@ -224,6 +225,7 @@ class DistributedScheduler:
         lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=True)
         since = now if lost is None else min(lost, now)
         wait = self._load_s(node, ask.resource)
+        behind, rule = (offer.queued or 0) + node.waiting, self._rule(node, wait)
         estimate = self._estimates.get(priority)
         self.lowest_id -= 1
         container_id = ContainerId(self._attempt_id, self.lowest_id)
@@ -233,6 +235,7 @@ class DistributedScheduler:
             node.soonest_s = min(node.soonest_s, runs_s)
         else:
             node.added_s += runs_s
+            node.waiting += 1
         node.taken += ask.resource
         node.placed += 1
         if node.is_unknown:
@@ -245,7 +248,16 @@ class DistributedScheduler:
         else:
             ask.take(ANY_HOST)
         known = wait if offer.wait_s is not None else None
-        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, now - since)
+        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, now - since, behind, rule)
+
+    def _rule(self, node: _Node, wait_s: float) -> str:
+        """What a node was chosen by."""
+        if node.is_unknown:
+            return "the ResourceManager named it and says nothing of its load"
+        if wait_s <= 0:
+            return "it had room as far as the job's proxy knew"
+        known = f"{len(self._nodes)} nodes that the job's proxy knows"
+        return f"nothing is free; of the {known} it is the best by {self._limits.placement}"
 
     def validate(self) -> None:
         """Assert every invariant."""

@@ -22,12 +22,14 @@ class Locality(IntEnum):
 class QueuePlace:
     """Where a container waits that was given more than its node has free."""
 
-    #: how long it should wait, s
+    #: how long it should wait, s; inf: nobody knew
     expected_wait_s: float
     #: how many were waiting there
     behind: int
     #: why there
     rule: str
+    #: how long it should run, s; None: its end was not known
+    estimate_s: float | None = None
 
 
 @value()

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rm.scheduler.decisions import QueuePlace
 from rm.scheduler.placement import Placement
 from rm.scheduler.queues import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
@@ -153,6 +154,10 @@ class ProxyPlaced:
     resource: Resource
     priority: int
     allocation_request_id: int
+    #: why there, as the proxy said; empty: it did not
+    rule: str = ""
+    #: where it waits; None: the proxy believed in free room, or said nothing
+    place: QueuePlace | None = None
 
 
 @value()

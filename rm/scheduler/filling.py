@@ -80,7 +80,7 @@ class QueueFilling:
             if queue is None:
                 return
             near = locality(ask, queue.node) or Locality.NONE
-            yield QueuePick(attempt, ask, queue.node, near, QueuePlace(queue.expected_wait(), queue.length, rule))
+            yield QueuePick(attempt, ask, queue.node, near, self._place(attempt, ask, queue, rule))
             candidates.changed(queue)
 
     # ---- a queue looks for asks
@@ -152,12 +152,17 @@ class QueueFilling:
             near = self._policy.locality(view, attempt, ask, node)
             if near is None:
                 passed[id(ask)] = ask
-            elif queues.may_wait(attempt, ask) and (wait := queue.expected_wait()) < queues.wait_limit(attempt):
+            elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
                 rule = "its queue had room, and it was this ask's turn"
-                return QueuePick(attempt, ask, node, near, QueuePlace(wait, queue.length, rule))
+                return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
             elif queues.holds(attempt, ask) < ask.pending:
                 return _Hold(attempt, ask)
         return None
+
+    def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
+        """As it is before the container is sent there."""
+        estimate_s = self._queues.estimate(attempt.app.id, ask.key[0])
+        return QueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
 
     def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""

@@ -13,10 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
-from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.decisions import Allocate, Locality, QueuePlace
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.view import AttemptView
@@ -86,10 +87,23 @@ class NodeLoad:
             return False
         return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
 
+    def place(self, rule: str) -> QueuePlace:
+        """Of a container that is sent to wait now."""
+        wait_s = self.wait_ms / 1000 if self.wait_ms >= 0 else math.inf
+        return QueuePlace(wait_s, (self.length or 0) + self.given, rule)
+
     def share(self) -> float:
         total = self.node.total
         used = total.memory_mb - self.node.free.memory_mb + self.held.memory_mb
         return used / total.memory_mb if total.memory_mb > 0 else math.inf
+
+
+#: why a container waits at its node
+_RULES: Final = {
+    LoadOrder.QUEUE_LENGTH: "its node's queue is among the shortest",
+    LoadOrder.QUEUE_LENGTH_THEN_RESOURCES: "its node's queue is among the shortest, and it has most room",
+    LoadOrder.QUEUE_WAIT_TIME: "at its node the wait is among the shortest",
+}
 
 
 def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> None:
@@ -144,6 +158,10 @@ class Opportunistic:
             self._limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
             self._limit_at = now
         return self._limit
+
+    def loads(self) -> list[NodeLoad]:
+        """All nodes."""
+        return list(self._loads.values())
 
     # ---- asks
 
@@ -200,7 +218,9 @@ class Opportunistic:
     ) -> Allocate:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
-        load.given += not load.fits(ask.capability)
+        rule = "its node had room" if load.fits(ask.capability) else _RULES[self.limits.order]
+        queued = None if load.fits(ask.capability) else load.place(rule)
+        load.given += queued is not None
         self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
         priority, request_id = ask.key
         return Allocate(
@@ -212,7 +232,8 @@ class Opportunistic:
             ExecutionType.OPPORTUNISTIC,
             locality,
             False,
-            "its node's queue is among the shortest",
+            rule,
+            queued=queued,
             waits_since=since,
         )
 
@@ -235,7 +256,8 @@ class Opportunistic:
             ExecutionType.OPPORTUNISTIC,
             Locality.NONE,
             False,
-            "the proxy at its master's node chose the node",
+            placed.rule or "the proxy at its master's node chose the node",
+            queued=placed.place,
         )
 
     def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:

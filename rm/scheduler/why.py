@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 
 from rm.scheduler.asks import Ask
+from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView
 from yaqd.model import ANY_HOST
@@ -29,6 +30,22 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask) -> WhyWaiting:
     waits = [queue.expected_wait() for queue in view.node_queues.all()] if view.node_queues is not None else []
     shortest = min(waits, default=math.inf)
     return WhyWaiting(_reason(view, attempt, ask, ahead), ahead, shortest if math.isfinite(shortest) else None)
+
+
+def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: Ask) -> WhyWaiting:
+    """The same for an opportunistic ask, which looks at the nodes' queues alone."""
+    loads = opportunistic.loads()
+    known = [load for load in loads if load.length is not None and load.capacity != 0 and attempt.accepts(load.node)]
+    if not known:
+        reason = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
+    elif not any(load.takes(ask.capability) for load in known):
+        reason = f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
+    elif not ask.allows(ANY_HOST):
+        reason = "no node of those that it insists on takes it"
+    else:
+        reason = "nodes take it: it gets a container when its master calls next"
+    waits = [load.wait_ms / 1000 for load in known if load.wait_ms >= 0]
+    return WhyWaiting(reason, 0, min(waits, default=None))
 
 
 def _reason(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) -> str:

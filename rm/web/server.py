@@ -9,6 +9,7 @@ from aiohttp import web
 from rm.access import Access
 from rm.cluster import Cluster
 from rm.explain import Explain
+from rm.explain_nodes import ExplainNodes
 from rm.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.pages import Pages
@@ -41,6 +42,7 @@ class RmWeb:
         *,
         access: Access,
         explain: Explain,
+        nodes: ExplainNodes,
         started_ms: int,
     ) -> None:
         self._settings = settings
@@ -49,7 +51,7 @@ class RmWeb:
         )
         self._callers = WebCallers(identity, access, settings.only_viewable)
         self._rest = Rest(cluster, reports, self._callers, started_ms=started_ms)
-        self._yaq = YaqRest(explain, self._rest)
+        self._yaq = YaqRest(explain, nodes, self._rest)
         self._pages = Pages(cluster, reports, self._callers)
         self._proxy = WebProxy(cluster.applications.get, reports, self._callers, timeout_s=settings.proxy_timeout_s)
         self._http = HttpServer(

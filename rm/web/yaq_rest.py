@@ -5,14 +5,16 @@ from typing import Final
 from aiohttp import web
 
 from rm.explain import Explain
+from rm.explain_nodes import ExplainNodes
 from rm.web.rest import Rest
 
 BASE: Final = "/ws/v1/yaq"
 
 
 class YaqRest:
-    def __init__(self, explain: Explain, rest: Rest) -> None:
+    def __init__(self, explain: Explain, nodes: ExplainNodes, rest: Rest) -> None:
         self._explain = explain
+        self._nodes = nodes
         self._rest = rest
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
@@ -24,4 +26,4 @@ class YaqRest:
         return web.json_response({"explanation": self._explain.application(self._rest.visible_app(request))})
 
     async def nodes(self, request: web.Request) -> web.Response:
-        return web.json_response({"nodes": self._explain.nodes()})
+        return web.json_response({"nodes": self._nodes.all()})

@@ -137,6 +137,11 @@ async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hea
     facts = server.ContainerTokenIdentifier.FromString(container.container_token.identifier).yaq_task
     assert facts.estimate_ms == 2500
     assert list(scheduler.requests[0].yaq_kept) == [pb.PendingStage(priority=19, count=2)]
+    (why,) = scheduler.requests[0].yaq_placed
+    assert (why.container_id, why.estimate_ms, why.HasField("wait_ms")) == (container.id, 2500, False)
+    assert why.rule == "the ResourceManager named it and says nothing of its load"
+    await proxied.allocate()
+    assert [why.container_id.id for why in scheduler.requests[1].yaq_placed] == [-2]
     await proxied.rpc.close()
     await master.client.close()
 

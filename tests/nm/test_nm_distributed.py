@@ -71,6 +71,9 @@ def test_fills_what_is_free_before_it_lets_anything_wait() -> None:
     placed = life.handle(ask(4), 0.0)
     assert hosts(placed) == ["idle", "idle", "busy", "busier"], "what was placed counts at once"
     assert [p.wait_s for p in placed[2:]] == [pytest.approx(3, abs=0.01), pytest.approx(5, abs=0.01)]
+    assert [p.rule for p in placed[:2]] == ["it had room as far as the job's proxy knew"] * 2
+    best = "nothing is free; of the 3 nodes that the job's proxy knows it is the best by wait"
+    assert [p.rule for p in placed[2:]] == [best] * 2
 
 
 def test_short_tasks_make_a_queue_less_longer_than_long_ones() -> None:

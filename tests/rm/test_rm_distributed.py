@@ -65,10 +65,13 @@ class Proxy:
         release: tuple[common.ContainerId, ...] = (),
         repeat: bool = False,
         kept: tuple[pb.PendingStage, ...] = (),
+        placements: tuple[pb.ProxyPlacement, ...] = (),
     ) -> pb.DistributedSchedulingAllocateResponse:
         if repeat:
             self.response_id -= 1
-        request = pb.DistributedSchedulingAllocateRequest(allocated_containers=containers, yaq_kept=kept)
+        request = pb.DistributedSchedulingAllocateRequest(
+            allocated_containers=containers, yaq_kept=kept, yaq_placed=placements
+        )
         request.allocate_request.CopyFrom(
             pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=0.5)
         )

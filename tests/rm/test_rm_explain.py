@@ -3,13 +3,16 @@
 import asyncio
 import copy
 import json
+import sqlite3
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 from click.testing import CliRunner
 from rich.console import Console
-from rm_harness import FakeNode, Harness, ask, cluster
+from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.node_use import NodeUse
@@ -17,8 +20,10 @@ from rm.scheduler.why import why_waits
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import explain
 from yaqd.cli.top import table, top
-from yaqd.model import ContainerId
+from yaqd.model import ApplicationId, ContainerId
 from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ResourceTracker
 
 
@@ -42,7 +47,8 @@ async def command(rm: Harness, *words: str) -> str:
 
 
 async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
-    async with cluster(ON) as rm:
+    clock = ManualClock()
+    async with cluster(ON, clock=clock) as rm:
         node = await queueing_node(rm)
         app_id, master = await rm.running(node, application_name="report")
         containers = given(await master.allocate(ask(9)))
@@ -58,6 +64,8 @@ async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
         assert last["container"] == str(containers[5]) and last["node"] == str(node.id)
         assert last["behind"] == [str(c) for c in containers[3:5]] and last["expectedStartInS"] == 7.5
         assert last["rule"].startswith("nothing is free") and last["wereAhead"] == 2
+        placed = [entry for entry in found["decisions"] if entry["container"] == last["container"]]
+        assert [(entry["reason"], entry["estimateS"]) for entry in placed] == [(last["rule"], 10.0)]
         text = await command(rm, "explain", str(app_id))
         assert "wants: 3 more containers, 3 wait at nodes" in text and f"2: {containers[3]} ..." in text
         assert "runs 10.0s" in text
@@ -65,6 +73,17 @@ async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
         [row] = [line for line in lines if line.startswith(str(containers[5]))]
         [rule] = [line for line in lines if line.startswith("(1) nothing is free")]
         assert "(1)" in row and rule.endswith(last["rule"]) and len(row) < 140
+
+        # a node that is late says nothing new: what it said goes on, for as long as it may be believed
+        clock.seconds += 2.0
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        last = found["waiting"][-1]
+        assert (last["expectedStartInS"], last["waitedS"], last["nodeSilentS"]) == (5.5, 3.0, None)
+        clock.seconds += 4.0
+        text = await command(rm, "explain", str(app_id))
+        [row] = [line for line in text.splitlines() if line.startswith(str(containers[5]))]
+        assert "its node has not been heard of for 6.0s" in row and "  -  " in row
+        assert "SILENT 6.0s" in await command(rm, "top", "--once")
 
         for container_id in containers[:4]:
             node.end(container_id)
@@ -172,7 +191,16 @@ def test_use_fades_with_time() -> None:
 
 def test_the_table_of_a_terminal_says_the_same() -> None:
     use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
-    node = {"id": "[::1]:1", "state": "RUNNING", "queues": True, "running": 4, "slots": 8, "queued": 2, "bound": 6}
+    node = {
+        "id": "[::1]:1",
+        "state": "RUNNING",
+        "silentS": None,
+        "queues": True,
+        "running": 4,
+        "slots": 8,
+        "queued": 2,
+        "bound": 6,
+    }
     node |= {"waitS": None, "isDraining": True, "memoryMb": 1024, "usedMb": 512, "utilization": use}
     console = Console(width=200, record=True, file=StringIO())
     console.print(table([node], 200))
@@ -183,7 +211,15 @@ def test_the_table_of_a_terminal_says_the_same() -> None:
 
 def test_a_narrow_terminal_shows_fewer_columns_and_those_whole() -> None:
     use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
-    node = {"id": "127.0.0.1:33465", "state": "RUNNING", "queues": True, "running": 4, "slots": 8, "queued": 2}
+    node = {
+        "id": "127.0.0.1:33465",
+        "state": "RUNNING",
+        "silentS": None,
+        "queues": True,
+        "running": 4,
+        "slots": 8,
+        "queued": 2,
+    }
     node |= {"bound": 6, "waitS": 2.5, "isDraining": False, "memoryMb": 65536, "usedMb": 65536, "utilization": use}
     for width, missing in ((200, ()), (100, ("5 min",)), (80, ("5 min", "memory MB", "1 min"))):
         console = Console(width=width, record=True, file=StringIO())
@@ -192,3 +228,87 @@ def test_a_narrow_terminal_shows_fewer_columns_and_those_whole() -> None:
         assert "127.0.0.1:33465" in text and "4/8" in text and "2.5s" in text and "50.0%" in text
         assert "\u2026" not in text, text
         assert all(heading not in text for heading in missing), text
+
+
+async def test_what_a_proxy_placed_is_explained_by_what_it_said() -> None:
+    async with cluster({**ENABLED, **ON}) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        await loaded(node, queued=1, wait_ms=2000)
+        proxy, _ = await proxied(rm, node)
+        containers = [placed(proxy.app, -number, node.id) for number in (1, 2, 3)]
+        why = [
+            pb.ProxyPlacement(container_id=containers[0].id, rule="the best by wait", estimate_ms=4000, wait_ms=2500),
+            pb.ProxyPlacement(container_id=containers[1].id, rule="x" * 10_000, wait_ms=-7, estimate_ms=-1, behind=-3),
+        ]
+        why[0].behind = 1
+        kept = pb.PendingStage(priority=19, count=5)
+        await proxy.allocate(*containers, placements=(*why, *why), kept=(kept,))
+        for container in containers[:2]:
+            node.run(convert.container_id(container.id))
+        await report_queue(node, [convert.container_id(container.id) for container in containers[:1]])
+        found = json.loads(await command(rm, "explain", str(proxy.app), "--json"))
+        first, second = found["waiting"]
+        assert (first["rule"], first["expectedWaitS"], first["wereAhead"]) == ("the best by wait", 2.5, 1)
+        assert first["isAtNode"] and first["executionType"] == "OPPORTUNISTIC" and first["behind"] == []
+        assert (len(second["rule"]), second["expectedWaitS"], second["wereAhead"]) == (300, None, 0)
+        assert found["askedFor"] == 5 and "the proxy at its master's node keeps them" in found["asks"][0]["why"]
+        reasons = {entry["container"]: entry["reason"] for entry in found["decisions"]}
+        assert "the proxy at its master's node chose the node" in reasons.values(), "a stock proxy says nothing"
+        text = await command(rm, "explain", str(proxy.app))
+        assert "5 of priority 19 (opportunistic; runs 10.0s): the proxy at its master's node keeps them" in text
+
+        node.end(convert.container_id(containers[0].id))
+        await beat(node, times=(3000, 6000))
+        found = json.loads(await command(rm, "explain", str(proxy.app), "--json"))
+        [ended] = found["ended"]
+        assert (ended["estimateS"], ended["ranS"]) == (4.0, 6.0), "as the proxy expected when it placed it"
+        assert (ended["expectedWaitS"], ended["waitedS"], ended["rule"]) == (2.5, 3.0, "the best by wait")
+
+
+async def test_how_right_estimates_were_outlives_the_application_and_a_restart(tmp_path: Path) -> None:
+    store = tmp_path / "state.sqlite"
+    async with cluster(ON, store=store) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node, application_name="report")
+        containers = given(await master.allocate(ask(2)))
+        for container_id in containers:
+            node.run(container_id)
+        await beat(node, running=3)
+        for container_id in containers:
+            node.end(container_id)
+        await beat(node, running=1, times=(0, 12_000))
+        await master.finish()
+        before = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert before["accuracy"]["tasks"] == 2 and before["decisions"]
+    broken = "application_1_0001", json.dumps([["c", "n", 1, None, None, "r", 0.0, "x"], 7, [], ["c"]])
+    with sqlite3.connect(store) as database:
+        database.executemany(
+            "INSERT INTO task_records VALUES (?, ?)", [broken, ("no id", "[]"), ("application_1_0002", "")]
+        )
+    async with cluster(ON, store=store) as rm:
+        after = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert (after["ended"], after["accuracy"]) == (before["ended"], before["accuracy"])
+        assert after["decisions"] == [] and rm.manager.queueing.records.of(ApplicationId(1, 1)) == []
+        assert "Of the last 2 containers that ended" in await command(rm, "explain", str(app_id))
+
+
+async def test_an_opportunistic_ask_waits_and_says_for_what() -> None:
+    async with cluster({**OPPORTUNISTIC, **ON}) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        app_id, master = await rm.running(node)
+        wanted = ask(3)
+        wanted.execution_type_request.execution_type = common.OPPORTUNISTIC
+        await master.allocate(wanted)
+        said = json.loads(await command(rm, "explain", str(app_id), "--json"))["asks"]
+        assert [(a["containers"], a["executionType"]) for a in said] == [(3, "OPPORTUNISTIC")]
+        assert said[0]["why"].startswith("none of 1 nodes lets opportunistic containers wait")
+        await loaded(node, queued=5, capacity=5, wait_ms=1000)
+        await master.allocate()
+        [said] = json.loads(await command(rm, "explain", str(app_id), "--json"))["asks"]
+        assert said["why"] == "the queues at all 1 nodes that let opportunistic containers wait are full"
+        await loaded(node, queued=4, capacity=5, wait_ms=1000)
+        assert "gets a container when its master calls next" in await command(rm, "explain", str(app_id))
+        [container_id] = given(await master.allocate())
+        [waiting] = json.loads(await command(rm, "explain", str(app_id), "--json"))["waiting"]
+        assert (waiting["container"], waiting["wereAhead"], waiting["isAtNode"]) == (str(container_id), 4, False)
+        assert "not started by its master yet" in await command(rm, "explain", str(app_id))

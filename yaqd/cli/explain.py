@@ -11,6 +11,8 @@ from yaqd.model import ApplicationId
 
 #: containers listed; --json has more
 _LISTED = 20
+_DECISIONS = 10
+_ENDLESS = "no known end"
 
 
 @click.command()
@@ -49,16 +51,22 @@ def _show(found: dict[str, Any]) -> None:
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
     for ask in found["asks"]:
-        what = "its application master" if ask["isMaster"] else f"{ask['containers']} of priority {ask['priority']}"
-        size = f"{ask['memoryMb']} MB, {ask['vcores']} cores"
-        estimate = _seconds(ask["estimateS"], "no known end")
-        click.echo(f"\n{what} ({size}; runs {estimate}) for {_seconds(ask['waitingS'])}: {ask['why']}")
+        click.echo(f"\n{_wanted(ask)}: {ask['why']}")
         if ask["shortestWaitS"] is not None:
             click.echo(f"  at the node where it is shortest a container waits {_seconds(ask['shortestWaitS'])}")
     if found["waiting"]:
         click.echo()
         _show_waiting(found["waiting"])
     _show_accuracy(found["accuracy"])
+    _show_decisions(found["decisions"])
+
+
+def _wanted(ask: dict[str, Any]) -> str:
+    what = "its application master" if ask["isMaster"] else f"{ask['containers']} of priority {ask['priority']}"
+    kind = "opportunistic; " if ask["executionType"] == "OPPORTUNISTIC" else ""
+    size = "" if ask["memoryMb"] is None else f"{ask['memoryMb']} MB, {ask['vcores']} cores; "
+    since = "" if ask["waitingS"] is None else f" for {_seconds(ask['waitingS'])}"
+    return f"{what} ({kind}{size}runs {_seconds(ask['estimateS'], _ENDLESS)}){since}"
 
 
 def _show_waiting(waiting: list[dict[str, Any]]) -> None:
@@ -66,18 +74,15 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
     #: each said once, below: most were placed by the same one
     rules: dict[str, int] = {}
     for entry in waiting[:_LISTED]:
-        behind = f"{len(entry['behind'])}: {entry['behind'][0]} ..." if entry["behind"] else "nobody"
-        if entry["waitedS"] is None:
-            behind = "not started by its master yet"
         rows.append(
             (
                 entry["container"],
                 entry["node"],
-                _seconds(entry["estimateS"], "no known end"),
+                _seconds(entry["estimateS"], _ENDLESS),
                 _seconds(entry["placedAgoS"]),
                 _seconds(entry["expectedStartInS"]),
                 f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
-                behind,
+                _behind(entry),
             )
         )
     print_table(("container", "waits at", "runs", "placed", "starts in", "rule", "behind"), rows, empty="")
@@ -85,6 +90,34 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
         click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
     for rule, number in rules.items():
         click.echo(f"({number}) {rule}")
+
+
+def _behind(entry: dict[str, Any]) -> str:
+    if entry["nodeSilentS"] is not None:
+        return f"its node has not been heard of for {_seconds(entry['nodeSilentS'])}"
+    if not entry["isAtNode"]:
+        return "not started by its master yet"
+    if entry["behind"] is None:
+        return "further back than its node tells"
+    return f"{len(entry['behind'])}: {entry['behind'][0]} ..." if entry["behind"] else "nobody"
+
+
+def _show_decisions(decisions: list[dict[str, Any]]) -> None:
+    """The last ones that say more than where a container went."""
+    shown = [entry for entry in decisions if entry["decision"] not in ("Allocate", "AcceptApplication")]
+    if shown:
+        click.echo()
+        rows = [
+            (
+                f"{_seconds(entry['agoS'])} ago",
+                entry["decision"],
+                entry["container"] or "",
+                entry["node"] or "",
+                entry["reason"] or "",
+            )
+            for entry in shown[-_DECISIONS:]
+        ]
+        print_table(("when", "the scheduler decided", "container", "node", "why"), rows, empty="")
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:

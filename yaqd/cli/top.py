@@ -96,6 +96,8 @@ def _row(node: dict[str, Any]) -> tuple[object, ...]:
     use = node["utilization"]
     wait = "no end" if node["waitS"] is None else duration(node["waitS"] * 1000)
     state = "DRAINS QUEUE" if node["isDraining"] else node["state"]
+    if node["silentS"] is not None:
+        state = f"SILENT {duration(node['silentS'] * 1000)}"
     return (
         node["id"],
         state,

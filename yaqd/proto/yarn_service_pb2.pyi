@@ -596,15 +596,31 @@ class PendingStage(_message.Message):
     count: int
     def __init__(self, priority: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
+class ProxyPlacement(_message.Message):
+    __slots__ = ("container_id", "rule", "estimate_ms", "wait_ms", "behind")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_MS_FIELD_NUMBER: _ClassVar[int]
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
+    container_id: _yarn_common_pb2.ContainerId
+    rule: str
+    estimate_ms: int
+    wait_ms: int
+    behind: int
+    def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., rule: _Optional[str] = ..., estimate_ms: _Optional[int] = ..., wait_ms: _Optional[int] = ..., behind: _Optional[int] = ...) -> None: ...
+
 class DistributedSchedulingAllocateRequest(_message.Message):
-    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept")
+    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept", "yaq_placed")
     ALLOCATE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     YAQ_KEPT_FIELD_NUMBER: _ClassVar[int]
+    YAQ_PLACED_FIELD_NUMBER: _ClassVar[int]
     allocate_request: AllocateRequest
     allocated_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     yaq_kept: _containers.RepeatedCompositeFieldContainer[PendingStage]
-    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ...) -> None: ...
+    yaq_placed: _containers.RepeatedCompositeFieldContainer[ProxyPlacement]
+    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ...) -> None: ...
 
 class DistributedSchedulingAllocateResponse(_message.Message):
     __slots__ = ("allocate_response", "nodes_for_scheduling")
