@@ -153,7 +153,7 @@ async def test_times_that_cannot_be_are_not_learnt_and_fit_every_message() -> No
 
 
 async def test_explain_shows_no_time_before_now_whatever_a_node_says() -> None:
-    async with cluster(ON) as rm:
+    async with cluster(ON, clock=ManualClock()) as rm:
         node = await queueing_node(rm)
         app_id, master = await rm.running(node)
         containers = given(await master.allocate(ask(6)))
