@@ -9,7 +9,7 @@ import logging
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from nm.container_runtime import ContainerRuntime
 from nm.directories import BadUser, checked_user
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.shuffle.jobs import PLANS_MERGES, BadServiceData, ShuffleJob, ShuffleJobs
-from riffle_merger.service.protocol import MERGER_SERVICE
 from yaqd.ipc import Caller, RemoteException, RpcServer
 from yaqd.ipc.errors import (
     InvalidAuxService,
@@ -74,7 +73,7 @@ class ContainerService:
         shuffle_port: int,
         refusal: Callable[[], str | None],
         on_updated: Callable[[ContainerId], None],
-        merger_port: Callable[[], int | None] = lambda: None,
+        merger_metadata: Callable[[], Mapping[str, bytes]] = dict,
         on_job: Callable[[ShuffleJob], None] = lambda _: None,
         adopt: Callable[[server.ContainerTokenIdentifier, LaunchContext], LaunchContext] = lambda _, launch: launch,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
@@ -82,7 +81,7 @@ class ContainerService:
         """`refusal` returns why the node takes no containers at present, None when it does.
 
         `on_updated` hears of grants that an application master has changed here, `on_job` of each job whose outputs
-        may lie here. `merger_port` is None while there is no merger. `adopt` returns the launch context
+        may lie here. `merger_metadata` is what is told of the merger. `adopt` returns the launch context
         as it is to be carried out.
         """
         self._runtime = runtime
@@ -91,7 +90,7 @@ class ContainerService:
         self._container_tokens = container_tokens
         self._shuffle_jobs = shuffle_jobs
         self._shuffle_port = shuffle_port
-        self._merger_port = merger_port
+        self._merger_metadata = merger_metadata
         self._on_job = on_job
         self._refusal = refusal
         self._on_updated = on_updated
@@ -117,9 +116,8 @@ class ContainerService:
         response = service.StartContainersResponse()
         port = struct.pack(">i", self._shuffle_port)
         response.services_meta_data.add(key=SHUFFLE_SERVICE, value=port)
-        merger_port = self._merger_port()
-        if merger_port is not None:
-            response.services_meta_data.add(key=MERGER_SERVICE, value=struct.pack(">i", merger_port))
+        for key, value in self._merger_metadata().items():
+            response.services_meta_data.add(key=key, value=value)
         if caller.token_identifier is not None:
             self._nm_tokens.attempt_started(caller.token_identifier)
         tokens = [self._container_token(item.container_token) for item in request.start_container_request]

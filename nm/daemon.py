@@ -222,7 +222,7 @@ class NodeManager:
             container_tokens=ContainerTokenSecrets(self._container_keys),
             shuffle_jobs=self.shuffle_jobs,
             shuffle_port=self.shuffle.port,
-            merger_port=lambda: self._shuffle.merger_port,
+            merger_metadata=lambda: self._shuffle.merger_metadata(),
             on_job=self._shuffle.job_came,
             refusal=self._refusal,
             on_updated=lambda container: self.heartbeat.updated(container),

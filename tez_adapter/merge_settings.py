@@ -1,10 +1,13 @@
 """How a job's map outputs are merged, as configured, and what is known of the disks they lie on."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Final
 
+from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobSpec
@@ -18,6 +21,11 @@ _EFFORT_KEY: Final = "yaq.riffle.best-effort"
 _POLICIES: Final = ("auto", "files", "block-size", "off")
 #: in the environment of a job's tasks: its job manager says what is merged, its nodes do nothing by themselves
 PLANNED: Final = "YAQ_RIFFLE_PLANNED"
+_SEEK_KEY: Final = "yaq.riffle.disk.seek-ms"
+_SPEED_KEY: Final = "yaq.riffle.disk.mb-per-second"
+_CACHE_KEY: Final = "yaq.riffle.disk.cache-mb"
+#: of a node's free memory, what is left for map outputs once containers run
+_CACHE_SHARE: Final = 0.5
 #: a turning disk's seek with half a turn, and its speed; and one without moving parts
 _TURNING: Final = (8.0, 100.0)
 _SOLID: Final = (0.1, 500.0)
@@ -31,6 +39,8 @@ class MergeSettings:
     timeout_s: float = 300.0
     outstanding: int = 8
     disk: DiskShape = DiskShape()
+    #: keys of the disk that are configured; nodes' own trials do not count against them
+    told: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, conf: Configuration) -> "MergeSettings":
@@ -45,6 +55,21 @@ class MergeSettings:
             conf.get_duration_ms("yaq.riffle.merge-timeout-ms", 300_000, minimum=1) / 1000,
             conf.get_int("yaq.riffle.outstanding", 8, minimum=1, maximum=10_000),
             _disk(conf) if policy is None else DiskShape(),
+            frozenset(key for key in (_SEEK_KEY, _SPEED_KEY, _CACHE_KEY) if (conf.get(key) or "").strip()),
+        )
+
+    def disk_of(self, tried: Collection[DiskFacts]) -> DiskShape:
+        """As the configuration says, else as the middle one of these nodes' disks does, else as this node's may do."""
+        if not tried:
+            return self.disk
+        seek_s = median(facts.seek_us for facts in tried) / 1e6
+        bytes_per_s = float(median(facts.bytes_per_s for facts in tried))
+        cache_bytes = median(facts.available_bytes for facts in tried) * _CACHE_SHARE
+        return replace(
+            self.disk,
+            seek_s=self.disk.seek_s if _SEEK_KEY in self.told else seek_s,
+            bytes_per_s=self.disk.bytes_per_s if _SPEED_KEY in self.told else bytes_per_s,
+            cache_bytes=self.disk.cache_bytes if _CACHE_KEY in self.told else cache_bytes,
         )
 
 
@@ -68,9 +93,9 @@ def _policy(conf: Configuration) -> MergePolicy | None:
 def _disk(conf: Configuration) -> DiskShape:
     seek_ms, mb_per_s = _TURNING if is_turning(Path.cwd()) else _SOLID
     return DiskShape(
-        seek_s=conf.get_float("yaq.riffle.disk.seek-ms", seek_ms, minimum=0, maximum=10_000) / 1000,
-        bytes_per_s=conf.get_float("yaq.riffle.disk.mb-per-second", mb_per_s, minimum=0.001, maximum=1e6) * 1e6,
-        cache_bytes=conf.get_float("yaq.riffle.disk.cache-mb", _available_mb() / 2, minimum=0, maximum=1e9) * 1e6,
+        seek_s=conf.get_float(_SEEK_KEY, seek_ms, minimum=0, maximum=10_000) / 1000,
+        bytes_per_s=conf.get_float(_SPEED_KEY, mb_per_s, minimum=0.001, maximum=1e6) * 1e6,
+        cache_bytes=conf.get_float(_CACHE_KEY, _available_mb() * _CACHE_SHARE, minimum=0, maximum=1e9) * 1e6,
     )
 
 

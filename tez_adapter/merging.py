@@ -54,6 +54,7 @@ class Merging:
             size_of=self._size_of,
             has_merger=lambda node: self._address_of(node) is not None,
             nodes=self._node_count,
+            disks=nodes.disks.values,
         )
         self._feed = OutputFeed(job, settings)
         self._links = MergerLinks(

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from riffle_merger.merger.disk import DiskFacts
 from yaqd.ipc import RetryPolicy, RpcClient
 from yaqd.ipc.errors import RemoteException, RpcError
 from yaqd.model import ContainerId, NodeId
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 SHUFFLE_SERVICE = "mapreduce_shuffle"
 MERGER_SERVICE = "riffle_merger"
+DISK_SERVICE = "riffle_disk"
 _TIMEOUT_S = 30.0
 #: about two seconds: a node that is away for longer has lost its containers, and others can run the tasks
 _RETRIES = RetryPolicy(attempts=5, first_delay_s=0.1, delay_max_s=1.0)
@@ -61,6 +63,8 @@ class NodeLinks:
         self.shuffle_ports: dict[NodeId, int] = {}
         #: and of its merger, where it has one
         self.merger_ports: dict[NodeId, int] = {}
+        #: and what its merger found of its disk
+        self.disks: dict[NodeId, DiskFacts] = {}
 
     def token(self, node: NodeId, token: Token) -> None:
         known = self._tokens.get(node)
@@ -160,6 +164,10 @@ class NodeLinks:
             self.shuffle_ports[node] = ports[SHUFFLE_SERVICE]
         if MERGER_SERVICE in ports:
             self.merger_ports[node] = ports[MERGER_SERVICE]
+        for entry in response.services_meta_data:
+            disk = DiskFacts.unpack(entry.value) if entry.key == DISK_SERVICE else None
+            if disk is not None:
+                self.disks[node] = disk
 
     async def _stop(self, record: _Node, stops: list[ContainerId]) -> None:
         request = pb.StopContainersRequest(container_id=[convert.container_id_pb(c) for c in stops])

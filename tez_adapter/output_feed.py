@@ -8,10 +8,11 @@ them to choose by; a job that is left alone is then told of everything as it com
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import Choice, ShuffleShape, choose
 from riffle_merger.plan.decisions import Decision, MapOutput, Publish
 from riffle_merger.plan.policy import OFF, MergePolicy
@@ -48,6 +49,8 @@ class Job:
     has_merger: Callable[[str], bool]
     #: nodes that the job runs on
     nodes: Callable[[], int]
+    #: what these nodes' mergers found of their disks
+    disks: Callable[[], Collection[DiskFacts]] = tuple
 
 
 @dataclass(slots=True)
@@ -122,7 +125,7 @@ class OutputFeed:
         mean = statistics.fmean(sizes)
         variation = statistics.pstdev(sizes) / mean if mean > 0 else 0.0
         shape = ShuffleShape(self.job.maps, self.job.partitions, mean, max(1, self.job.nodes()), variation)
-        self.choice = choose(shape, self.settings.disk)
+        self.choice = choose(shape, self.settings.disk_of(self.job.disks()))
         self._decide(self.choice.policy)
         held, self._held = self._held, []
         return [decision for entry in held for decision in self._take(entry, now)]

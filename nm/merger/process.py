@@ -18,6 +18,7 @@ from pathlib import Path
 
 import riffle_merger
 from nm.merger.settings import MergerProcessSettings
+from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import RiffleMergerProtocol
 from riffle_merger.service.server import NODE, node_token
@@ -49,8 +50,10 @@ class _Job:
 class MergerProcess:
     """All calls from the node's event loop."""
 
-    def __init__(self, settings: MergerProcessSettings) -> None:
+    def __init__(self, settings: MergerProcessSettings, *, folder: Path | None = None) -> None:
+        """`folder`: one that the disk is tried in whose map outputs are merged."""
         self._settings = settings
+        self._folder = folder
         self._jobs: dict[str, _Job] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._client: RpcClient | None = None
@@ -62,6 +65,8 @@ class MergerProcess:
         self.port: int | None = None
         #: how often it had to be started again
         self.restarts = 0
+        #: what the disk does, None until it was tried
+        self.disk: DiskFacts | None = None
         #: called when a merged file has appeared, whoever asked for it
         self.on_merged: Callable[[], None] = lambda: None
 
@@ -205,8 +210,11 @@ class MergerProcess:
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Returns when it has ended."""
-        while await reader.read(4096):
-            self.on_merged()
+        while line := await reader.readline():
+            if line == b"\n":
+                self.on_merged()
+            else:
+                self.disk = DiskFacts.unpack(bytes.fromhex(line.decode("ascii"))) or self.disk
 
     async def _watch(self) -> None:
         """Returns when it hangs."""
@@ -234,6 +242,7 @@ class MergerProcess:
             niceness=settings.niceness,
             is_idle_io=settings.is_idle_io,
             disk_max_percent=settings.disk_max_percent,
+            folder=str(self._folder or ""),
         )
         assert riffle_merger.__file__ is not None
         home = str(Path(riffle_merger.__file__).parent.parent)

@@ -1,6 +1,7 @@
 """A node's shuffle as one part of it: the service, the merger's process, and what merges for unmodified jobs."""
 
 import asyncio
+import struct
 from concurrent.futures import Executor
 from typing import Any
 
@@ -13,6 +14,7 @@ from nm.shuffle.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleLimits, ShuffleService
 from nm.shuffle.settings import MergingSettings
+from riffle_merger.service.protocol import DISK_SERVICE, MERGER_SERVICE
 from yaqd.ipc import RemoteException, RpcError
 from yaqd.model import ApplicationId
 
@@ -40,7 +42,8 @@ class NodeShuffle:
             merging=merging.limits,
         )
         #: None where nothing is merged
-        self.merger = MergerProcess(merging.merger) if merging.merger.is_enabled else None
+        folder = next(iter(directories.local_dirs), None)
+        self.merger = MergerProcess(merging.merger, folder=folder) if merging.merger.is_enabled else None
 
     def start(self, io: Executor) -> None:
         """`io`: the threads that look at folders."""
@@ -107,10 +110,12 @@ class NodeShuffle:
             "restarts": self.merger.restarts,
         }
 
-    @property
-    def merger_port(self) -> int | None:
-        """None while there is no merger."""
-        return self.merger.port if self.merger is not None else None
+    def merger_metadata(self) -> dict[str, bytes]:
+        """What whoever starts containers here is told of the merger; nothing while there is none."""
+        if self.merger is None or self.merger.port is None:
+            return {}
+        disk = {DISK_SERVICE: self.merger.disk.pack()} if self.merger.disk is not None else {}
+        return {MERGER_SERVICE: struct.pack(">i", self.merger.port)} | disk
 
     def job_came(self, job: ShuffleJob) -> None:
         """With the first container of a job, and with each that follows."""

@@ -1,5 +1,5 @@
-"""The merger's process: reads its settings from standard input, says its port on standard output, then a line for each
-merged file, and ends with its node, that is when standard input ends."""
+"""The merger's process: reads its settings from standard input, says its port on standard output, then what its disk
+does and an empty line for each merged file, and ends with its node, that is when standard input ends."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,12 @@ import logging
 import os
 import signal
 import sys
+import threading
+from pathlib import Path
 
+import psutil
+
+from riffle_merger.merger.disk import try_disk
 from riffle_merger.merger.merger import Merger, MergerSettings
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.server import MergerService, limit_process
@@ -45,6 +50,8 @@ async def _serve(launch: MergerLaunch) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     print(rpc.port, flush=True)
+    if launch.folder:
+        threading.Thread(target=_say_disk, args=(launch.folder,), daemon=True).start()
     await ended.wait()
     loop.remove_reader(sys.stdin.fileno())
     try:
@@ -56,9 +63,20 @@ async def _serve(launch: MergerLaunch) -> None:
 
 
 def _say_merged() -> None:
-    """A line for the node: its shuffle service looks for the merged file before reducers ask for it."""
+    """An empty line for the node: its shuffle service looks for the merged file before reducers ask for it."""
+    _say(b"")
+
+
+def _say_disk(folder: str) -> None:
+    """In a thread of its own, since a disk may hang: a line of what it does."""
+    facts = try_disk(Path(folder), psutil.virtual_memory().available)
+    if facts is not None:
+        _say(facts.pack().hex().encode("ascii"))
+
+
+def _say(line: bytes) -> None:
     with contextlib.suppress(OSError):  # the node is gone, and so will be this process
-        os.write(sys.stdout.fileno(), b"\n")
+        os.write(sys.stdout.fileno(), line + b"\n")
 
 
 def _input_ready(ended: asyncio.Event) -> None:

@@ -25,6 +25,8 @@ class MergerLaunch:
     is_idle_io: bool
     #: no merge makes its disk fuller
     disk_max_percent: float
+    #: whose disk is tried; empty: none is
+    folder: str = ""
 
     @property
     def memory_bytes(self) -> int:

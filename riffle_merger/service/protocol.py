@@ -11,6 +11,8 @@ from yaqd.proto.protocols import Method
 
 #: service metadata of startContainers that carries the merger's port, four bytes big-endian; absent while it is down
 MERGER_SERVICE: Final = "riffle_merger"
+#: and what its disk does (`DiskFacts.pack`), once that is known
+DISK_SERVICE: Final = "riffle_disk"
 
 
 class RiffleMergerProtocol:

@@ -127,7 +127,7 @@ async def test_a_merger_killed_in_mid_merge_hurts_nobody(job: Job) -> None:
         await job.node.merger.ready()
     await job.until_merged(12)
     assert [await job.fetch(reduce, job.maps[:8]) for reduce in range(REDUCES)] == before
-    assert not [path for path in (job.app_dir / "riffle").iterdir() if path.name.startswith(".")]
+    assert await gone(lambda: [path for path in (job.app_dir / "riffle").iterdir() if path.name.startswith(".")])
 
 
 async def test_jobs_that_plan_for_themselves_are_left_to_it(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.merge_settings import MergeSettings, is_turning, plans_merges
@@ -77,3 +78,11 @@ def test_a_job_plans_its_merges_where_its_configuration_says_anything_of_them() 
     for value in ("true", "false"):
         assert plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}))
         assert not plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}, reduces=0))
+
+
+def test_what_mergers_tell_of_their_disks_fills_what_is_not_configured() -> None:
+    tried = [DiskFacts(9000, 90_000_000, 4_000_000), DiskFacts(7000, 80_000_000, 2_000_000), DiskFacts(100, 10**10, 0)]
+    settings = MergeSettings.read(conf(**{"disk.mb_per_second": "70"}))
+    assert settings.disk_of([]) == settings.disk
+    disk = settings.disk_of(tried)
+    assert (disk.seek_s, disk.bytes_per_s, disk.cache_bytes) == (0.007, 70e6, 1_000_000)
