@@ -50,7 +50,7 @@ def snapshot(
 ) -> QueueSnapshot:
     """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need."""
     shown = waiting[: min(first, _CONSIDERED_MAX)]
-    starts = expected_starts(capacity, free, running, shown, now)
+    starts = expected_starts(capacity, free, running, shown, now) if shown else []
     views = [
         WaitingView(task.container_id, max(0.0, now - (task.since if task.came is None else task.came)), expected_s)
         for task, expected_s in zip(shown, starts, strict=True)

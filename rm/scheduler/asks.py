@@ -97,7 +97,12 @@ class AskTable:
         self._by_shape: dict[Resource, list[AskKey]] = {}
         #: sum over pending asks
         self.pending = 0
+        #: counts the changes that are not containers given
+        self.version = 0
         self._rows = 0
+
+    def __len__(self) -> int:
+        return len(self._asks)
 
     def __iter__(self) -> Iterator[Ask]:
         return iter(self._asks.values())
@@ -129,6 +134,7 @@ class AskTable:
     def put(self, row: AskRow, capability: Resource, now: float, *, is_master: bool = False) -> Ask:
         """Take a row in; the ask it belongs to. `capability` is the row's, normalized."""
         key = (row.priority, row.allocation_request_id)
+        self.version += 1
         ask = self._asks.get(key)
         if ask is None:
             ask = self._asks[key] = Ask(key, capability, now, is_master=is_master)
@@ -170,6 +176,7 @@ class AskTable:
                 self._asks.pop(ask.key, None)
 
     def clear(self) -> None:
+        self.version += 1
         self._asks.clear()
         self._by_shape.clear()
         self.pending = 0

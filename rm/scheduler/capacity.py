@@ -219,16 +219,18 @@ class CapacityPolicy:
         self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
     ) -> Keep | None:
         attempt = leaf.attempts[line[0][-1]]
-        if attempt.reservation is not None or not view.calculator.fits(shape, node.total):
-            return None
-        if not attempt.accepts(node) or not view.has_room(leaf, shape):
+        if attempt.reservation is not None:
             return None
         ask = attempt.asks.first(shape)
-        if ask.placement is not None:
-            return None  # what it may stand beside changes meanwhile
+        if now - ask.waiting_since < self._reserve_after_s:
+            return None
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
             return None  # it waits at nodes instead
-        if now - ask.waiting_since < self._reserve_after_s or self.locality(view, attempt, ask, node) is None:
+        if ask.placement is not None:
+            return None  # what it may stand beside changes meanwhile
+        if not view.calculator.fits(shape, node.total) or not attempt.accepts(node):
+            return None
+        if not view.has_room(leaf, shape) or self.locality(view, attempt, ask, node) is None:
             return None
         return Keep(attempt, ask, node)
 

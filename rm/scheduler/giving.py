@@ -140,7 +140,7 @@ class Giving:
             self._view.node_queues.release_all(attempt, ask)
         if self._view.jobs is not None:
             if not ask.is_master:
-                self._view.jobs.began(attempt.app.id, ask.key[0])
+                self._view.jobs.given(attempt, ask.key[0])
             self.starving.given(self._view.jobs, attempt, now)
         if decision.tags:
             self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)

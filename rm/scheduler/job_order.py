@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.jobs import Job, Jobs
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.job_order import JOB_ORDERS, SHIPPED, WaitingJob
 
 if TYPE_CHECKING:
     from rm.scheduler.view import AppView, AttemptView, ClusterView
@@ -42,7 +43,14 @@ def rank(jobs: Jobs, app: "AppView") -> float:
     job = jobs.of(app.id)
     if job.is_starved or (not app.containers and _waits_for_master(app)):
         return -math.inf
-    facts = jobs.facts(app)
+    ordering, facts = app.leaf.spec.ordering, jobs.facts(app)
+    at = (ordering, facts, job.done_work, None if ordering in SHIPPED else job.since)
+    if job.ranked_at != at:
+        job.rank, job.ranked_at = _rank(job, app, facts), at
+    return job.rank
+
+
+def _rank(job: Job, app: "AppView", facts: JobFacts) -> float:
     if facts.remaining_work is None:
         facts = replace(facts, remaining_work=(facts.remaining_tasks or 0) * _TYPICAL_S)
     work = facts.remaining_work

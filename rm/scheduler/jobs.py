@@ -28,8 +28,12 @@ class Job:
         "done_work",
         "elsewhere",
         "estimates",
+        "facts",
+        "facts_at",
         "held",
         "is_starved",
+        "rank",
+        "ranked_at",
         "since",
         "told",
         "told_by",
@@ -55,6 +59,11 @@ class Job:
         self.told_facts: JobFacts | None = None
         #: counts the changes
         self.version = 0
+        #: what is left of it, and its place in the order, as worked out last, and of what
+        self.facts = JobFacts()
+        self.facts_at: object = None
+        self.rank = 0.0
+        self.ranked_at: object = None
 
     def mean_estimate(self) -> float | None:
         """For what nothing is known of; None when nothing is known of anything."""
@@ -114,8 +123,18 @@ class Jobs:
         job.told, job.told_by, job.told_facts = bounded(stages), attempt_id, None
 
     def began(self, app_id: ApplicationId, priority: int) -> None:
-        job = self.of(app_id)
-        job.version += 1
+        self.of(app_id).version += 1
+        self._hold(self.of(app_id), priority)
+
+    def given(self, attempt: "AttemptView", priority: int) -> None:
+        """What it asked for it has now: nothing is left less, or more, of it."""
+        job = self.of(attempt.app.id)
+        if len(job.held) >= _PRIORITIES_MAX or len(attempt.asks) >= _ASKS_LOOKED_AT:
+            job.version += 1  # what is left is counted roughly
+        self._hold(job, priority)
+
+    @staticmethod
+    def _hold(job: Job, priority: int) -> None:
         if priority in job.held or len(job.held) < _PRIORITIES_MAX:
             job.held[priority] = job.held.get(priority, 0) + 1
 
@@ -150,10 +169,17 @@ class Jobs:
         In the latter case a task that runs counts as if it had just begun, and its critical path is one task of each
         priority after the other: nobody says which stages wait for which.
         """
-        job = self.of(app.id)
-        told = job.facts_as_told(app.attempt)
+        job, attempt = self.of(app.id), app.attempt
+        told = job.facts_as_told(attempt)
         if told is not None:
             return told
+        at = (job.version, attempt, attempt.asks.version if attempt is not None else 0)
+        if job.facts_at != at:
+            job.facts, job.facts_at = self._facts(job, app), at
+        return job.facts
+
+    @staticmethod
+    def _facts(job: Job, app: "AppView") -> JobFacts:
         mean = job.mean_estimate()
         pending = app.attempt.asks.pending if app.attempt is not None else 0
         tasks = pending + sum(job.held.values()) + sum(job.elsewhere.values())

@@ -34,6 +34,7 @@ class NodeQueue:
         "counted",
         "excess",
         "given",
+        "heard",
         "held_for",
         "name",
         "node",
@@ -63,6 +64,8 @@ class NodeQueue:
         self.running = 0
         self.queued = 0
         self.wait_s = math.inf
+        #: the last report but for its wait, and what was charged to the node then; None: something has changed since
+        self.heard: tuple[object, ...] | None = None
         #: how many waited there at its last report, whatever has started since
         self.at_node = 0
         #: containers sent to wait here since then

@@ -1,6 +1,6 @@
 """What the scheduler is told about queues at the nodes, and what it does about it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
@@ -32,7 +32,7 @@ class QueueEvents:
         if any(queue.spec.orders_jobs for queue in view.queues.values()):
             self.count_jobs()
 
-    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterator[Decision]]]:
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Decision]]]:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
@@ -67,13 +67,13 @@ class QueueEvents:
             self._queues.jobs.ended(app_id, priority)
         self._view.reorder(app_id)
 
-    def _reported(self, event: NodeQueueReported, now: float) -> Iterator[Decision]:
+    def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Decision]:
         node = self._view.nodes.get(event.node_id)
         if node is not None:
             if self._view.shares is not None:
                 self._view.shares.run(node, event.started, now)
             self._queues.reported(node, event, now)
-        yield from ()
+        return ()
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Decision]:
         """What could not wait before, because nobody knew its end, may now."""

@@ -131,15 +131,15 @@ class NodeQueues:
         if queue is None:
             queue = self._queues[node.id] = node.queue = NodeQueue(node)
             self._set_bound(queue)
-        if event.waiting is not None:
-            self._as_told(queue, event.waiting, event.started)
-        self.resized(node)
-        queue.running, queue.queued = max(0, event.running), max(0, event.queued)
-        queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
-        queue.given = 0
-        # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
-        seen = max(queue.slots, queue.running, len(node.containers) - len(queue.waiting))
-        queue.slots = queue.running if queue.queued else seen
+        wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
+        held = (len(node.containers), node.free_mb, node.free_cores, node.free_extras)
+        said = (event.running, event.queued, event.waiting, event.started, *held)
+        is_new = queue.heard != said
+        if is_new:
+            self._take_in(queue, event)
+            queue.heard = said
+        was = (queue.wait_s, queue.bound)
+        queue.wait_s = wait_s
         if queue.tuner is not None:
             if queue.reported_at is not None:
                 queue.tuner.heartbeat(now - queue.reported_at)
@@ -148,10 +148,27 @@ class NodeQueues:
                 queue.tuner.polls(gap_s)
             queue.bound = queue.tuner.bound(queue.slots)
         queue.reported_at = now
-        self._count_bound(queue, queue.bound)
+        if is_new or was != (queue.wait_s, queue.bound):
+            self._count_bound(queue, queue.bound)
+            self._enter(queue)
+        else:
+            self.enter_again(queue)
+
+    def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
+        """How many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
+        node = queue.node
+        is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
+        if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should
+            if event.waiting is not None:
+                self._as_told(queue, event.waiting, event.started)
+            self.resized(node)
+        queue.running, queue.queued = max(0, event.running), max(0, event.queued)
+        queue.given = 0
+        # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
+        seen = max(queue.slots, queue.running, len(node.containers) - len(queue.waiting))
+        queue.slots = queue.running if queue.queued else seen
         queue.at_node = queue.queued
         queue.count_added()
-        self._enter(queue)
 
     def _as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
         """Which containers wait is the node's to say; of what it does not name the last ones are on their way.
@@ -205,6 +222,7 @@ class NodeQueues:
         queue = node.queue
         if queue is None:
             return
+        queue.heard = None
         over = _beyond(node)
         if self._calculator.fits(over, queue.excess):
             self._trim(queue)
@@ -358,6 +376,7 @@ class NodeQueues:
     def ended(self, node: NodeView) -> None:
         """A container of this node, already discharged, is over: another one should have started."""
         if node.queue is not None:
+            node.queue.heard = None
             self._trim(node.queue)
             node.queue.count_added()
             self._enter(node.queue)
@@ -375,11 +394,13 @@ class NodeQueues:
             self._count(waiting.app, waiting.resource, 1)
 
     def _wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
+        queue.heard = None
         queue.waiting[container_id] = sent
         queue.excess = queue.excess + sent.resource
         self._count(sent.app, sent.resource, 1)
 
     def _start(self, queue: NodeQueue, container_id: ContainerId) -> None:
+        queue.heard = None
         sent = queue.waiting.pop(container_id)
         queue.excess = queue.excess - sent.resource
         self._count(sent.app, sent.resource, -1)

@@ -344,8 +344,8 @@ class Scheduler:
         self.updates.forget(event.container_id, held.node_id)
         if self.view.jobs is not None and not held.is_master:
             self.queues.jobs.ended(held.application.id, held.priority)
-        if held.application.attempt is not None and held.application.attempt.filed_at is not None:
-            self.view.file(held.application.attempt)
+        if held.application.attempt is not None:
+            self.view.use_changed(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is None:
             return ()

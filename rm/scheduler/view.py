@@ -241,6 +241,11 @@ class ClusterView:
         if shapes:
             self._count_waiting(attempt.app, 1)
 
+    def use_changed(self, attempt: AttemptView) -> None:
+        """The same where what the attempt holds has changed and what it wants has not."""
+        if attempt.filed_at is not None and self.order_key(attempt.app) != attempt.filed_at:
+            self.file(attempt)
+
     def reorder(self, app_id: ApplicationId) -> None:
         """What is left of the application has changed, and with it its place where jobs are in order of that."""
         app = self.applications.get(app_id)

@@ -8,7 +8,7 @@ from nm.queue import Arrived, JobReport, NodeQueue, Tick
 from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
-from yaqd.model import ExecutionType, Resource
+from yaqd.model import ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import Central
@@ -76,11 +76,14 @@ class YaqC(Central):
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
         said = node.queue.snapshot(now, 0)
-        runs = node.runs.values()
-        waiting = frozenset(run.container_id for run in runs if run.started < 0.0)
-        started = frozenset(run.container_id for run in runs if run.started >= 0.0)
-        report = NodeQueueReported(node.id, said.running, said.queued, said.wait_s, waiting, started)
-        self.take(self.scheduler.handle(report, now), now)
+        waiting: list[ContainerId] = []
+        started: list[ContainerId] = []
+        for container_id, run in node.runs.items():
+            (waiting if run.started < 0.0 else started).append(container_id)
+        report = NodeQueueReported(
+            node.id, said.running, said.queued, said.wait_s, frozenset(waiting), frozenset(started)
+        )
+        self.scheduler.handle(report, now)
         if node.runs:
             self.changed(node)  # the wait gets shorter with time
 

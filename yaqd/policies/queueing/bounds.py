@@ -10,6 +10,7 @@ busy. A simulation agrees with this form.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import ceil, exp, inf, lgamma, log, sqrt
 from typing import Final
 
@@ -26,6 +27,8 @@ _ROUNDING: Final = 1e-9
 #: what may idle at the least: nothing at all would need an endless queue
 _LEAST_IDLE: Final = 1e-9
 _DEFAULT_IDLE: Final = 0.05
+#: results remembered: nodes are alike, and each asks for its own
+_BOUNDS_KEPT: Final = 1024
 
 
 def fixed_bound(slots: int, mean_s: float, gap_s: float, idle: float = 0.0) -> int:
@@ -40,6 +43,7 @@ def aligned_bound(slots: int, mean_s: float, gap_s: float, idle: float = 0.0) ->
     return limits.queue_length(limits.slots(slots) * _ceil(rounds))
 
 
+@lru_cache(maxsize=_BOUNDS_KEPT)
 def poisson_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAULT_IDLE) -> int:
     """The smallest b with P[N >= b + 1] <= idle, N Poisson with mean r mu tau: no slot idles in 1 - idle of intervals.
 

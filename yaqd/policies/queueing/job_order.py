@@ -66,6 +66,8 @@ JOB_ORDERS: Final[PolicyTable[JobRank]] = PolicyTable(
         "cpath": _critical_path,
     },
 )
+#: those that go by what is left of a job alone, and not by since when it waits
+SHIPPED: Final = frozenset(("srjf", "lrtf", "ejf", "sjf", "cpath"))
 
 
 @dataclass(frozen=True, slots=True)

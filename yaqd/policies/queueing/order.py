@@ -152,10 +152,10 @@ class Ordering:
         self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float
     ) -> list[QueuedTask]:
         """All of them in the order in which they would start if they all stood there until then."""
+        of_leaf = self._of_leaf
 
         def key(task: QueuedTask) -> tuple[bool, float, float]:
-            starved, rank = self._of(task.facts)._key(task, jobs, now)
-            return not starved, rank, task.since
+            return (of_leaf.get(task.facts.queue, self) if of_leaf else self)._key(task, jobs, now)
 
         tasks = list(queue)
         ordered = sorted(tasks, key=key)
@@ -187,10 +187,15 @@ class Ordering:
 
     # In one turn ------------------------------------------------------------------------------------------------------
 
-    def _key(self, task: QueuedTask, jobs: Mapping[ApplicationId, JobFacts], now: float) -> tuple[bool, float]:
-        if self.is_starved(task, now):
-            return True, limits.rank(task.facts.job_arrival)
-        return False, limits.rank(self._rank(task, jobs.get(task.facts.job, _UNKNOWN)))
+    def _key(self, task: QueuedTask, jobs: Mapping[ApplicationId, JobFacts], now: float) -> tuple[bool, float, float]:
+        """Not starved, rank, since; written out because every node asks for it at every heartbeat."""
+        facts, since = task.facts, task.since
+        waited, estimate = now - since, facts.estimate
+        if waited > self.starve_s or (
+            estimate is not None and estimate > 0.0 and waited > estimate * self.starve_ratio
+        ):
+            return False, limits.rank(facts.job_arrival), since
+        return True, limits.rank(self._rank(task, jobs.get(facts.job, _UNKNOWN))), since
 
     def _first(self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float) -> QueuedTask:
         """The smallest by (not starved, rank, since), written out because it runs at each launch."""

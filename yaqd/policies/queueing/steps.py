@@ -6,6 +6,7 @@ several such wait the first may come last: its completion time grows by the whol
 equal, and go one after the other as they came.
 """
 
+from functools import lru_cache
 from math import floor, inf, log, log1p
 from typing import Final
 
@@ -14,8 +15,11 @@ from yaqd.policies.queueing import limits
 #: one step is so much more than the one before, and at least that part of a second
 STEP: Final = 0.25
 _PER_STEP: Final = 1.0 / log(1.0 + STEP)
+#: steps remembered: what is left of a job is compared at each of its nodes, again and again
+_STEPS_KEPT: Final = 8192
 
 
+@lru_cache(maxsize=_STEPS_KEPT)
 def step(seconds: float | None) -> float:
     """The number of the step that a duration lies in, which grows with it; inf where it says nothing.
 

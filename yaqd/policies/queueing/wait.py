@@ -117,7 +117,11 @@ def _by_memory_and_cores(
         held = task.resource
         if held.extras:
             return None
-        left = task.remaining(now)
+        left = task.facts.estimate
+        if left is not None and left >= 0.0:
+            # one that has not overrun its estimate has the rest of it left, whatever `remaining` says of the others
+            ran = now - task.since
+            left = (left - ran if ran > 0.0 else left) if ran <= left else task.remaining(now)
         end = left if left is not None and 0.0 <= left <= longest else inf
         ends.append((end, place, held.memory_mb, held.vcores))
     heapify(ends)
