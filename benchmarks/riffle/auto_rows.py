@@ -28,7 +28,8 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     wanted = [row_id for row_id in ROWS if options.wants(row_id)]
     if not wanted:
         return [], {}
-    rows, facts = [], {}
+    rows: list[Row] = []
+    facts: dict[str, Mapping[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="yaqd-bench-") as name, ExitStack() as stack:
         clusters = {
             side: stack.enter_context(

@@ -1,6 +1,7 @@
 """The model of a shuffle's time: the paper's figures, and what holds for any job."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -41,11 +42,18 @@ def test_the_automatic_choice_is_mostly_right() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_prints_reported_beside_modelled() -> None:
+def test_the_command_prints_reported_beside_modelled(tmp_path: Path) -> None:
     result = CliRunner().invoke(sim, ["shuffle", "--shapes", "2", "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
     assert found["automatic"]["shapes"] == 2
     assert any(f["reported"] == 474.0 for f in found["figures"])
-    text = CliRunner().invoke(sim, ["shuffle", "--shapes", "1"]).output
-    assert "reduce stage" in text
+    trace = tmp_path / "trace.tsv"
+    trace.write_text("a\t0\t0\t1000\t500\t10\nb\t1\t1\t1e12\t1e11\t10\nmaps\t2\t1\t1000\t0\t10\n")
+    text = CliRunner().invoke(sim, ["shuffle", "--shapes", "1", "--swim", str(trace), "--plots", str(tmp_path)]).output
+    assert "reduce stage" in text and "of 2 jobs of the trace" in text and "0 made slower" in text
+    drawn = sorted(path.stem for path in tmp_path.glob("*.png"))
+    assert drawn == ["shuffle-paying", "shuffle-reads", "shuffle-spilling", "shuffle-time"]
+    trace.write_text("a\t0\n")
+    broken = CliRunner().invoke(sim, ["shuffle", "--shapes", "1", "--swim", str(trace)])
+    assert broken.exit_code and "columns" in str(broken.exception)

@@ -161,8 +161,14 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="Of the maps' times.")
 @click.option("--shapes", type=click.IntRange(1, 10_000), default=200, show_default=True, metavar="N",
               help="Random jobs that the automatic choice is checked with.")  # fmt: skip
+@click.option("--swim", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Check it with a SWIM trace (.tsv) as well.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1, 100_000), default=1000, show_default=True, metavar="N",
+              help="Of the trace.")  # fmt: skip
+@click.option("--plots", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+              help="Draw the figures there.")  # fmt: skip
 @json_option
-def shuffle(seed: int, shapes: int, as_json: bool) -> None:
+def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | None, as_json: bool) -> None:
     """Model merging of map outputs: the paper's figures beside the model's.
 
     With and without merging and best effort, spilling against shuffling, where merging stops to pay, and how often the
@@ -176,17 +182,44 @@ def shuffle(seed: int, shapes: int, as_json: bool) -> None:
 
     figures = [*model.headline(seed), *model.spilling(), *model.paying(seed)]
     checked = model.check(shapes, seed)
+    of_trace = _checked_with(swim, jobs, seed) if swim is not None else None
+    if plots is not None:
+        _draw_shuffle(plots, seed, list(model.paying(seed)))
     if as_json:
-        print_json(model.as_json(figures, checked))
+        print_json(model.as_json(figures, checked, of_trace))
         return
     rows = [
         (f.what, "-" if f.reported is None else f"{f.reported:g}", f"{f.modelled:.4g}", f.unit or "-") for f in figures
     ]
     print_table(("figure", "reported", "modelled", "unit"), rows, empty="")
-    click.echo(
-        f"\nautomatic: within 5 % of the best in {checked.right} of {checked.shapes} random jobs, at worst "
-        f"{checked.worst:.2f}x the best; {checked.alone} left alone"
-    )
+    for found, what in ((checked, "random jobs"), (of_trace, "jobs of the trace")):
+        if found is not None:
+            click.echo(
+                f"\nautomatic: within 5 % of the best in {found.right} of {found.shapes} {what}, at worst "
+                f"{found.worst:.2f}x the best; {found.alone} left alone, {found.lost} made slower, "
+                f"{found.saved_s:,.0f} s saved"
+            )
+
+
+def _checked_with(trace: Path, jobs: int, seed: int) -> Any:
+    from yaqd.sim.shuffle_figures import check_swim
+    from yaqd.sim.workloads import WorkloadError
+
+    try:
+        return check_swim(trace, jobs, seed)
+    except (WorkloadError, OSError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _draw_shuffle(folder: Path, seed: int, paying: list[Any]) -> None:
+    from yaqd.sim.experiments.plots import NoPlots
+    from yaqd.sim.shuffle_plots import draw
+
+    try:
+        for path in draw(folder, seed, paying):
+            click.echo(f"written: {path}", err=True)
+    except (NoPlots, OSError) as error:
+        raise CommandError(str(error)) from None
 
 
 @sim.command("compare")

@@ -6,13 +6,15 @@ others come out of it.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from riffle_merger.plan.automatic import DiskShape, ShuffleShape, candidates, choose
 from riffle_merger.plan.policy import OFF, MergePolicy
 from yaqd.sim.shuffle import MapStage, Outcome, ShuffleJob, Storage, run, trade_off
+from yaqd.sim.workloads.swim import read_shuffles
 
 #: 4.5.2
 _PAPER: Final = ShuffleJob(8000, 2500, 3e12)
@@ -21,6 +23,8 @@ _BEST_EFFORT: Final = 0.95
 #: reserved CPU seconds for each second of the job: 293,000 in 648 s without merging, as reported
 _RESERVED: Final = 293_000 / 648
 _COUNTS: Final = [300, 500, 1000, 1500, 2000, 4000, 8000]
+#: files merged into one that the plots go over; the paper measured 5 to 40
+FAN_INS: Final = (1, 2, 5, 10, 20, 40, 80, 160)
 #: a choice this much slower than the best is a wrong one
 _WRONG: Final = 0.05
 
@@ -80,6 +84,26 @@ def paying(seed: int) -> Iterator[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
+class ByFanIn:
+    """The paper's job with so many files merged into one; 1 is no merging."""
+
+    files: int
+    whole: Outcome
+    best_effort: Outcome
+
+
+def by_fan_in(seed: int) -> list[ByFanIn]:
+    """Figures 4.9 to 4.11 over the number of files."""
+    found = []
+    for files in FAN_INS:
+        policy = MergePolicy(files=files) if files > 1 else OFF
+        found.append(
+            ByFanIn(files, run(_PAPER, policy, seed=seed), run(_PAPER, policy, best_effort=_BEST_EFFORT, seed=seed))
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """The automatic choice over random jobs."""
 
@@ -90,19 +114,33 @@ class Checked:
     worst: float
     #: shapes for which it said no
     alone: int
+    #: that it made slower by merging
+    lost: int
+    #: by merging, over all jobs, s
+    saved_s: float
 
 
 def check(shapes: int, seed: int) -> Checked:
     """Jobs from 20 to 1,000 maps on ten disks."""
     draw = random.Random(seed)
-    storage = Storage(disks=10, mergers=10)
-    stage = MapStage(slots=100, median_s=10.0)
-    right, worst, alone = 0, 1.0, 0
+    jobs = []
     for _ in range(shapes):
         maps, partitions = round(10 ** draw.uniform(1.3, 3)), round(10 ** draw.uniform(0, 3.3))
         block = 10 ** draw.uniform(3, 6.7)
-        job = ShuffleJob(maps, partitions, maps * partitions * block)
-        shape = ShuffleShape(maps, partitions, partitions * block, storage.disks)
+        jobs.append(ShuffleJob(maps, partitions, maps * partitions * block))
+    return _judged(jobs, Storage(disks=10, mergers=10), MapStage(slots=100, median_s=10.0), seed)
+
+
+def check_swim(path: Path, jobs: int, seed: int) -> Checked:
+    """A trace's first jobs with a shuffle, one after the other on a hundred disks. Raises WorkloadError."""
+    shuffles = [ShuffleJob(*each) for each in read_shuffles(path, jobs=jobs)]
+    return _judged(shuffles, Storage(disks=100, mergers=100), MapStage(slots=1000, median_s=10.0), seed)
+
+
+def _judged(jobs: Sequence[ShuffleJob], storage: Storage, stage: MapStage, seed: int) -> Checked:
+    right, worst, alone, lost, saved_s = 0, 1.0, 0, 0, 0.0
+    for job in jobs:
+        shape = ShuffleShape(job.maps, job.partitions, job.size / job.maps, storage.disks)
         disk = DiskShape(storage.seek_s, storage.bytes_per_s, hidden=0.5)
         policy = choose(shape, disk).policy
         times = {
@@ -113,18 +151,27 @@ def check(shapes: int, seed: int) -> Checked:
         right += ratio <= 1 + _WRONG
         worst = max(worst, ratio)
         alone += policy.is_off
-    return Checked(shapes, right, worst, alone)
+        lost += times[policy] > times[OFF]
+        saved_s += times[OFF] - times[policy]
+    return Checked(len(jobs), right, worst, alone, lost, saved_s)
 
 
-def as_json(figures: list[Figure], checked: Checked) -> dict[str, Any]:
-    return {
+def as_json(figures: list[Figure], checked: Checked, of_trace: Checked | None = None) -> dict[str, Any]:
+    found = {
         "figures": [
             {"what": f.what, "unit": f.unit, "reported": f.reported, "modelled": round(f.modelled, 3)} for f in figures
         ],
-        "automatic": {
-            "shapes": checked.shapes,
-            "right": checked.right,
-            "worst": round(checked.worst, 3),
-            "left_alone": checked.alone,
-        },
+        "automatic": _checked_json(checked),
+    }
+    return found if of_trace is None else {**found, "automatic_of_trace": _checked_json(of_trace)}
+
+
+def _checked_json(checked: Checked) -> dict[str, Any]:
+    return {
+        "shapes": checked.shapes,
+        "right": checked.right,
+        "worst": round(checked.worst, 3),
+        "left_alone": checked.alone,
+        "slower": checked.lost,
+        "saved_s": round(checked.saved_s, 1),
     }

@@ -50,6 +50,27 @@ def read_swim(path: Path, *, jobs: int | None = None, rates: Rates = Rates()) ->
     return Workload(jobs=tuple(made), name=path.name)
 
 
+def read_shuffles(path: Path, *, jobs: int | None = None, rates: Rates = Rates()) -> list[tuple[int, int, float]]:
+    """Maps, reduces and bytes between them of the trace's first `jobs` jobs that have any. Raises WorkloadError."""
+    place = Place(path)
+    found: list[tuple[int, int, float]] = []
+    for line in lines(read_text(path), place):
+        if jobs is not None and len(found) >= jobs:
+            break
+        fields = line.split("\t")
+        if len(fields) != COLUMNS:
+            place.fail(f"{len(fields)} columns; a SWIM line has {COLUMNS}: job, submit, gap, map, shuffle, output")
+        read = place.number(fields[3], "map input", most=_BYTES_MAX)
+        shuffled = place.number(fields[4], "shuffle", most=_BYTES_MAX)
+        if shuffled:
+            found.append(
+                (_count(read, rates.block_bytes, place), _count(shuffled, rates.bytes_per_reduce, place), shuffled)
+            )
+    if not found:
+        place.fail("no job with a shuffle")
+    return found
+
+
 def _job(fields: list[str], place: Place, rates: Rates) -> SimJob:
     name = place.text(fields[0], "the job's name")
     submitted = place.number(fields[1], "submit time")
