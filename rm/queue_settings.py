@@ -40,11 +40,13 @@ class QueueSettings:
         max_wait_ms = conf.get_duration_ms("yaq.queue.max-wait", minimum=100, maximum=MS_MAX)
         unaware_ms = conf.get_duration_ms("yaq.queue.max-wait-unaware", minimum=0, maximum=MS_MAX)
         spec = replace(_spec(conf), overdue_s=max_wait_ms / 1000, unaware_wait_s=unaware_ms / 1000)
+        orderings = Orderings.read(conf)
+        spec = replace(spec, starve_s=orderings.cluster.starve_s)
         job_order = conf.get_named("yaq.queue.job-order", _job_order)
         is_enabled = conf.get_bool("yaq.queue.enabled")
         return cls(
             spec if is_enabled else None,
-            Orderings.read(conf),
+            orderings,
             max_wait_ms,
             job_order if is_enabled else LEAF_ORDERINGS[0],
             JobStarvation(

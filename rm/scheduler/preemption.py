@@ -7,17 +7,20 @@ the grace period is killed; until then its master knows and may hand it over, or
 it is no longer chosen. Nothing here changes the view, and the only memory is since when a container has been chosen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from math import ceil
 from typing import Final
 
 from rm.scheduler.calculators import Calculator
+from rm.scheduler.claims import Claims, at_once
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.users import user_limit
 from rm.scheduler.view import AppView, ClusterView, Held, QueueView
-from yaqd.model import ContainerId, Resource
+from yaqd.model import ContainerId, NodeId, Resource
+
+_Line = list[tuple[ContainerId, Held]]
 
 #: rounds of one distribution; each hands out all there is but what is lost by rounding
 _ROUNDS_MAX: Final = 200
@@ -51,7 +54,7 @@ class _Share:
         self.used = queue.used
         self.guaranteed = _times(total, spec.absolute_capacity)
         self.maximum = _times(total, spec.absolute_maximum)
-        self.pending: Resource = _pending(view, queue) if queue.is_leaf else _sum([c.pending for c in self.children])
+        self.pending: Resource = _wanted(view, queue) if queue.is_leaf else _sum([c.pending for c in self.children])
         #: what may, and what may not, be taken of what it holds above its guarantee
         self.preemptable, self.untouchable = self._extras(view.calculator, total)
         self.ideal = Resource()
@@ -85,20 +88,30 @@ class Preemption:
         self.spec = spec
         #: containers whose masters were told -> since when they have been chosen
         self._noticed: dict[ContainerId, float] = {}
+        #: where nodes are filled beyond their size
+        self._claims = Claims()
 
     def decide(self, view: ClusterView, now: float) -> Iterator[Warn | Preempt]:
         """Whose masters to tell, and whose time is up."""
         for container_id in [c for c in self._noticed if c not in view.containers]:
             del self._noticed[container_id]
-        if not view.root.waiting or self.spec.observe_only:
+        spec, waits = self.spec, bool(view.root.waiting)
+        if view.shares is not None:
+            self._claims.look(view, spec.interval_s, now)
+            waits = bool(self._claims)
+        if not waits or spec.observe_only:
             self._forget_old(now)
             return
-        for container_id, queue in self._choose(view):
+        if self._claims.are_due(view, spec.interval_s, now):
+            spec = at_once(spec)
+            for container_id, queue in list(self._claims.in_the_way(view)):
+                yield Preempt(container_id, f"it has not run, and {queue} has more than its guarantee")
+        for container_id, queue in self._choose(view, spec):
             since = self._noticed.get(container_id)
             if since is None:
                 self._noticed[container_id] = now
                 yield Warn(container_id, f"{queue} is above its guarantee and others are below theirs")
-            elif now - since >= self.spec.wait_s:
+            elif now - since >= spec.wait_s:
                 del self._noticed[container_id]
                 yield Preempt(container_id, f"{queue} did not give it back in {now - since:.1f} s")
         self._forget_old(now)
@@ -108,9 +121,9 @@ class Preemption:
         for container_id in [c for c, since in self._noticed.items() if since + 2 * self.spec.wait_s < now]:
             del self._noticed[container_id]
 
-    def _choose(self, view: ClusterView) -> Iterator[tuple[ContainerId, str]]:
-        allowed = _times(view.nodes.total, self.spec.per_round)
-        givers = list(self._givers(view, allowed))
+    def _choose(self, view: ClusterView, spec: PreemptionSpec) -> Iterator[tuple[ContainerId, str]]:
+        allowed = _times(view.nodes.total, spec.per_round)
+        givers = list(_givers(view, spec, allowed, self._claims if view.shares is not None else None))
         if not givers:
             return
         held: dict[int, list[tuple[ContainerId, Held]]] = {}
@@ -119,24 +132,28 @@ class Preemption:
                 continue  # it holds nothing of its queue's yet
             held.setdefault(charge.application.sequence, []).append((container_id, charge))
         budget = [allowed]
+        prefer = partial(_preferred, self._noticed, self._claims.places(view)) if view.shares is not None else list
         for share, to_get in givers:
-            for container_id in _containers_of(view, share.queue, to_get, held, budget):
+            for container_id in _containers_of(view, share.queue, to_get, held, budget, prefer):
                 yield container_id, share.queue.path
 
-    def _givers(self, view: ClusterView, allowed: Resource) -> Iterator[tuple[_Share, Resource]]:
-        """Leaf queues, by path, and what to choose of each."""
-        root = _Share(view, view.root)
-        root.ideal = root.guaranteed
-        leaves: list[_Share] = []
-        _divide_below(view, root, allowed, leaves)
-        of = view.calculator.share
-        total = view.nodes.total
-        for share in sorted(leaves, key=lambda s: s.queue.path):
-            if share.queue.spec.preemption_disabled:
-                continue
-            most = of(share.guaranteed, total) * (1.0 + self.spec.ignored_over_capacity)
-            if of(share.used, total) > most and of(share.to_give, total) > 0:
-                yield share, _times_up(share.to_give, self.spec.natural_termination)
+
+def _givers(
+    view: ClusterView, spec: PreemptionSpec, allowed: Resource, claims: Claims | None
+) -> Iterator[tuple[_Share, Resource]]:
+    """Leaf queues, by path, and what to choose of each."""
+    root = _Share(view, view.root)
+    root.ideal = root.guaranteed
+    leaves: list[_Share] = []
+    _divide_below(view, root, allowed, leaves)
+    of = view.calculator.share
+    total = view.nodes.total
+    for share in sorted(leaves, key=lambda s: s.queue.path):
+        if share.queue.spec.preemption_disabled or (claims is not None and claims.is_owed(share.queue.path)):
+            continue
+        most = of(share.guaranteed, total) * (1.0 + spec.ignored_over_capacity)
+        if of(share.used, total) > most and of(share.to_give, total) > 0:
+            yield share, _times_up(share.to_give, spec.natural_termination)
 
 
 def _divide_below(view: ClusterView, parent: _Share, allowed: Resource, leaves: list[_Share]) -> None:
@@ -199,19 +216,20 @@ def _containers_of(
     to_get: Resource,
     held: dict[int, list[tuple[ContainerId, Held]]],
     budget: list[Resource],
+    prefer: Callable[[_Line], _Line],
 ) -> Iterator[ContainerId]:
     """The leaf queue's last containers, until they make up `to_get` or the budget for this time is spent."""
     masters: list[tuple[ContainerId, Held]] = []
     kept_for_masters = Resource()
     apps = sorted({a.sequence: a for a in _applications(leaf, held)}.values(), key=view.order_key, reverse=True)
-    for app in apps:
-        for container_id, charge in sorted(held.get(app.sequence, []), key=_last_first):
-            if charge.is_master:
-                masters.append((container_id, charge))
-                kept_for_masters = kept_for_masters + charge.resource
-            elif _is_wanted(view, to_get, charge.resource) and charge.resource.fits_in(budget[0]):
-                to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
-                yield container_id
+    line = [item for app in apps for item in sorted(held.get(app.sequence, []), key=_last_first)]
+    for container_id, charge in prefer(line):
+        if charge.is_master:
+            masters.append((container_id, charge))
+            kept_for_masters = kept_for_masters + charge.resource
+        elif _is_wanted(view, to_get, charge.resource) and charge.resource.fits_in(budget[0]):
+            to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
+            yield container_id
     most = _times(view.nodes.total, leaf.spec.absolute_capacity * leaf.spec.maximum_am_share)
     of, total = view.calculator.share, view.nodes.total
     for container_id, charge in masters:
@@ -221,6 +239,25 @@ def _containers_of(
             to_get, budget[0] = to_get - charge.resource, budget[0] - charge.resource
             kept_for_masters = kept_for_masters - charge.resource
             yield container_id
+
+
+def _preferred(noticed: Container[ContainerId], places: dict[NodeId, int], line: _Line) -> _Line:
+    """First those that are chosen already, then those at nodes where so many wait for them, else in the same order.
+
+    A choice that changed from look to look would never be carried out.
+    """
+    told, near, others = [], [], []
+    for container_id, charge in line:
+        waits = places.get(charge.node_id, 0)
+        if container_id in noticed:
+            told.append((container_id, charge))
+        elif waits > 0 and not charge.is_master:
+            near.append((container_id, charge))
+        else:
+            others.append((container_id, charge))
+            continue
+        places[charge.node_id] = waits - 1
+    return told + near + others
 
 
 def _applications(leaf: QueueView, held: dict[int, list[tuple[ContainerId, Held]]]) -> Iterator[AppView]:
@@ -242,6 +279,10 @@ def _is_wanted(view: ClusterView, to_get: Resource, held: Resource) -> bool:
     """
     got = _least(to_get.floored(), held)
     return got.memory_mb > 0 or (view.calculator.counts_vcores and not got.is_zero())
+
+
+def _wanted(view: ClusterView, leaf: QueueView) -> Resource:
+    return _pending(view, leaf) + (leaf.sent.used if view.shares is not None else Resource())
 
 
 def _pending(view: ClusterView, leaf: QueueView) -> Resource:

@@ -57,6 +57,9 @@ class QueueingSpec:
     overdue_s: float = math.inf
     #: how long a container may wait whose master takes what it has started for running, s
     unaware_wait_s: float = math.inf
+    #: what waits longer at a node goes first there, and where containers are preempted no queue is kept below its
+    #: guarantee for longer, s
+    starve_s: float = math.inf
     #: how long a task is taken to run that nobody knows anything of, s; None: for ever
     default_estimate_s: float | None = None
     #: leaf queues by path whose containers never wait
