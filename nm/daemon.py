@@ -180,6 +180,7 @@ class NodeManager:
             opportunistic_max=settings.opportunistic_max,
             policy=settings.opportunistic_policy,
             settings=settings.queue_settings,
+            wait=settings.queue_wait,
         )
         self.runtime = ContainerRuntime(
             queue=queue,

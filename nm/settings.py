@@ -15,6 +15,7 @@ from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
 from yaqd.policies.queueing.order import Ordering
 from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.wait import WAITS
 
 _WILDCARDS = ("0.0.0.0", "::", "")
 _DEFAULT_MEMORY_MB = 8192
@@ -55,6 +56,8 @@ class NodeSettings:
     opportunistic_policy: OpportunisticPolicy
     #: as long as no ResourceManager orders other ones
     queue_settings: NodeQueueSettings
+    #: how it is estimated how long a newcomer would wait: a name in WAITS (yaqd.policies.queueing.wait)
+    queue_wait: str
     kill_delay_s: float
     #: a failed container is not run again sooner
     retry_interval_min_s: float
@@ -111,6 +114,7 @@ class NodeSettings:
             opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
             opportunistic_policy=_opportunistic_policy(conf),
             queue_settings=_queue_settings(conf),
+            queue_wait=conf.get_named("yaq.nm.queue.wait-estimate", WAITS.check),
             retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
             / 1000,
             kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,

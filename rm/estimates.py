@@ -15,7 +15,7 @@ from rm.container import RmContainer
 from rm.scheduler.events import Estimated, TaskTimes
 from rm.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationId
-from yaqd.policies.queueing.estimates import Estimator, ask_key, stage_key
+from yaqd.policies.queueing.estimates import ESTIMATES, Estimator, ask_key, stage_key
 from yaqd.proto import yarn_common_pb2 as common
 
 _on_failure: Final = partial(log_failed_write, "estimates of tasks will not outlive this ResourceManager")
@@ -48,6 +48,10 @@ class Estimates:
         self._saved_at = cluster.clock.now()
         #: the stages of applications that run: a key is made of the application's whole name
         self._stages: dict[ApplicationId, dict[int, str]] = {}
+
+    def use(self, policy: str) -> None:
+        """A name in ESTIMATES: how estimates are made from now on."""
+        self._known.policy = ESTIMATES[policy]
 
     def expect(self, app: Application, priorities: set[int]) -> None:
         """The application is about to ask with these: what is known from earlier runs should be known first."""

@@ -68,6 +68,7 @@ class NodeQueueing:
         self._cluster = cluster
         self.settings = settings
         self.estimates = estimates
+        self.estimates.use(settings.estimates)
         #: what became of containers
         self.records = records
 
@@ -85,6 +86,7 @@ class NodeQueueing:
         if settings == self.settings:
             return
         was_on, self.settings = self.is_on, settings
+        self.estimates.use(settings.estimates)
         log.info("queues at nodes are %s: %s", "on" if self.is_on else "off", settings)
         self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation))
         if self.is_on and not was_on:

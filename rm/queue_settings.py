@@ -11,8 +11,9 @@ from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.config import Configuration
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES
 from yaqd.policies.queueing.job_order import JOB_ORDERS
-from yaqd.policies.queueing.place_scores import Affinity, place_name
+from yaqd.policies.queueing.place_scores import PLACES, Affinity
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 #: no queue is longer
@@ -33,6 +34,8 @@ class QueueSettings:
     job_starvation: JobStarvation
     #: of queues that proxies fill
     rebalance: RebalanceSettings
+    #: how estimates are made: a name in ESTIMATES (yaqd.policies.queueing.estimates)
+    estimates: str
 
     @classmethod
     def read(cls, conf: Configuration) -> "QueueSettings":
@@ -54,6 +57,7 @@ class QueueSettings:
                 conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
             ),
             RebalanceSettings.read(conf),
+            conf.get_named("yaq.queue.estimates", ESTIMATES.check),
         )
 
 
@@ -71,7 +75,7 @@ def _spec(conf: Configuration) -> QueueingSpec:
     def tuning(key: str) -> Tuning:
         heartbeat_ms = conf.get_duration_ms("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1)
         return Tuning(
-            policy=conf.get_named("yaq.queue.bound-policy", _bound_policy),
+            policy=conf.get_named("yaq.queue.bound-policy", BOUNDS.check),
             idle=1.0 - conf.get_float(key, minimum=0.0, maximum=1.0),
             heartbeat_s=heartbeat_ms / 1000,
             poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0, maximum=MS_MAX) / 1000,
@@ -82,19 +86,13 @@ def _spec(conf: Configuration) -> QueueingSpec:
         host_bounds={host: _bound(conf, key) for host, key in family(conf, NODE, ".bound")},
         host_tunings={host: tuning(key) for host, key in family(conf, NODE, ".target-utilization")},
         tuning=tuning("yaq.queue.target-utilization"),
-        placement=conf.get_named("yaq.queue.placement", place_name),
+        placement=conf.get_named("yaq.queue.placement", PLACES.check),
         affinity=Affinity(interference=conf.get_float("yaq.queue.interference", minimum=0.0)),
         free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
         wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
         default_estimate_s=_seconds(conf, "yaq.queue.default-estimate"),
         leaves_without=frozenset(path for path, key in family(conf, LEAF, ".enabled") if not conf.get_bool(key)),
     )
-
-
-def _bound_policy(name: str) -> str:
-    """Raises UnknownPolicy."""
-    BOUNDS[name]
-    return name
 
 
 def _bound(conf: Configuration, key: str) -> int:

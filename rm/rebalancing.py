@@ -1,10 +1,10 @@
 """Queues at the nodes corrected after the fact: proxies place by numbers that are old, and each without the others.
 
-Beside Hadoop's limit, which looks at lengths, this one looks at how long newcomers would wait (`rebalance`), node by
-node as last reported. It rides in the same field of the heartbeat's answer: a node that is to give up n containers is
-told to let n fewer wait, ends the last ones, and their masters have them placed again. A queue where nothing starts any
-more as far as anybody knows, and which has waited long, is given up even where no other is better: a master that holds
-no container for what it wants may free one of its own, one that believes it runs never does.
+Beside Hadoop's limit, which looks at lengths, this one looks at how long newcomers would wait, node by node as last
+reported (policies by name, REBALANCES). It rides in the same field of the heartbeat's answer: a node that is to give up
+n containers is told to let n fewer wait, ends the last ones, and their masters have them placed again. A queue where
+nothing starts any more as far as anybody knows, and which has waited long, is given up even where no other is better: a
+master that holds no container for what it wants may free one of its own, one that believes it runs never does.
 """
 
 import math
@@ -15,7 +15,7 @@ from rm.cluster import Cluster
 from rm.node import RmNode
 from yaqd.config import Configuration
 from yaqd.model import NodeId
-from yaqd.policies.queueing.rebalance import QueueLoad, rebalance
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
 from yaqd.proto import yarn_server_pb2 as server
 
 _PREFIX = "yaq.distributed.rebalance"
@@ -30,6 +30,8 @@ class RebalanceSettings:
     #: how long a task without an estimate is taken to run
     typical_s: float
     interval_s: float = 1.0
+    #: a name in REBALANCES
+    policy: str = "gain"
 
     @classmethod
     def read(cls, conf: Configuration) -> "RebalanceSettings":
@@ -40,7 +42,12 @@ class RebalanceSettings:
             return value / 1000 if value >= 0 else math.inf
 
         typical = conf.get_int("yaq.distributed.typical-task-ms", minimum=1)
-        return cls(seconds(f"{_PREFIX}.min-gain-ms"), seconds(f"{_PREFIX}.stuck-ms"), typical / 1000)
+        return cls(
+            seconds(f"{_PREFIX}.min-gain-ms"),
+            seconds(f"{_PREFIX}.stuck-ms"),
+            typical / 1000,
+            policy=conf.get_named(f"{_PREFIX}.policy", REBALANCES.check),
+        )
 
 
 class Rebalancer:
@@ -62,7 +69,7 @@ class Rebalancer:
         if now - self._looked_at >= self._settings.interval_s:
             self._looked_at = now
             self._leaving.clear()
-            for move in rebalance(self._loads(), self._settings.least_gain_s):
+            for move in REBALANCES[self._settings.policy](self._loads(), self._settings.least_gain_s):
                 self._leaving[move.source] = self._leaving.get(move.source, 0) + move.tasks
         waiting = node.status.opportunistic_containers_status.queued_opport_containers
         limits = []

@@ -44,6 +44,7 @@ from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Re
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
 from yaqd.policies.queueing.order import Ordering
+from yaqd.policies.queueing.wait import WAITS
 
 
 class OpportunisticPolicy(Enum):
@@ -76,8 +77,10 @@ class NodeQueue:
         opportunistic_max: int = 0,
         policy: OpportunisticPolicy = OpportunisticPolicy.BY_QUEUE_LEN,
         settings: NodeQueueSettings = NodeQueueSettings(),
+        wait: str = "resources",
     ) -> None:
-        """`max_length` bounds the guaranteed line, `opportunistic_max` the other; 0 there refuses all of its kind."""
+        """`max_length` bounds the guaranteed line, `opportunistic_max` the other; 0 there refuses all of its kind.
+        `wait` is a name in WAITS (UnknownPolicy otherwise)."""
         self._capacity = capacity
         self._max_length = max_length
         #: False launches guaranteed containers whatever memory and cores are free, as a stock NodeManager does
@@ -85,6 +88,8 @@ class NodeQueue:
         self._opportunistic_max = opportunistic_max
         self._policy = policy
         self._settings = settings
+        #: how long a newcomer would wait
+        self._estimate = WAITS[wait]
         self._jobs = Jobs()
         #: each in the order of arrival
         self._lines: dict[ExecutionType, dict[ContainerId, QueuedTask]] = {kind: {} for kind in ExecutionType}
@@ -373,7 +378,9 @@ class NodeQueue:
             for container_id, held in self._running.items()
         ]
         free = self._capacity - self._used
-        return snapshot(self._capacity, free, running, waiting, usual=self._usual, first=first, now=now)
+        return snapshot(
+            self._capacity, free, running, waiting, usual=self._usual, first=first, estimate=self._estimate, now=now
+        )
 
     def statistics(self) -> QueueStatistics:
         kind = ExecutionType.OPPORTUNISTIC

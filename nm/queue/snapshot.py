@@ -10,8 +10,9 @@ from typing import Final
 
 from yaqd.model import ContainerId, Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
-from yaqd.policies.queueing.wait import expected_starts, wait_estimate
+from yaqd.policies.queueing.wait import WaitPolicy, expected_starts
 
 #: for an estimate nobody needs more of them; a queue is bounded far below
 _CONSIDERED_MAX: Final = 200
@@ -46,9 +47,11 @@ def snapshot(
     *,
     usual: Resource,
     first: int,
+    estimate: WaitPolicy,
     now: float,
 ) -> QueueSnapshot:
-    """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need."""
+    """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need; `estimate`: how
+    long it would wait."""
     shown = waiting[: min(first, _CONSIDERED_MAX)]
     starts = expected_starts(capacity, free, running, shown, now) if shown else []
     views = [
@@ -56,7 +59,7 @@ def snapshot(
         for task, expected_s in zip(shown, starts, strict=True)
     ]
     considered = waiting[:_CONSIDERED_MAX]
-    wait_s = wait_estimate(capacity, free, running, considered, usual, now)
+    wait_s = limits.duration(estimate(capacity, free, running, considered, usual, now))
     if len(considered) < len(waiting) and math.isfinite(wait_s):
         wait_s *= len(waiting) / len(considered)
     return QueueSnapshot(len(running), len(waiting), wait_s, tuple(views))

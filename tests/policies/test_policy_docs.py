@@ -5,19 +5,24 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from policy_facts import facts, queued
+from policy_facts import SLOT, facts, queued, running
 
+from yaqd.model import NodeId, Resource
 from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import PLACES, Load
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
+from yaqd.policies.queueing.wait import WAITS
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 
 
 def test_every_shipped_policy_is_described() -> None:
     rows = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text(), re.MULTILINE))
-    assert rows == {*ORDERS.names(), *PLACES.names(), *BOUNDS.names()}
+    tables = (ORDERS, PLACES, BOUNDS, WAITS, ESTIMATES, REBALANCES)
+    assert rows == {name for table in tables for name in table.names()}
 
 
 @pytest.mark.parametrize("name", ["poisson", "chernoff", "utilization", "fixed", "aligned"])
@@ -46,3 +51,12 @@ def test_the_example_is_a_package_of_policies(tmp_path: Path, monkeypatch: pytes
     for name, waiting, wait_s in (("slow", 4, 3.0), ("quick", 8, 0.5)):
         placer.put(name, name, Load(waiting, wait_s, 4))
     assert placer.candidates(lambda node: True, 1) == ["quick"]
+    estimator = Estimator(policy=ESTIMATES["cautious"])
+    estimator.observe("run", 2.0)
+    estimator.observe("before", 5.0)
+    assert estimator.estimate("run", "before") == 5.0
+    held = [running(7, facts(7, estimate=4.0)), running(8, facts(8, estimate=6.0))]
+    known = [queued(9, facts(9, estimate=10.0))]
+    assert WAITS["by-work"](SLOT * 2, Resource(), held, known, SLOT, 0.0) == 10.0
+    loads = [QueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
+    assert [move.tasks for move in REBALANCES["one-at-a-time"](loads, 1.0)] == [1]

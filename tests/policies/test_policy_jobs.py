@@ -1,19 +1,23 @@
 """The order of jobs at the ResourceManager, and policies that other packages bring along."""
 
-from itertools import pairwise
-from math import inf, nan
+from math import inf
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import facts, few, hostile_s, job_id, queued, sane_s
+from policy_facts import facts, few, hostile_s, job_id, queued
 
+from nm.queue import Arrived, NodeQueue
+from yaqd.model import ExecutionType, Resource
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
 from yaqd.policies.queueing.facts import JobFacts
-from yaqd.policies.queueing.job_order import JOB_ORDERS, JobOrdering, WaitingJob
+from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.rebalance import REBALANCES
 from yaqd.policies.queueing.registry import UnknownPolicy
 
 names = st.sampled_from(["srjf", "lrtf", "ejf", "sjf", "cpath"])
@@ -29,33 +33,24 @@ def jobs_of(seconds: st.SearchStrategy[float]) -> st.SearchStrategy[list[Waiting
     return st.lists(waiting(st.integers(1, 99), seconds), unique_by=lambda job: job.job, max_size=10)
 
 
-@few
-@given(jobs_of(sane_s), names, sane_s, st.sampled_from([0.0, 30.0, inf]), st.sampled_from([0.5, 3.0, inf]))
-def test_the_starved_first_then_by_the_strategy(jobs, name, now, starve_s, ratio) -> None:
-    ordering = JobOrdering(name, starve_s, ratio)
-    ordered = ordering.sorted(jobs, now)
-    starved = [job for job in ordered if ordering.is_starved(job, now)]
-    assert ordered[: len(starved)] == starved
-    assert all(one.arrival <= two.arrival for one, two in pairwise(starved))
-    rank = JOB_ORDERS[name]
-    assert all(rank(one) <= rank(two) for one, two in pairwise(ordered[len(starved) :]))
+def in_order(name: str, jobs: list[WaitingJob]) -> list[WaitingJob]:
+    """As the scheduler's lines have them while nobody is starved."""
+    return sorted(jobs, key=lambda job: (limits.rank(JOB_ORDERS[name](job)), job.arrival, job.job))
 
 
 @few
-@given(jobs_of(hostile_s), names, hostile_s, hostile_s, hostile_s)
-def test_hostile_numbers_leave_nobody_out(jobs, name, now, starve_s, ratio) -> None:
-    ordered = JobOrdering(name, starve_s, ratio).sorted(jobs, now)
-    assert sorted(job.job for job in ordered) == sorted(job.job for job in jobs)
+@given(jobs_of(hostile_s), names)
+def test_hostile_numbers_have_their_rank_too(jobs, name) -> None:
+    ranks = [limits.rank(JOB_ORDERS[name](job)) for job in jobs]
+    assert all(rank == rank for rank in ranks)
 
 
 def test_each_strategy_by_hand() -> None:
     one = WaitingJob(job_id(1), 3.0, 3.0, JobFacts(50.0, 9, 30.0), 40.0)
     two = WaitingJob(job_id(2), 2.0, 2.0, JobFacts(70.0, 4, 50.0), 60.0)
     unknown = WaitingJob(job_id(3), 1.0, 1.0)
-    firsts = {name: JobOrdering(name, inf).sorted([unknown, two, one], 4.0)[0] for name in JOB_ORDERS.names()}
+    firsts = {name: in_order(name, [unknown, two, one])[0] for name in JOB_ORDERS.names()}
     assert firsts == {"srjf": one, "lrtf": two, "ejf": unknown, "sjf": one, "cpath": one}
-    # nobody knows how long it takes, but it has waited for long enough
-    assert JobOrdering("srjf", starve_s=60).sorted([one, two, unknown], 61.5)[0] is unknown
 
 
 @pytest.fixture
@@ -68,6 +63,10 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "def late(job): return -job.arrival\n"
         "def two(slots, mean_s, gap_s, idle): return 2\n"
         "fullest = PlaceStrategy(lambda node: 1 / (1 + node.queued))\n"
+        "def longest(seen, before): return max(seen.mean if seen else 0, before or 0)\n"
+        "def wrong(seen, before): return float('nan')\n"
+        "def none(total, free, running, queued, needed, now): return -1.0\n"
+        "def never(loads, least_gain_s): return []\n"
     )
     info = tmp_path / "their_policies-1.dist-info"
     info.mkdir()
@@ -76,6 +75,8 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "[yaqd.order]\nlifo = their_policies:lifo\nnan = their_policies:nan\nsrjf = their_policies:nan\n"
         "gone = their_policies:gone\n[yaqd.place]\nfullest = their_policies:fullest\n"
         "[yaqd.bound]\ntwo = their_policies:two\n[yaqd.job_order]\nlate = their_policies:late\n"
+        "[yaqd.estimate]\nlongest = their_policies:longest\nwrong = their_policies:wrong\n"
+        "[yaqd.wait]\nnone = their_policies:none\n[yaqd.rebalance]\nnever = their_policies:never\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -87,7 +88,17 @@ def test_a_third_partys_policies_are_found_by_name() -> None:
     assert Ordering("nan", inf, inf).sorted(line, {}, 5) == line
     assert BOUNDS["two"](10, 5.0, 3.0, 0.05) == 2
     early, late = WaitingJob(job_id(1), 1.0, 1.0), WaitingJob(job_id(2), 2.0, 2.0)
-    assert JobOrdering("late").sorted([early, late], 3.0) == [late, early]
+    assert in_order("late", [early, late]) == [late, early]
+    estimator = Estimator(default_s=9.0, policy=ESTIMATES["longest"])
+    estimator.observe("run", 2.0)
+    estimator.observe("before", 5.0)
+    assert estimator.estimate("run", "before") == 5.0
+    estimator.policy = ESTIMATES["wrong"]
+    assert estimator.estimate("run", "before") == 9.0, "what says nothing is no estimate"
+    node = NodeQueue(Resource(100, 1), max_length=5, wait="none")
+    node.handle(Arrived(line[0].container_id, Resource(10, 1), ExecutionType.GUARANTEED), 0.0)
+    assert node.snapshot(0.0).wait_s == inf, "a wait that cannot be is for ever"
+    assert REBALANCES["never"]([], 0.0) == []
     assert PLACES["fullest"].draws is None
     assert ORDERS.names()[:6] == ["srjf", "lrtf", "stf", "ejf", "fifo", "cpath"]
     assert "lifo" in ORDERS.names()
@@ -99,7 +110,3 @@ def test_a_third_partys_policies_are_found_by_name() -> None:
 def test_one_that_does_not_load_says_so() -> None:
     with pytest.raises(UnknownPolicy, match=r"'gone'.*their_policies:gone does not load"):
         Ordering("gone")
-
-
-def test_a_threshold_that_is_none_starves_all() -> None:
-    assert JobOrdering("srjf", nan, -1.0) == JobOrdering("srjf", 0.0, 0.0)

@@ -9,7 +9,7 @@ from policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, s
 
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
-from yaqd.policies.queueing.wait import slot_wait_estimate, wait_after_placing, wait_estimate
+from yaqd.policies.queueing.wait import WAITS, slot_wait_estimate, wait_estimate
 
 TOTAL = Resource(4096, 6)
 
@@ -67,7 +67,7 @@ def test_it_is_what_happens(held, line, needed) -> None:
 def test_hostile_numbers_never_make_it_negative_or_no_number(held, line, needed, now) -> None:
     now_running = [RunningTask(task.container_id, task.resource, task.facts, task.since) for task in held]
     assert wait_estimate(TOTAL, Resource(), now_running, line, needed, now) >= 0.0
-    assert slot_wait_estimate(now_running, line, 0, now) >= 0.0
+    assert slot_wait_estimate(TOTAL, Resource(), now_running, line, needed, now) >= 0.0
 
 
 @few
@@ -78,7 +78,7 @@ def test_with_equal_slots_both_versions_agree(tasks, slots) -> None:
     free = slots - len(held)
     total = SLOT * slots
     by_size = wait_estimate(total, SLOT * free, held, same[slots:], SLOT, 0.0)
-    assert by_size == slot_wait_estimate(held, same[slots:], free, 0.0)
+    assert by_size == slot_wait_estimate(total, SLOT * free, held, same[slots:], SLOT, 0.0)
 
 
 @few
@@ -94,9 +94,9 @@ def test_the_papers_algorithm_by_hand() -> None:
     held = [running(n, facts(estimate=left)) for n, left in enumerate((4.0, 6.0))]
     line = [queued(10 + n, facts(estimate=runs)) for n, runs in enumerate((10.0, 1.0))]
     # 4 s until the first queued one starts, 2 more for the second, 1 more until that one ends
-    assert slot_wait_estimate(held, line, 0, now=0.0) == 7.0
-    assert slot_wait_estimate(held, [], 0, now=1.0) == 3.0
-    assert slot_wait_estimate(held, line, 1, now=0.0) == 0.0
+    assert slot_wait_estimate(SLOT * 2, Resource(), held, line, SLOT, now=0.0) == 7.0
+    assert slot_wait_estimate(SLOT * 2, Resource(), held, [], SLOT, now=1.0) == 3.0
+    assert slot_wait_estimate(SLOT * 3, SLOT, held, line, SLOT, now=0.0) == 0.0
 
 
 def test_never_ending_tasks_never_free_a_slot() -> None:
@@ -107,7 +107,7 @@ def test_never_ending_tasks_never_free_a_slot() -> None:
     # the slot that comes free goes to one that keeps it
     held = [running(1, executor), running(2, mapper)]
     assert wait_estimate(two, Resource(), held, [queued(3, executor)], SLOT, 10) == inf
-    assert slot_wait_estimate(held, [queued(3, executor)], 0, 10) == inf
+    assert slot_wait_estimate(two, Resource(), held, [queued(3, executor)], SLOT, 10) == inf
 
 
 def test_a_task_that_has_overrun_its_estimate_three_times_never_ends_either() -> None:
@@ -151,8 +151,5 @@ def test_devices_count_too() -> None:
     assert wait_estimate(node, node - gpu, held, [], SLOT, 10) == 0.0
 
 
-def test_a_placed_task_counts_until_the_node_reports() -> None:
-    assert wait_after_placing(3.0, 8.0, default_s=30.0, slots=4) == 5.0
-    assert wait_after_placing(3.0, None, default_s=30.0) == 33.0
-    assert wait_after_placing(nan, nan, default_s=30.0) == 30.0
-    assert wait_after_placing(inf, 1.0, default_s=30.0) == inf
+def test_each_version_has_a_name() -> None:
+    assert [WAITS[name] for name in WAITS.names()] == [wait_estimate, slot_wait_estimate]

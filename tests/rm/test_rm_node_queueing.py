@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.queue_settings import QueueSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteException
 from yaqd.model import ContainerId
+from yaqd.policies.queueing.estimates import earlier, observed
 from yaqd.proto import convert
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_common_pb2 as common
@@ -396,3 +397,17 @@ async def test_what_a_master_never_starts_gives_its_place_in_the_queue_back() ->
         await rm.until(lambda: len(view.containers) == 1)
         assert view.root.sent.used.memory_mb == 0
         assert len(given(await master.allocate(ask(6)))) == 6
+
+
+@pytest.mark.parametrize("key", ["yaq.queue.estimates", "yaq.distributed.rebalance.policy"])
+def test_a_policy_that_nobody_has_is_refused_with_those_there_are(key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{key}.*'psychic'.*known: (blended|gain)"):
+        QueueSettings.read(configuration({key: "psychic"}))
+
+
+async def test_the_policy_of_estimates_is_the_configured_one() -> None:
+    async with cluster({**ON, "yaq.queue.estimates": "earlier"}) as rm:
+        assert rm.manager.queueing.estimates._known.policy is earlier
+        settings = QueueSettings.read(configuration({**ON, "yaq.queue.estimates": "observed"}))
+        rm.manager.queueing.refresh(settings)
+        assert rm.manager.queueing.estimates._known.policy is observed

@@ -9,13 +9,14 @@ The table forgets what was neither observed nor asked for longest.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Final
 
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.means import RecentMean
+from yaqd.policies.queueing.registry import PolicyTable
 
 #: longest part of a key, characters; names come from users
 _LONGEST_NAME: Final = 200
@@ -23,6 +24,35 @@ _LONGEST_NAME: Final = 200
 _PRIOR: Final = 3
 # What differs from run to run in a job's name: dates, times, counters, hexadecimal ids of 8 digits and more.
 _CHANGING = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+([-:./_T]\d+)*Z?", re.ASCII | re.IGNORECASE)
+
+
+#: (what was seen of this stage itself, what earlier runs of the same job say; one of them at least) -> how long its
+#: tasks run, s; what says nothing (None, NaN, negative) counts as no finite estimate
+EstimatePolicy = Callable[[RecentMean | None, float | None], float | None]
+
+
+def blended(seen: RecentMean | None, before: float | None) -> float | None:
+    """What was seen, as soon as it is much; `before` counts for the first few observations."""
+    if seen is None or before is None:
+        return before if seen is None else seen.mean
+    if seen.count >= seen.memory:
+        return seen.mean
+    return (seen.mean * seen.count + before * _PRIOR) / (seen.count + _PRIOR)
+
+
+def observed(seen: RecentMean | None, before: float | None) -> float | None:
+    """What was seen, from the first task on."""
+    return before if seen is None else seen.mean
+
+
+def earlier(seen: RecentMean | None, before: float | None) -> float | None:
+    """What was known before, for as long as the job runs; what was seen only where that is nothing."""
+    return before if before is not None or seen is None else seen.mean
+
+
+ESTIMATES: Final[PolicyTable[EstimatePolicy]] = PolicyTable(
+    "estimate", {"blended": blended, "observed": observed, "earlier": earlier}
+)
 
 
 def recurring_name(name: str) -> str:
@@ -43,8 +73,17 @@ def ask_key(application_id: ApplicationId, priority: int) -> str:
 class Estimator:
     """Means of observed durations by key."""
 
-    def __init__(self, *, default_s: float | None = None, most_keys: int = 10_000, memory: int = 64) -> None:
+    def __init__(
+        self,
+        *,
+        default_s: float | None = None,
+        most_keys: int = 10_000,
+        memory: int = 64,
+        policy: EstimatePolicy = blended,
+    ) -> None:
         """`default_s` is the estimate of what nobody knows, None for no finite one; a key remembers `memory` tasks."""
+        #: how what was seen and what was known before make an estimate
+        self.policy = policy
         default = limits.duration(default_s)
         self._default = default if default < inf else None
         self._most_keys = max(1, most_keys)
@@ -66,18 +105,19 @@ class Estimator:
 
         None is no finite one.
         """
+        found = self._known(key, *fallbacks)
+        # the default is a guess about nothing in particular: it does not outlive the first observation
+        return self._default if found is None else found
+
+    def _known(self, key: str, *fallbacks: str) -> float | None:
+        before = self._known(*fallbacks) if fallbacks else None
         seen = self._means.pop(key, None)
         if seen is not None:
             self._means[key] = seen
-        if seen is not None and (seen.count >= seen.memory or not fallbacks):
-            return seen.mean
-        before = self.estimate(*fallbacks) if fallbacks else self._default
-        if seen is None:
-            return before
-        # the default is a guess about nothing in particular: it does not outlive the first observation
-        if before is None or not any(key in self._means for key in fallbacks):
-            return seen.mean
-        return (seen.mean * seen.count + before * _PRIOR) / (seen.count + _PRIOR)
+        elif before is None:
+            return None
+        found = limits.duration(self.policy(seen, before))
+        return found if found < inf else None
 
     def forget(self, key: str) -> None:
         self._means.pop(key, None)

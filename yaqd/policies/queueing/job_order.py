@@ -1,13 +1,11 @@
 """Which job is served next where jobs wait for a whole cluster: Yaq, section 3.4.1.
 
-The strategies of the node queues one floor higher, with the same guard: a job that has waited longer than min(ST,
-ST_r x its duration) since it was last served goes first, the earlier one of two such. It combines freely with any order
-at the nodes. Durations are compared in steps (`steps.step`); jobs in the same one take turns as they were submitted.
+The strategies of the node queues one floor higher; the guard against starvation is the scheduler's (rm.scheduler's
+`job_order`). It combines freely with any order at the nodes. Durations are compared in steps (`steps.step`); jobs in
+the same one take turns as they were submitted.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from math import inf
+from collections.abc import Callable
 from typing import Final
 
 from yaqd.model import ApplicationId
@@ -68,35 +66,3 @@ JOB_ORDERS: Final[PolicyTable[JobRank]] = PolicyTable(
 )
 #: those that go by what is left of a job alone, and not by since when it waits
 SHIPPED: Final = frozenset(("srjf", "lrtf", "ejf", "sjf", "cpath"))
-
-
-@dataclass(frozen=True, slots=True)
-class JobOrdering:
-    """The order of a leaf queue's jobs: a value."""
-
-    #: a name in JOB_ORDERS or of an entry point in `yaqd.job_order`; another raises UnknownPolicy
-    strategy: str = "srjf"
-    #: ST, s; inf turns the guard off
-    starve_s: float = 60.0
-    #: ST_r
-    starve_ratio: float = 10.0
-    _rank: JobRank = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "starve_s", limits.threshold(self.starve_s))
-        object.__setattr__(self, "starve_ratio", limits.threshold(self.starve_ratio))
-        object.__setattr__(self, "_rank", JOB_ORDERS[self.strategy])
-
-    def key(self, job: WaitingJob, now: float) -> tuple[bool, float, float, ApplicationId]:
-        """A sort key, the smallest first; no two jobs have the same."""
-        if self.is_starved(job, now):
-            return False, limits.rank(job.arrival), limits.rank(job.since), job.job
-        return True, limits.rank(self._rank(job)), limits.rank(job.arrival), job.job
-
-    def sorted(self, jobs: Iterable[WaitingJob], now: float) -> list[WaitingJob]:
-        return sorted(jobs, key=lambda job: self.key(job, now))
-
-    def is_starved(self, job: WaitingJob, now: float) -> bool:
-        """A clock that went backwards starves nobody."""
-        waited, duration = now - job.since, limits.duration(job.duration)
-        return waited > self.starve_s or (0.0 < duration < inf and waited > duration * self.starve_ratio)

@@ -39,7 +39,7 @@ def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
     best: N | None = None
     best_score, best_affinity, best_queued = -1.0, 0.0, 0
     for node, affinity, load, queued in nodes:
-        score = affinity / load if load > 0 else inf  # queueing_score
+        score = affinity / load if load > 0 else inf
         if score < best_score:
             continue
         if score > best_score or (affinity, -queued) > (best_affinity, -best_queued):

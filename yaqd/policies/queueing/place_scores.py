@@ -6,7 +6,6 @@ the same resource (interference). Load is what a strategy measures.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from typing import Final, Protocol
 
 from yaqd.model.values import value
@@ -75,12 +74,6 @@ PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(
 )
 
 
-def place_name(name: str) -> str:
-    """The name itself; raises UnknownPolicy where no strategy has it."""
-    PLACES[name]
-    return name
-
-
 @dataclass(frozen=True, slots=True)
 class Affinity:
     """How suitable a node is apart from its load, in (0, 1]: 1 where the task's data is."""
@@ -94,8 +87,3 @@ class Affinity:
     def fought_for(self, affinity: float, alike: int, slots: int) -> float:
         """The same, with so many tasks of the task's kind on so many slots: they fight for the same resource."""
         return affinity / (1.0 + self.interference * max(0, alike) / max(1, slots))
-
-
-def queueing_score(affinity: float, load: float) -> float:
-    """Algorithm 1: affinity x 1/load, the higher the better; inf for a node without load."""
-    return affinity / load if load > 0 else inf

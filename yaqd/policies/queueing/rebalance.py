@@ -8,13 +8,15 @@ would wait longest to the one where it would wait least, as long as that gains `
 loses locality, the latter capacity.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heapreplace
 from math import inf, sqrt
+from typing import Final
 
 from yaqd.model import NodeId
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.registry import PolicyTable
 
 
 @value()
@@ -91,6 +93,12 @@ def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int =
         heapreplace(sources, (negative + leaves, source, queued - 1) if queued > 1 else (inf, source, 0))
         heapreplace(targets, (wait_s + _step(kept[target]), target, room - 1) if room > 1 else (inf, target, 0))
     return [Move(source, target, tasks, gain) for (source, target), (tasks, gain) in moves.items()]
+
+
+#: (all queues, what a move must gain, s) -> moves, each from a queue to another one
+Rebalance = Callable[[Iterable[QueueLoad], float], list[Move]]
+
+REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable("rebalance", {"gain": rebalance})
 
 
 def _step(load: QueueLoad) -> float:

@@ -1,8 +1,9 @@
 """Policies by name: what ships with the program, and what others bring along as entry points.
 
-A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound` or `yaqd.job_order`
-makes its policy available to every daemon and to the simulator under that entry point's name. Entry points are read
-when a name is not among the shipped ones, once a process; a shipped name cannot be taken over.
+A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound`, `yaqd.job_order`,
+`yaqd.estimate`, `yaqd.wait` or `yaqd.rebalance` makes its policy available to every daemon and to the simulator under
+that entry point's name. Entry points are read when a name is not among the shipped ones, once a process; a shipped name
+cannot be taken over.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,11 @@ class PolicyTable(Generic[T]):
         if found is None:
             found = self._foreign.get(name)
         return found if found is not None else self._load(name)
+
+    def check(self, name: str) -> str:
+        """The name itself; raises UnknownPolicy where no policy has it."""
+        self[name]
+        return name
 
     def names(self) -> list[str]:
         """Every name that may be asked for, the shipped ones first; entry points are listed without being loaded."""

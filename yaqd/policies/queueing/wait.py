@@ -8,14 +8,16 @@ end, so that nothing waits for them: when only they could make room the answer i
 Each takes O((running + queued) log running) steps: a task starts once and ends once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain
 from math import inf
+from typing import Final
 
 from yaqd.model import Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
+from yaqd.policies.queueing.registry import PolicyTable
 
 
 def wait_estimate(
@@ -48,11 +50,16 @@ def expected_starts(
 
 
 def slot_wait_estimate(
-    running: Iterable[RunningTask], queued: Iterable[QueuedTask], free_slots: int, now: float
+    total: Resource,
+    free: Resource,
+    running: Iterable[RunningTask],
+    queued: Iterable[QueuedTask],
+    needed: Resource,
+    now: float,
 ) -> float:
-    """Algorithm 2 as printed: 0 where a slot is free, else one running task's end for each task of the queue and one
-    for the new one. inf = never."""
-    if free_slots > 0:
+    """Algorithm 2 as printed, with the same arguments: 0 where there is room, else one running task's end for each task
+    of the queue and one for the new one. inf = never."""
+    if needed.fits_in(free.smaller(total)):
         return 0.0
     ends = [left for task in running if (left := limits.duration(task.remaining(now))) < inf]
     heapify(ends)
@@ -67,15 +74,11 @@ def slot_wait_estimate(
     return ends[0] if ends else inf
 
 
-def wait_after_placing(wait_s: float, estimate: float | None, default_s: float, slots: int = 1) -> float:
-    """A node's wait as its placer sees it until the node reports a fresh one (section 3.1.3): one more task to serve.
+#: (what the node has, what is free, what runs, what waits in the order of starting, what a newcomer needs, now)
+#: -> s until the newcomer starts; inf, NaN or negative: never
+WaitPolicy = Callable[[Resource, Resource, Sequence[RunningTask], Sequence[QueuedTask], Resource, float], float]
 
-    The paper adds the task's estimate; spread over the node's slots it does not overstate what many slots wait.
-    """
-    runs = limits.duration(estimate)
-    if runs == inf:
-        runs = limits.duration(default_s)
-    return limits.threshold(wait_s) + runs / max(1, slots)
+WAITS: Final[PolicyTable[WaitPolicy]] = PolicyTable("wait", {"resources": wait_estimate, "slots": slot_wait_estimate})
 
 
 def _needs(queued: Iterable[QueuedTask]) -> Iterator[tuple[Resource, float]]:
