@@ -15,7 +15,6 @@ Neither clock nor identifiers are made here, so the simulator drives the same ob
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
-from typing import NamedTuple
 
 from nm.queue.events import (
     Arrived,
@@ -37,6 +36,7 @@ from nm.queue.events import (
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
 from nm.queue.patience import due, why_back
+from nm.queue.running import Running, in_the_way, running_tasks
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
 from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
@@ -54,15 +54,6 @@ class OpportunisticPolicy(Enum):
     BY_QUEUE_LEN = auto()
     #: as long as everything here, waiting or running, fits in the node at once
     BY_RESOURCES = auto()
-
-
-class _Running(NamedTuple):
-    task: RunningTask
-    kind: ExecutionType
-
-    @property
-    def is_opportunistic(self) -> bool:
-        return self.kind is ExecutionType.OPPORTUNISTIC
 
 
 class NodeQueue:
@@ -96,7 +87,7 @@ class NodeQueue:
         #: application masters that wait: for the ResourceManager's orders to come, or for devices
         self._waiting_masters: dict[ContainerId, None] = {}
         #: in the order of their start
-        self._running: dict[ContainerId, _Running] = {}
+        self._running: dict[ContainerId, Running] = {}
         #: some container needs no memory or no core, so it fits where all of that is taken
         self._some_need_nothing = False
         self._used = Resource()
@@ -209,7 +200,7 @@ class NodeQueue:
         self._note_size(resource)
         held = self._running.get(container_id)
         if held is not None:
-            self._running[container_id] = now = _Running(replace(held.task, resource=resource), kind)
+            self._running[container_id] = now = Running(replace(held.task, resource=resource), kind)
             self._used = self._used - held.task.resource + resource
             self._opportunistic_running += now.is_opportunistic - held.is_opportunistic
             return
@@ -299,7 +290,7 @@ class NodeQueue:
             if passed is not None:
                 line[passed.container_id] = passed
             task = RunningTask(container_id, first.resource, first.facts, now)
-            self._running[container_id] = _Running(task, kind)
+            self._running[container_id] = Running(task, kind)
             self._used += first.resource
             self._opportunistic_running += kind is ExecutionType.OPPORTUNISTIC
             yield Launch(container_id)
@@ -343,18 +334,9 @@ class NodeQueue:
         waiting = self._lines[ExecutionType.GUARANTEED]
         if not waiting and len(self._running) == self._opportunistic_running:
             return
-        wanted = self._used
-        for container in waiting.values():
-            wanted += container.resource
-        for container_id in self._leaving:
-            wanted -= self._running[container_id].task.resource
-        for container_id, held in reversed(list(self._running.items())):
-            if wanted.fits_in(self._capacity):
-                return
-            if held.is_opportunistic and container_id not in self._leaving:
-                self._leaving.add(container_id)
-                wanted -= held.task.resource
-                yield Preempt(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, MAKE_ROOM)
+        for container_id in in_the_way(self._capacity, self._used, self._running, waiting.values(), self._leaving):
+            self._leaving.add(container_id)
+            yield Preempt(container_id, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, MAKE_ROOM)
 
     # State ------------------------------------------------------------------------------------------------------------
 
@@ -370,13 +352,11 @@ class NodeQueue:
         """Everything that waits counted, the `first` ones of them described."""
         waiting: list[QueuedTask] = []
         for kind in (ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC):
-            waiting += self._in_order(kind, now)
+            if self._lines[kind]:
+                waiting += self._in_order(kind, now)
         if self._settings.enabled and self._waiting_masters:
             waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
-        running = [
-            held.task if container_id not in self._leaving else _leaving(held.task, now)
-            for container_id, held in self._running.items()
-        ]
+        running = running_tasks(self._running, self._leaving, now)
         free = self._capacity - self._used
         return snapshot(
             self._capacity, free, running, waiting, usual=self._usual, first=first, estimate=self._estimate, now=now
@@ -414,8 +394,3 @@ class NodeQueue:
         assert kinds.count(ExecutionType.OPPORTUNISTIC) == self._opportunistic_running
         assert self._leaving <= self._running.keys()
         assert self._waiting_masters.keys() <= guaranteed.keys() | opportunistic.keys()
-
-
-def _leaving(task: RunningTask, now: float) -> RunningTask:
-    """One that was told to end will do so at once, whatever was expected of it."""
-    return replace(task, facts=replace(task.facts, estimate=0.0), since=now)
