@@ -13,8 +13,8 @@ from yaqd.config import Configuration
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.order import Ordering, Scope
 
-NODE: Final = "yaq.queue.node."
-LEAF: Final = "yaq.queue.leaf."
+_NODE: Final = "yaq.queue.node."
+_LEAF: Final = "yaq.queue.leaf."
 #: what can be set for one host and for one leaf queue, beside other things
 _PARTS: Final = ("order", "starve-ms", "starve-ratio")
 #: a longer time is none, and would not fit the messages to the nodes
@@ -34,9 +34,9 @@ class Orderings:
         scope = conf.get_choice("yaq.queue.scope", tuple(Scope))
         cluster = _with(conf, "yaq.queue.", Ordering("fifo", math.inf, math.inf, scope))
         for part in _PARTS if scope != Scope.QUEUE else ():
-            for _, key in family(conf, LEAF, f".{part}"):
+            for _, key in family(conf, _LEAF, f".{part}"):
                 raise conf.error(key, f"needs turns of queues, and yaq.queue.scope is {scope}", "set it to queue")
-        return cls(cluster, _own(conf, NODE, cluster), _own(conf, LEAF, cluster))
+        return cls(cluster, _own(conf, _NODE, cluster), _own(conf, _LEAF, cluster))
 
     def at(self, host: str) -> Ordering:
         return self.hosts.get(host, self.cluster)
@@ -52,7 +52,7 @@ def check_leaves(conf: Configuration, leaves: Iterable[str]) -> None:
     """Raises ConfigError for a setting of a leaf queue that is not there: it would silently do nothing."""
     known = set(leaves)
     for part in ("enabled", *_PARTS):
-        for path, key in family(conf, LEAF, f".{part}"):
+        for path, key in family(conf, _LEAF, f".{part}"):
             if path not in known:
                 names = ", ".join(sorted(known)[:20])
                 raise conf.error(key, f"there is no leaf queue {path}", f"the leaf queues are {names}")

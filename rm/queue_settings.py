@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rm.queue_orderings import LEAF, MS_MAX, NODE, Orderings, family
+from rm.queue_orderings import MS_MAX, Orderings, family
 from rm.rebalancing import RebalanceSettings
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
@@ -16,6 +16,8 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.place_scores import PLACES, Affinity
 from yaqd.policies.queueing.registry import UnknownPolicy
 
+_NODE: Final = "yaq.queue.node."
+_LEAF: Final = "yaq.queue.leaf."
 #: no queue is longer
 _BOUND_MAX: Final = limits.LONGEST_QUEUE
 
@@ -83,15 +85,15 @@ def _spec(conf: Configuration) -> QueueingSpec:
 
     return QueueingSpec(
         bound=_bound(conf, "yaq.queue.bound") if conf.get("yaq.queue.bound") else None,
-        host_bounds={host: _bound(conf, key) for host, key in family(conf, NODE, ".bound")},
-        host_tunings={host: tuning(key) for host, key in family(conf, NODE, ".target-utilization")},
+        host_bounds={host: _bound(conf, key) for host, key in family(conf, _NODE, ".bound")},
+        host_tunings={host: tuning(key) for host, key in family(conf, _NODE, ".target-utilization")},
         tuning=tuning("yaq.queue.target-utilization"),
         placement=conf.get_named("yaq.queue.placement", PLACES.check),
         affinity=Affinity(interference=conf.get_float("yaq.queue.interference", minimum=0.0)),
         free_share=conf.get_float("yaq.queue.free-share", minimum=0.0, maximum=1.0),
         wait_max_s=_seconds(conf, "yaq.queue.max-wait-estimate"),
         default_estimate_s=_seconds(conf, "yaq.queue.default-estimate"),
-        leaves_without=frozenset(path for path, key in family(conf, LEAF, ".enabled") if not conf.get_bool(key)),
+        leaves_without=frozenset(path for path, key in family(conf, _LEAF, ".enabled") if not conf.get_bool(key)),
     )
 
 

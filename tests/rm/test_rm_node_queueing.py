@@ -321,7 +321,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             await refresh()
             told = (await beat(node, running=4)).yaq_orders.settings
             [leaf] = told.leaves
-            assert (told.order, told.starve_ms, told.scope) == ("stf", 300_000, "queue")
+            assert (told.order, told.starve_ms, told.scope) == ("stf", 60_000, "queue")
             assert (leaf.queue, leaf.order, leaf.starve_ms) == ("root.default", "lrtf+pack", 7000)
             assert rm.manager.queueing.settings.rebalance.least_gain_s == float("inf")
             site(tmp_path, **{**ON, "yaq.queue.leaf.root.defualt.enabled": "false"})
