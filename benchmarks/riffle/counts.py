@@ -50,6 +50,7 @@ class Drive:
         self.cancelled = 0
         self._queues: dict[str, deque[int]] = {}
         self._due: deque[tuple[float, str]] = deque()
+        self._sent: dict[int, tuple[MapOutput, ...]] = {}
 
     def run(self, ends: list[MapOutput], merge_takes: float) -> ReadCounter:
         for now, output in enumerate(ends):
@@ -63,7 +64,9 @@ class Drive:
             at, node = self._due.popleft()
             queue = self._queues[node]
             if queue:
-                self._carry_out(self.scheduler.merged(queue.popleft(), at), at, merge_takes)
+                merge = queue.popleft()
+                self.merge(self._sent.pop(merge))
+                self._carry_out(self.scheduler.merged(merge, at), at, merge_takes)
                 if queue:
                     self._due.append((at + merge_takes, node))
 
@@ -71,6 +74,7 @@ class Drive:
         for decision in decisions:
             match decision:
                 case SendMerge():
+                    self._sent[decision.merge] = decision.outputs
                     queue = self._queues.setdefault(decision.node, deque())
                     queue.append(decision.merge)
                     if len(queue) == 1:
@@ -80,6 +84,13 @@ class Drive:
                     self._queues[decision.node].remove(decision.merge)
                 case Publish():
                     self.counter.add([decision])
+                    self.published(decision)
+
+    def merge(self, outputs: tuple[MapOutput, ...]) -> None:
+        """They are merged now."""
+
+    def published(self, publish: Publish) -> None:
+        """Reducers hear of these."""
 
 
 def count(

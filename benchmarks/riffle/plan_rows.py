@@ -30,11 +30,11 @@ _MIB: Final = 1024 * 1024
 _FORTY: Final = MergePolicy(files=40)
 _BEST_EFFORT: Final = 0.95
 #: no merge ends while maps run
-_LATE: Final = 1e9
+LATE: Final = 1e9
 _OURS: Final = Shuffle(2000, 200, 16 * _KIB, nodes=10)
 _PAPER: Final = Shuffle(8000, 2500, 150_000, nodes=100)
 #: Table 4.1: maps, reduces, average block
-_JOBS: Final = {
+JOBS: Final = {
     "job-1": Shuffle(915, 200, 983 * _KIB, nodes=100),
     "job-2": Shuffle(7040, 1438, 120 * _KIB, nodes=100),
     "job-3": Shuffle(8064, 2500, 147 * _KIB, nodes=100),
@@ -48,14 +48,14 @@ ROWS: Final = (
     "reads-paper-best-effort",
     "units-paper",
     "units-paper-best-effort",
-    *_JOBS,
+    *JOBS,
 )
 
 
 def merged(shuffle: Shuffle, policy: MergePolicy, best_effort: float, buffers: Buffers | None = None) -> ReadCounter:
     """The shuffle's reads; with best effort below 1, the most there can be."""
     spec = MergeSpec(shuffle.maps, shuffle.partitions, policy, best_effort=best_effort)
-    return count(shuffle, spec, merge_takes=1.0 if best_effort == 1 else _LATE, buffers=buffers)
+    return count(shuffle, spec, merge_takes=1.0 if best_effort == 1 else LATE, buffers=buffers)
 
 
 def _reads(row_id: str) -> tuple[Row, Mapping[str, Any]]:
@@ -75,7 +75,7 @@ def _reads(row_id: str) -> tuple[Row, Mapping[str, Any]]:
 
 
 def _job(row_id: str) -> tuple[Row, Mapping[str, Any]]:
-    shuffle = _JOBS[row_id]
+    shuffle = JOBS[row_id]
     shape = ShuffleShape(
         shuffle.maps, shuffle.partitions, float(shuffle.block_bytes * shuffle.partitions), shuffle.nodes
     )
@@ -100,6 +100,6 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     rows, beside = [], {}
     for row_id in ROWS:
         if options.wants(row_id):
-            row, beside[row_id] = (_job if row_id in _JOBS else _reads)(row_id)
+            row, beside[row_id] = (_job if row_id in JOBS else _reads)(row_id)
             rows.append(row)
     return rows, beside

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row, make_row
@@ -54,26 +55,45 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
 
 def _stage(root: Path, group: Path, maps: int, side: str) -> dict[str, float]:
     """Seconds of one side's reduce stage, and what was read for it."""
-    secret = os.urandom(20)
-    folder = NodeDirectories([root], []).app_dir(root, USER, APPLICATION)
-    outputs = write_outputs(Target("", 0, job_id(APPLICATION), secret, folder), 0, maps, _REDUCES, _BLOCK)
-    given = json.dumps({"root": str(root), "group": str(group), "secret": secret.hex()})
-    command = [sys.executable, "-m", "benchmarks.riffle.seek_server", given]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None and server.stdout is not None
-
-        def ask(word: str) -> dict[str, float]:
-            assert server.stdin is not None and server.stdout is not None
-            server.stdin.write(f"{word}\n")
-            server.stdin.flush()
-            found: dict[str, float] = json.loads(server.stdout.readline())
-            return found
-
-        port = json.loads(server.stdout.readline())["port"]
-        facts = ask("merge") if side == "ours" else {}
-        target = Target("127.0.0.1", port, job_id(APPLICATION), secret, folder)
+    with SeekServer(root, group) as server:
+        outputs = write_outputs(server.target, 0, maps, _REDUCES, _BLOCK)
+        target = server.start()
+        facts = server.ask("merge") if side == "ours" else {}
         seconds = fetch_all(target, outputs, maps_per_request=MAPS_PER_REQUEST, rounds=1, compares=True)
         progress(f"stage-seek: {side}: {seconds:.1f} s")
-        facts = {"stage_s": seconds} | facts | ask("counts")
-        server.stdin.close()
-    return facts
+        return {"stage_s": seconds} | facts | server.ask("counts")
+
+
+class SeekServer:
+    """`seek_server` in a process of its own. Outputs are put where its target says before it starts."""
+
+    def __init__(self, root: Path, group: Path, *prefix: str) -> None:
+        """`group`: folder of a group of processes that it joins; `prefix`: words before its command."""
+        self._root, self._group, self._prefix = root, group, prefix
+        self._process: subprocess.Popen[str] | None = None
+        folder = NodeDirectories([root], []).app_dir(root, USER, APPLICATION)
+        self.target = Target("127.0.0.1", 0, job_id(APPLICATION), os.urandom(20), folder)
+
+    def start(self) -> Target:
+        given = {"root": str(self._root), "group": str(self._group), "secret": self.target.secret.hex()}
+        command = [*self._prefix, sys.executable, "-m", "benchmarks.riffle.seek_server", json.dumps(given)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        port = json.loads(self._process.stdout.readline())["port"]
+        self.target = replace(self.target, port=port)
+        return self.target
+
+    def ask(self, word: str) -> dict[str, float]:
+        assert self._process is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+        found: dict[str, float] = json.loads(self._process.stdout.readline())
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.communicate()

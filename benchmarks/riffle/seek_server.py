@@ -1,7 +1,8 @@
 """A node's shuffle service alone, in a group of processes whose reads the kernel throttles: `stage-seek`'s server.
 
 Reads one JSON object from its command line; answers each line of its standard input with one of JSON: `merge` merges
-all outputs, forty to a file, and has them served; `counts` tells what was read. It ends with its input. Neither side is
+all outputs, forty to a file, and has them served; `look` has merged files
+served that others made; `counts` tells what was read. It ends with its input. Neither side is
 helped by the page cache: files are dropped from it first, and nothing is read ahead.
 """
 
@@ -58,6 +59,7 @@ def _main() -> None:
         answer: dict[str, Any] = {}
         if line.strip() == "merge":
             answer = _merge(app_dir)
+        if line.strip() in ("merge", "look"):
             for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
                 service.publish(job, file)
             drop(app_dir)
