@@ -326,8 +326,10 @@ class ApplicationMasterService:
         for completion in attempt.told_completions:
             cluster.forget_id_on_node(completion.container_id, completion.node_id)
         attempt.told_completions, attempt.completions = attempt.completions, []
+        scheduled = cluster.scheduler.view.attempt(attempt.id) if attempt.told_completions else None
+        is_ours = scheduled is not None and scheduled.tolerates_waiting
         for completion in attempt.told_completions:
-            put_completion(response.completed_container_statuses.add(), completion)
+            put_completion(response.completed_container_statuses.add(), completion, with_times=is_ours)
         if attempt.node_changes_seen != cluster.node_changes:
             changed = cluster.node_changes_since(attempt.node_changes_seen)
             attempt.node_changes_seen = cluster.node_changes

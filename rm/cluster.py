@@ -129,7 +129,13 @@ class Cluster:
             return
         allocation = container.allocation
         completion = Completion(
-            container.id, exit_status, diagnostics, allocation.resource, allocation.execution_type, container.node_id
+            container.id,
+            exit_status,
+            diagnostics,
+            allocation.resource,
+            allocation.execution_type,
+            container.node_id,
+            container.times_ms,
         )
         container.completion = completion
         container.finished_ms = self.clock.wall_ms()

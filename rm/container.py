@@ -73,6 +73,8 @@ class Completion:
     resource: Resource
     execution_type: ExecutionType
     node_id: NodeId
+    #: how long it waited at its node and ran there, ms, as that said; None: it did not
+    times_ms: tuple[int, int] | None = None
 
 
 class RmContainer:
@@ -91,6 +93,7 @@ class RmContainer:
         "id",
         "machine",
         "node_id",
+        "times_ms",
         "update_wanted",
         "version",
     )
@@ -120,6 +123,8 @@ class RmContainer:
         #: up to when its use is in its application's totals, epoch ms
         self.booked_ms = created_ms
         self.finished_ms = 0
+        #: how long it waited at its node and ran there, as that says when it is over; None: it does not
+        self.times_ms: tuple[int, int] | None = None
         self.completion: Completion | None = None
 
     @property

@@ -34,8 +34,10 @@ def put_container(message: common.Container, container: RmContainer, token: Toke
     token.put(message.container_token)
 
 
-def put_completion(message: common.ContainerStatus, completion: Completion) -> None:
-    """How a master is told of a container's end, into a field of its answer."""
+def put_completion(message: common.ContainerStatus, completion: Completion, *, with_times: bool) -> None:
+    """How a master is told of a container's end, into a field of its answer; `with_times`: it reads extensions."""
+    if with_times and completion.times_ms is not None:
+        message.yaq_times.queued_ms, message.yaq_times.run_ms = completion.times_ms
     message.state = wire(ContainerState.COMPLETE)
     message.diagnostics = completion.diagnostics
     message.exit_status = completion.exit_status

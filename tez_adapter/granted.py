@@ -32,7 +32,8 @@ class Granted:
         for status in response.completed_container_statuses:
             container = str(convert.container_id(status.container_id))
             log.info("%s completed with %d", container, status.exit_status)
-            yield ev.ContainerCompleted(container, status.exit_status, status.diagnostics)
+            ran_s = status.yaq_times.run_ms / 1000 if status.HasField("yaq_times") else None
+            yield ev.ContainerCompleted(container, status.exit_status, status.diagnostics, ran_s)
             self._ids.pop(container, None)
         for node in response.updated_nodes:
             if NodeState(node.node_state) in _UNUSABLE:

@@ -149,6 +149,22 @@ async def test_a_master_that_knows_its_plan_is_believed_and_the_node_hears_of_it
         assert await heard() == (11, 0, 0), "one that says less than it asks for is not"
 
 
+async def test_a_master_that_knows_of_queues_hears_how_long_its_containers_waited() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        for tolerates_waiting in (False, True):
+            master = await rm.launched(await rm.submit(), node)
+            await master.register(tolerates_waiting=tolerates_waiting)
+            [container_id] = given(await master.allocate(ask(1)))
+            node.run(container_id)
+            await beat(node, running=1)
+            node.end(container_id)
+            await beat(node, times=(1500, -4000 if tolerates_waiting else 4000))
+            [ended] = (await master.allocate()).completed_container_statuses
+            assert ended.HasField("yaq_times") is tolerates_waiting, "a stock one sees nothing unknown"
+            assert ended.yaq_times.queued_ms == (1500 if tolerates_waiting else 0) and ended.yaq_times.run_ms == 0
+
+
 async def test_estimates_outlive_the_resource_manager(tmp_path: Path) -> None:
     settings = {**ON, "yaq.queue.default-estimate": ""}
     async with cluster(settings, store=tmp_path / "store") as rm:

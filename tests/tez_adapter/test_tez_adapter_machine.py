@@ -205,6 +205,19 @@ def test_commands_end_with_their_containers_and_are_not_tried_again() -> None:
     assert [t.attempts[0].exit_status for t in drive.machine.vertices[0].tasks] == [0, 3]
 
 
+@pytest.mark.parametrize(
+    ("ran_s", "began"), [(4.0, 26.0), (None, None), (0.0, None), (-5.0, None), (1e12, 10.0)], ids=str
+)
+def test_a_command_began_when_its_node_says_that_it_did(ran_s: float | None, began: float | None) -> None:
+    drive = Driver(commands(1))
+    drive.now = 10.0
+    drive.allocate("c1")
+    drive.now = 30.0
+    drive(ev.ContainerCompleted("c1", 0, ran_s=ran_s))
+    [attempt] = drive.machine.vertices[0].tasks[0].attempts
+    assert (attempt.started, attempt.began, attempt.finished) == (10.0, began, 30.0)
+
+
 def test_reduces_start_slowly() -> None:
     drive = Driver(mapreduce(4, 2, slow_start=0.5))
     for i in range(4):

@@ -16,11 +16,12 @@ import pytest
 from test_tez_adapter_e2e import until
 
 from tez_adapter.follow import SubmittedJob
-from tez_adapter.history import read_history
+from tez_adapter.history import history_path, read_history
 from tez_adapter.rm_client import RmClient
 from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.model import NodeId
+from yaqd.sim.workloads import read_workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -131,7 +132,14 @@ def test_a_node_killed_with_a_full_queue_costs_no_task_and_doubles_none(
         job.close()
         assert result.state == "SUCCEEDED", result.diagnostics
         attempts = read_history(conf, job.application_id).attempts
+        [recorded] = read_workload(Path(history_path(conf, job.application_id).removeprefix("file:"))).jobs
     ends = done.read_text().split()
+    [stage] = recorded.stages
+    assert len(stage.tasks) == TASKS, "and what was recorded can be simulated"
+    ran_ms = {a["task"]: a["finished_ms"] - a["began_ms"] for a in attempts if a["state"] == "SUCCEEDED"}
+    assert sorted(task.duration_s for task in stage.tasks) == sorted(ms / 1000 for ms in ran_ms.values())
+    waits_ms = [a["began_ms"] - a["started_ms"] for a in attempts if a["state"] == "SUCCEEDED"]
+    assert min(ran_ms.values()) > 900 < max(waits_ms), "each as long as it ran, which is not as long as it waited"
     assert len(ends) == len(set(ends)) == TASKS, "each ran to its end once"
     by_task = Counter(a["task"] for a in attempts if a["state"] == "SUCCEEDED")
     assert sorted(by_task) == list(range(TASKS)) and set(by_task.values()) == {1}

@@ -31,6 +31,8 @@ class ContainerCompleted:
     #: YARN's: 0..255 the process's own, negative ones say who ended it
     exit_status: int
     diagnostics: str = ""
+    #: how long its process ran, s, as its node said; None: it did not
+    ran_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,9 @@ class JobMachine(JobEndings):
         if attempt is None:
             return
         attempt.exit_status = event.exit_status
+        if attempt.began is None and event.ran_s is not None and event.ran_s > 0:
+            # a task that speaks to nobody: what its container waited at its node is not its own time
+            attempt.began = max(attempt.started, self._now - event.ran_s)
         if event.exit_status >= 0:
             self._unusable.started(container.node)
         if event.exit_status == ExitStatus.DISKS_FAILED:

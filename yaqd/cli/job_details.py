@@ -92,11 +92,13 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
 def _vertex(name: str, tasks: int, attempts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     # what its container waited at its node is not the task's time
     times = sorted(a["finished_ms"] - (a.get("began_ms") or a["started_ms"]) for a in attempts if a.get("finished_ms"))
+    waits = sorted(max(0, a["began_ms"] - a["started_ms"]) for a in attempts if a.get("began_ms"))
     return {
         "name": name,
         "tasks": tasks,
         "attempts": len(attempts),
         "failed": sum(a["state"] == "FAILED" for a in attempts),
+        "waited_ms": waits[len(waits) // 2] if waits else 0,
         "median_ms": times[len(times) // 2] if times else 0,
         "longest_ms": times[-1] if times else 0,
         "all_ms": sum(times),
