@@ -78,7 +78,7 @@ class ApplicationMaster:
         self._environ = environ
         self._container, self._credentials = who_am_i(environ)
         self.machine = JobMachine(plan(spec, self.conf, splits))
-        self._output = JobOutput(spec, self.conf)
+        self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
         self._left = WorkLeft(self.machine, time.monotonic)
         self._granted = Granted()
         #: the machine's, unless committing failed after it
@@ -110,7 +110,9 @@ class ApplicationMaster:
         )
         self._merging = self._make_merging()
         self._rm = self._make_rm_link()
-        self._launch = TaskLaunch(self.spec, self.conf, self._credentials, self._server.address)
+        self._launch = TaskLaunch(
+            self.spec, self.conf, self._credentials, self._server.address, self._output.shared_folder
+        )
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._dismiss, f"signal {number}")
         try:
@@ -359,6 +361,7 @@ class ApplicationMaster:
             token=token_of(self._credentials, JobTokenSecrets.kind, "job token"),
             clock=asyncio.get_running_loop().time,
             on_news=self._umbilical.outputs_may_have_changed,
+            folder=self._output.shared_folder,
         )
 
     def _make_rm_link(self) -> ResourceManagerLink:

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _REPORT_EVERY_S = 1.0
 #: reports in a row that fail before the process gives up: its job manager is gone
 _LOST_MAX = 10
+#: in the environment of tasks: the folder on HDFS that has the job's map outputs; absent where nodes have them
+SHARED_FOLDER = "YAQ_SHUFFLE_FOLDER"
 #: of our own: told to end by the job manager
 EXIT_UNWANTED = 143
 
@@ -85,7 +87,9 @@ class Attempt:
         return [Path(p) for p in os.environ.get("LOCAL_DIRS", os.getcwd()).split(",") if p]  # noqa: PTH109
 
     def output_folder(self) -> Path:
-        """Where its map output goes: the shuffle service looks there."""
+        """Where its map output goes: the shuffle service looks there. On its way to HDFS, a folder of its own."""
+        if SHARED_FOLDER in os.environ:
+            return Path.cwd() / "output" / self.name
         folders = self.local_folders()
         return folders[self.index % len(folders)] / "output" / self.name
 

@@ -14,6 +14,8 @@ from tez_adapter.jobspec import JobSpec
 from yaqd.config import Configuration
 
 ENABLED_KEY: Final = "yaq.riffle.enabled"
+STORAGE_KEY: Final = "yaq.riffle.storage"
+REPLICATION_KEY: Final = "yaq.riffle.hdfs.replication"
 _POLICY_KEY: Final = "yaq.riffle.policy"
 _FILES_KEY: Final = "yaq.riffle.files"
 _BLOCK_KEY: Final = "yaq.riffle.block-size"
@@ -26,6 +28,8 @@ _SPEED_KEY: Final = "yaq.riffle.disk.mb-per-second"
 _CACHE_KEY: Final = "yaq.riffle.disk.cache-mb"
 #: of a node's free memory, what is left for map outputs once containers run
 _CACHE_SHARE: Final = 0.5
+#: merges under way of all mergers, for each that one node's would get
+_SHARED_OUTSTANDING: Final = 16
 #: a turning disk's seek with half a turn, and its speed; and one without moving parts
 _TURNING: Final = (8.0, 100.0)
 _SOLID: Final = (0.1, 500.0)
@@ -41,6 +45,16 @@ class MergeSettings:
     disk: DiskShape = DiskShape()
     #: keys of the disk that are configured; nodes' own trials do not count against them
     told: frozenset[str] = frozenset()
+    #: on HDFS: mergers asked for the length of their queues before one is chosen, copies of files, and what one read
+    #: costs there, s
+    asked: int = 2
+    replication: int = 1
+    request_s: float = 0.002
+
+    def for_shared(self) -> "MergeSettings":
+        """All outputs are in one place there, and their merges wait with the mergers, whose queues tell."""
+        disk = replace(self.disk, request_s=self.request_s)
+        return replace(self, outstanding=self.outstanding * _SHARED_OUTSTANDING, disk=disk)
 
     @classmethod
     def read(cls, conf: Configuration) -> "MergeSettings":
@@ -56,6 +70,9 @@ class MergeSettings:
             conf.get_int("yaq.riffle.outstanding", 8, minimum=1, maximum=10_000),
             _disk(conf) if policy is None else DiskShape(),
             frozenset(key for key in (_SEEK_KEY, _SPEED_KEY, _CACHE_KEY) if (conf.get(key) or "").strip()),
+            asked=conf.get_int("yaq.riffle.hdfs.mergers-asked", 2, minimum=1, maximum=100),
+            replication=conf.get_int(REPLICATION_KEY, 1, minimum=1, maximum=512),
+            request_s=conf.get_float("yaq.riffle.hdfs.read-ms", 2, minimum=0, maximum=60_000) / 1000,
         )
 
     def disk_of(self, tried: Collection[DiskFacts]) -> DiskShape:
@@ -71,6 +88,11 @@ class MergeSettings:
             bytes_per_s=self.disk.bytes_per_s if _SPEED_KEY in self.told else bytes_per_s,
             cache_bytes=self.disk.cache_bytes if _CACHE_KEY in self.told else cache_bytes,
         )
+
+
+def on_hdfs(conf: Configuration) -> bool:
+    """Whether a job's map outputs are files on HDFS. Raises ConfigError."""
+    return conf.get_choice(STORAGE_KEY, ("local", "hdfs"), "local") == "hdfs"
 
 
 def plans_merges(spec: JobSpec) -> bool:

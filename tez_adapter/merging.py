@@ -1,16 +1,18 @@
 """Merging of a job's map outputs, as its job manager carries it out: the feed decides, the mergers do, reduces read."""
 
 import logging
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.plan.decisions import CancelMerge, Decision, SendMerge
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Completion
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings
-from tez_adapter.merger_links import MergerLinks
+from tez_adapter.merger_links import MergerLinks, SharedOutputs
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output_feed import Job, OutputFeed
 from tez_adapter.record import JobRecord
@@ -42,19 +44,28 @@ class Merging:
         token: Token,
         clock: Callable[[], float],
         on_news: Callable[[], None],
+        folder: str | None = None,
     ) -> None:
-        """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more."""
+        """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more. `folder`: of the
+        outputs on HDFS, where they are there."""
         self._machine, self._record, self._nodes = machine, record, nodes
         self._clock, self._on_news = clock, on_news
         self._choice_said = False
+        self._folder = folder
+        shared = None
+        if folder is not None:
+            choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
+            shared = SharedOutputs(folder, settings.replication, self._mergers, choice, clock)
+            settings = settings.for_shared()
         job = Job(
             maps=machine.vertices[0].spec.tasks,
             partitions=spec.reduces,
             name_of=record.attempt_name,
             size_of=self._size_of,
-            has_merger=lambda node: self._address_of(node) is not None,
+            has_merger=self._has_merger,
             nodes=self._node_count,
             disks=nodes.disks.values,
+            place_of=str if folder is None else _anywhere,
         )
         self._feed = OutputFeed(job, settings)
         self._links = MergerLinks(
@@ -65,6 +76,7 @@ class Merging:
             timeout_s=settings.timeout_s + _SLACK_S,
             on_merged=self._merged,
             on_failed=self._failed,
+            shared=shared,
         )
 
     @classmethod
@@ -90,7 +102,10 @@ class Merging:
         self._news(self._feed.tick(self._clock()))
 
     def summary(self) -> dict[str, Any]:
-        return self._feed.summary()
+        found = self._feed.summary()
+        if self._folder is not None:
+            found |= {"storage": "hdfs", "mergers": {f"{h}:{p}": count for (h, p), count in self._links.done.items()}}
+        return found
 
     async def close(self) -> None:
         await self._links.close()
@@ -118,6 +133,14 @@ class Merging:
         for line in self._feed.anomalies():
             log.warning("%s", line)
 
+    def _has_merger(self, place: str) -> bool:
+        return bool(self._mergers()) if self._folder is not None else self._address_of(place) is not None
+
+    def _mergers(self) -> list[tuple[str, int]]:
+        """Of all nodes that have started a container of the job."""
+        ports = self._nodes.merger_ports
+        return [(node.host, port) for node, port in ports.items() if 0 < port < 65536]
+
     def _address_of(self, node: str) -> tuple[str, int] | None:
         node_id = NodeId.parse(node)
         port = self._nodes.merger_ports.get(node_id, 0)
@@ -132,3 +155,8 @@ class Merging:
     def _node_count(self) -> int:
         nodes = {container.node for container in self._machine.containers.values()}
         return len(nodes | {entry.node for entry in self._machine.vertices[0].completions})
+
+
+def _anywhere(_: str) -> str:
+    """Outputs on HDFS are merged whichever nodes made them."""
+    return "hdfs"

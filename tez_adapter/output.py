@@ -9,6 +9,7 @@ from typing import Any
 
 from tez_adapter.history import write_history
 from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.shared_outputs import prepare, shared_folder
 from yaqd.config import Configuration
 from yaqd.storage import OutputCommitter, get_filesystem
 
@@ -21,9 +22,13 @@ def committer(spec: JobSpec, conf: Configuration) -> OutputCommitter:
 
 
 class JobOutput:
-    def __init__(self, spec: JobSpec, conf: Configuration) -> None:
+    def __init__(self, spec: JobSpec, conf: Configuration, manager: int = 1) -> None:
+        """`manager`: number of the job manager among the job's."""
         self._spec = spec
         self._conf = conf
+        self._manager = manager
+        #: of the map outputs, where these are on HDFS
+        self.shared_folder = shared_folder(spec, conf, manager)
 
     @property
     def _has_output(self) -> bool:
@@ -32,6 +37,7 @@ class JobOutput:
     def setup(self) -> None:
         """What a former attempt of the job manager left half done is removed."""
         if self._has_output:
+            prepare(self._spec, self._conf, self._manager)
             found = committer(self._spec, self._conf)
             found.abort_job()
             found.setup_job()

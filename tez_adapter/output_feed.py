@@ -51,6 +51,8 @@ class Job:
     nodes: Callable[[], int]
     #: what these nodes' mergers found of their disks
     disks: Callable[[], Collection[DiskFacts]] = tuple
+    #: what is merged together: a node's outputs, unless told otherwise
+    place_of: Callable[[str], str] = str
 
 
 @dataclass(slots=True)
@@ -158,8 +160,9 @@ class OutputFeed:
                 self.entries.append(Completion(entry.attempt, entry.node, entry.host, False))
             return self._announce(decisions)
         self._ids[name] = entry
-        output = MapOutput(entry.attempt.task, name, entry.node, max(0, self.job.size_of(entry.attempt)))
-        decisions = [] if self.job.has_merger(entry.node) else self._scheduler.without_merger(entry.node, now)
+        place = self.job.place_of(entry.node)
+        output = MapOutput(entry.attempt.task, name, place, max(0, self.job.size_of(entry.attempt)))
+        decisions = [] if self.job.has_merger(place) else self._scheduler.without_merger(place, now)
         return self._announce([*decisions, *self._scheduler.finished(output, now)])
 
     def _announce(self, decisions: list[Decision]) -> list[Decision]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from tez_adapter.core.dag import DagSpec, EdgeSpec, Limits, VertexSpec
 from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.merge_settings import on_hdfs
 from tez_adapter.sizes import command_size, task_size
 from yaqd.config import Configuration
 
@@ -25,6 +26,7 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
         hosts=hosts if any(hosts) else (),
         opportunistic=_opportunistic(conf),
+        outputs_stay=on_hdfs(conf),
     )
     if not spec.reduces:
         return DagSpec((maps,), limits=_limits(conf))

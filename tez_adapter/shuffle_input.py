@@ -7,7 +7,7 @@ reported, so that the job manager can have the map run again.
 import os
 import queue
 
-from tez_adapter.attempt import Attempt
+from tez_adapter.attempt import SHARED_FOLDER, Attempt
 from tez_adapter.data import ReduceInput
 from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
@@ -27,19 +27,7 @@ def fetch_all(attempt: Attempt, sink: ReduceInput, client: BlockingRpcClient, se
     """Return when every map's segment is here. Raises FetchFailed, NoLongerWanted."""
     refs: dict[str, pb.AttemptRef] = {}
     failures: queue.SimpleQueue[FetchFailure] = queue.SimpleQueue()
-    fetcher = Fetcher(
-        sink,
-        job_id=attempt.spec.job_id,
-        partition=attempt.index,
-        maps=attempt.description.inputs,
-        secret=secret,
-        on_failure=failures.put,
-        local_dirs=[p for p in os.environ.get("LOCAL_DIRS", "").split(",") if p],
-        settings=FetchSettings(
-            parallel_copies=attempt.conf.get_int("mapreduce.reduce.shuffle.parallelcopies", 2, minimum=1)
-        ),
-        counters=attempt.tallies,
-    )
+    fetcher = _fetcher(attempt, sink, secret, failures)
     seen = 0
     try:
         while not fetcher.wait(0 if len(refs) < attempt.description.inputs else _FETCH_WAIT_S):
@@ -49,6 +37,41 @@ def fetch_all(attempt: Attempt, sink: ReduceInput, client: BlockingRpcClient, se
             attempt.moved(fetcher.progress() / 3)
     finally:
         fetcher.close()
+
+
+def _fetcher(
+    attempt: Attempt, sink: ReduceInput, secret: bytes, failures: "queue.SimpleQueue[FetchFailure]"
+) -> Fetcher:
+    settings = FetchSettings(
+        parallel_copies=attempt.conf.get_int("mapreduce.reduce.shuffle.parallelcopies", 2, minimum=1)
+    )
+    folder = os.environ.get(SHARED_FOLDER)
+    if folder is not None:
+        from tez_adapter.data.sharedfetch import SharedFetcher
+        from yaqd.storage import get_filesystem
+
+        return SharedFetcher(
+            sink,
+            files=get_filesystem(folder, attempt.conf),
+            folder=folder,
+            partition=attempt.index,
+            partitions=attempt.spec.reduces,
+            maps=attempt.description.inputs,
+            on_failure=failures.put,
+            settings=settings,
+            counters=attempt.tallies,
+        )
+    return Fetcher(
+        sink,
+        job_id=attempt.spec.job_id,
+        partition=attempt.index,
+        maps=attempt.description.inputs,
+        secret=secret,
+        on_failure=failures.put,
+        local_dirs=[p for p in os.environ.get("LOCAL_DIRS", "").split(",") if p],
+        settings=settings,
+        counters=attempt.tallies,
+    )
 
 
 def _follow(

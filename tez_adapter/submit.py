@@ -22,17 +22,17 @@ from tez_adapter.jobspec import (
     job_id_of,
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
-from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings
+from tez_adapter.merge_settings import ENABLED_KEY, STORAGE_KEY, MergeSettings, on_hdfs
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
-from tez_adapter.staging import Staging, SubmitError, alias_of
+from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
-from yaqd.storage import NotAFile, PathDenied, check_output_possible, get_filesystem, locate
+from yaqd.storage import NotAFile, PathDenied, check_output_possible, get_filesystem, locate, qualify
 
 APPMASTER_ENTRY = "tez_adapter.appmaster:main"
 REDUCES_MAX_KEY = "yaq.job.reduces-max"
@@ -203,6 +203,8 @@ def _submit(
     request = replace(request, conf=conf)
     if fields.get("reduces") and conf.get_bool(ENABLED_KEY, False):
         MergeSettings.read(conf)  # what cannot be is said here, not in the job manager's log
+    if fields.get("reduces") and on_hdfs(conf):
+        _check_on_hdfs(conf)
     rm = RmClient(conf)
     try:
         application_id, largest = rm.new_application()
@@ -235,6 +237,16 @@ def _submit(
     except BaseException:
         rm.close()
         raise
+
+
+def _check_on_hdfs(conf: Configuration) -> None:
+    """Map outputs go where the job's staging folder is."""
+    root = qualify(conf.require(STAGING_KEY), conf)
+    if not root.startswith("hdfs://"):
+        raise SubmitError(
+            f"map outputs cannot be on HDFS ({STORAGE_KEY}): the staging folder {root} is not; set fs.defaultFS or "
+            f"{STAGING_KEY} to a folder on hdfs://"
+        )
 
 
 def _check_nodes(rm: RmClient, wanted: Sequence[str]) -> None:

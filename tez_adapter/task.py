@@ -87,6 +87,15 @@ class TaskProcess:
         return True
 
     def _work(self, attempt: Attempt) -> PartFile | None:
+        """What it does to the end, but for the commit of its output file, where it has one."""
+        part = self._computed(attempt)
+        if attempt.is_map and self._spec.reduces:
+            from tez_adapter.shared_outputs import publish_output
+
+            publish_output(attempt)
+        return part
+
+    def _computed(self, attempt: Attempt) -> PartFile | None:
         if self._spec.kind is JobKind.STREAMING:
             from tez_adapter.streaming import run_streaming
 

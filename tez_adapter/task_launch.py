@@ -1,5 +1,6 @@
 """The launch contexts of a job's tasks: one form per job, made once and copied per container."""
 
+from tez_adapter.attempt import SHARED_FOLDER
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.jobspec import SPLITS_FILE, JobKind, JobSpec
 from tez_adapter.launch import command_context, configured_environment, python_context, python_environment
@@ -20,7 +21,9 @@ class TaskLaunch:
         conf: Configuration,
         credentials: Credentials,
         umbilical: tuple[str, int],
+        shared_folder: str | None = None,
     ) -> None:
+        """`shared_folder`: of the map outputs, where these are not at the nodes."""
         self._spec = spec
         environment = dict(spec.environment)
         resources = [r for r in spec.resources if r.name != SPLITS_FILE]
@@ -33,6 +36,8 @@ class TaskLaunch:
             environment = python_environment(conf.get("yaq.job.python")) | environment
             if plans_merges(spec):
                 environment[PLANNED] = "1"
+            if shared_folder is not None:
+                environment[SHARED_FOLDER] = shared_folder
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]
             self._context = python_context(TASK_ENTRY, arguments, resources, environment)
             token = credentials.token_of_kind(JobTokenSecrets.kind)

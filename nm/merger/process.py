@@ -45,6 +45,7 @@ class MergerUnavailable(Exception):
 class _Job:
     password: bytes
     folders: tuple[Path, ...]
+    user: str
 
 
 class MergerProcess:
@@ -87,9 +88,9 @@ class MergerProcess:
         """Returns when there is one that knows all jobs."""
         await self._up.wait()
 
-    def add_job(self, job_id: str, password: bytes, folders: Sequence[Path]) -> None:
+    def add_job(self, job_id: str, password: bytes, folders: Sequence[Path], user: str = "") -> None:
         """The first container of a job has come here. Repeating it is harmless."""
-        job = _Job(password, tuple(folders))
+        job = _Job(password, tuple(folders), user)
         if self._jobs.get(job_id) != job:
             self._jobs[job_id] = job
             self._tell(self._add(job_id, job))
@@ -128,7 +129,8 @@ class MergerProcess:
 
     async def _add(self, job_id: str, job: _Job) -> None:
         if self._client is not None:
-            request = pb.AddJobRequest(job_id=job_id, password=job.password, folders=[str(f) for f in job.folders])
+            folders = [str(folder) for folder in job.folders]
+            request = pb.AddJobRequest(job_id=job_id, password=job.password, folders=folders, user=job.user)
             await self._client.call(RiffleMergerProtocol.addJob, request)
 
     async def _forget(self, job_id: str) -> None:
@@ -243,6 +245,7 @@ class MergerProcess:
             is_idle_io=settings.is_idle_io,
             disk_max_percent=settings.disk_max_percent,
             folder=str(self._folder or ""),
+            storage=settings.storage,
         )
         assert riffle_merger.__file__ is not None
         home = str(Path(riffle_merger.__file__).parent.parent)

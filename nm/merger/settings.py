@@ -1,11 +1,13 @@
 """Settings of the merger process, read once at the node's start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yaqd.config import Configuration
 
 MB = 1 << 20
 _BUDGET_MIN = 16 * MB
+#: keys that clients of file systems read
+_STORAGE = ("fs.", "dfs.", "ipc.client.", "yaq.storage.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class MergerProcessSettings:
     stall_s: float
     #: no merge makes its disk fuller: the node would take no more containers
     disk_max_percent: float = 100.0
+    #: what the node's configuration says of HDFS
+    storage: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, conf: Configuration, *, bind_host: str) -> "MergerProcessSettings":
@@ -47,4 +51,7 @@ class MergerProcessSettings:
             disk_max_percent=conf.get_float(
                 "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", minimum=0, maximum=100
             ),
+            storage={
+                key: conf.get(key) or "" for key in conf.changed_keys() if key.startswith(_STORAGE) and conf.get(key)
+            },
         )

@@ -121,7 +121,7 @@ class NodeShuffle:
         """With the first container of a job, and with each that follows."""
         if self.merger is not None:
             folders = self._directories.app_dirs(job.user, job.application)
-            self.merger.add_job(job_id(job.application), job.password, folders)
+            self.merger.add_job(job_id(job.application), job.password, folders, job.user)
 
     def application_ended(self, application: ApplicationId) -> None:
         """Its folders are about to be deleted."""

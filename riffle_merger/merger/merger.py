@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,8 @@ from riffle_merger.merger.merge import READERS, Merged, MergeOrder, buffers_for,
 from riffle_merger.merger.pool import BUFFER_BYTES, BufferPool
 from riffle_merger.merger.queue import MergeQueue, Request
 from riffle_merger.merger.window import Counts
+from riffle_merger.remote.merge import RemoteMerged, RemoteOrder
+from riffle_merger.remote.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +47,25 @@ class MergerSettings:
     buffer_bytes: int = BUFFER_BYTES
     #: no merge makes its disk fuller
     disk_max_percent: float = 100.0
+    #: configuration of the file systems that mergers of several nodes share
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Where map outputs are that lie on no node."""
+
+    #: full URI
+    folder: str
+    #: of the outputs together, as the caller has it
+    data_bytes: int
+    #: copies of the merged file; 0: as configured
+    replication: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    merged: Merged
+    merged: Merged | RemoteMerged
     queued_s: float
     run_s: float
 
@@ -74,7 +90,10 @@ class _Merge:
     map_ids: tuple[str, ...]
     answer: "asyncio.Future[Done]"
     asked_at: float
+    shared: Shared | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    #: its work on a shared file system, while it runs
+    task: "asyncio.Task[RemoteMerged] | None" = None
     buffers: int = 0
     counts: Counts = field(default_factory=Counts)
     #: requests to the disk when somebody last looked, and when they were fewer
@@ -85,6 +104,7 @@ class _Merge:
 @dataclass(slots=True)
 class _Job:
     folders: tuple[Path, ...]
+    user: str = ""
     merges: dict[str, _Merge] = field(default_factory=dict)
     #: of them not over
     unfinished: int = 0
@@ -118,13 +138,17 @@ class Merger:
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="merge-survey")
         self._writers = ThreadPoolExecutor(settings.running_max, thread_name_prefix="merge-write")
         self._readers = ThreadPoolExecutor(READERS * settings.running_max, thread_name_prefix="merge-read")
+        self._workers = Workers(settings.storage, settings.running_max)
+        #: merges taken and not over, now and at most
+        self.unfinished = self.unfinished_max = 0
 
     # Jobs -------------------------------------------------------------------------------------------------------------
 
-    def add_job(self, job_id: str, folders: Sequence[Path]) -> None:
-        """`folders`: the application's on each disk. A job that is known keeps what it has."""
+    def add_job(self, job_id: str, folders: Sequence[Path], user: str = "") -> None:
+        """`folders`: the application's on each disk; `user`: who it is on shared file systems. A job that is known
+        keeps what it has."""
         if job_id not in self._jobs:
-            self._jobs[job_id] = _Job(tuple(folders))
+            self._jobs[job_id] = _Job(tuple(folders), user)
             self._keep(asyncio.create_task(self._clear(tuple(folders))))
 
     def forget_job(self, job_id: str) -> None:
@@ -143,7 +167,7 @@ class Merger:
 
     # Merges -----------------------------------------------------------------------------------------------------------
 
-    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str]) -> Done:
+    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], shared: Shared | None = None) -> Done:
         """Returns when the merged file is published. Raises MergeError and its kinds."""
         job = self._jobs.get(job_id)
         if job is None:
@@ -153,8 +177,10 @@ class Merger:
         if known is None:
             if job.unfinished >= self._settings.waiting_max:
                 raise NotMergeable(f"{self._settings.waiting_max} merges of {job_id} wait already")
-            known = self._begin(job, job_id, merge_id, tuple(map_ids))
-        elif known.map_ids != tuple(map_ids):
+            if shared is not None and not job.user:
+                raise NotMergeable(f"job {job_id} has no user on {shared.folder[:80]}")
+            known = self._begin(job, job_id, merge_id, tuple(map_ids), shared)
+        elif (known.map_ids, known.shared) != (tuple(map_ids), shared):
             raise NotMergeable(f"merge {merge_id[:80]} was of other map outputs")
         return await asyncio.shield(known.answer)
 
@@ -167,6 +193,8 @@ class Merger:
         unfinished = [item for item in chosen if not item.answer.done()]
         for item in unfinished:
             item.cancelled.set()
+            if item.task is not None:
+                item.task.cancel()
         for item in self.queue.cancel(job_id, unfinished):
             self._end(item, Cancelled("cancelled while it waited"))
         self._pump()
@@ -187,20 +215,26 @@ class Merger:
         for job_id in list(self._jobs):
             self.forget_job(job_id)
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._workers.close()
         for executor in (self._io, self._writers, self._readers):
             executor.shutdown()
 
-    def _begin(self, job: _Job, job_id: str, merge_id: str, map_ids: tuple[str, ...]) -> _Merge:
+    def _begin(self, job: _Job, job_id: str, merge_id: str, map_ids: tuple[str, ...], shared: Shared | None) -> _Merge:
         answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
         job.unfinished += 1
-        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock())
+        self.unfinished += 1
+        self.unfinished_max = max(self.unfinished_max, self.unfinished)
+        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock(), shared)
         self._keep(asyncio.create_task(self._admit(item, job.folders)))
         return item
 
     async def _admit(self, item: _Merge, folders: tuple[Path, ...]) -> None:
         try:
-            size = await asyncio.get_running_loop().run_in_executor(self._io, survey, folders, item.map_ids)
+            if item.shared is not None:
+                size = Survey(max(0, item.shared.data_bytes), 0)
+            else:
+                size = await asyncio.get_running_loop().run_in_executor(self._io, survey, folders, item.map_ids)
             memory_bytes = self._memory(item, size)
         except MergeError as error:
             self._end(item, error)
@@ -230,23 +264,17 @@ class Merger:
 
     async def _run(self, item: _Merge, folders: tuple[Path, ...]) -> None:
         self._number += 1
-        settings = self._settings
         name = f"{self._stamp}-{self._number}"
-        order = MergeOrder(name, folders, item.map_ids, settings.sync, settings.disk_max_percent)
         started = self._clock()
-        work = partial(
-            merge,
-            order,
-            self.pool,
-            item.buffers,
-            reader=self._readers,
-            is_cancelled=item.cancelled.is_set,
-            counts=item.counts,
-        )
         result: Done | Exception
         try:
-            merged = await asyncio.get_running_loop().run_in_executor(self._writers, work)
+            if item.shared is None:
+                merged: Merged | RemoteMerged = await self._merge_here(item, name, folders)
+            else:
+                merged = await self._merge_shared(item, name, item.shared)
             result = Done(merged, started - item.asked_at, self._clock() - started)
+        except asyncio.CancelledError:
+            result = Cancelled("cancelled")
         except (MergeError, MemoryError) as error:
             result = error
         except Exception as error:
@@ -260,7 +288,33 @@ class Merger:
         if not self._running:
             asyncio.get_running_loop().call_later(_IDLE_S, self._trim)
 
+    async def _merge_here(self, item: _Merge, name: str, folders: tuple[Path, ...]) -> Merged:
+        settings = self._settings
+        work = partial(
+            merge,
+            MergeOrder(name, folders, item.map_ids, settings.sync, settings.disk_max_percent),
+            self.pool,
+            item.buffers,
+            reader=self._readers,
+            is_cancelled=item.cancelled.is_set,
+            counts=item.counts,
+        )
+        return await asyncio.get_running_loop().run_in_executor(self._writers, work)
+
+    async def _merge_shared(self, item: _Merge, name: str, shared: Shared) -> RemoteMerged:
+        """In the process of its user, whose memory is what the buffers here would have been."""
+
+        def moved(requests: int) -> None:
+            item.counts.reads = requests
+
+        window_bytes = item.buffers * self.pool.buffer_bytes // 2
+        new = f"{item.merge_id}.{name}"
+        order = RemoteOrder(shared.folder, new, item.map_ids, window_bytes, shared.replication)
+        item.task = asyncio.create_task(self._workers.merge(self._jobs[item.job_id].user, order, moved))
+        return await item.task
+
     def _end(self, item: _Merge, result: Done | Exception) -> None:
+        self.unfinished -= 1
         job = self._jobs.get(item.job_id)
         if job is not None and job.merges.get(item.merge_id) is not item:
             job = None  # of a former life of the job

@@ -30,6 +30,7 @@ async def _serve(launch: MergerLaunch) -> None:
             running_max=launch.running_max,
             waiting_max=launch.waiting_max,
             disk_max_percent=launch.disk_max_percent,
+            storage=launch.storage,
         ),
         on_merged=_say_merged,
     )

@@ -25,6 +25,8 @@ class MergerLaunch:
     is_idle_io: bool
     #: no merge makes its disk fuller
     disk_max_percent: float
+    #: configuration of the file systems that mergers of several nodes share
+    storage: dict[str, str]
     #: whose disk is tried; empty: none is
     folder: str = ""
 

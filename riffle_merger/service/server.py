@@ -11,7 +11,8 @@ import psutil
 
 from riffle_merger.format.merged import is_safe_name
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
-from riffle_merger.merger.merger import Merger
+from riffle_merger.merger.merger import Merger, Shared
+from riffle_merger.remote.merge import RemoteMerged
 from riffle_merger.service.protocol import MergeCancelled, MergeFailed, MergeRefused, RiffleMergerProtocol
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import AccessControl
@@ -49,17 +50,23 @@ class MergerService:
         self._admit(caller, request.job_id)
         if not is_safe_name(request.merge_id):
             raise MergeRefused(f"{request.merge_id[:80]!r} is no name of a merge")
+        shared = (
+            Shared(request.folder, request.bytes, max(0, min(request.replication, 512))) if request.folder else None
+        )
+        if shared is not None and not shared.folder.startswith("hdfs://"):
+            raise MergeRefused(f"{request.folder[:80]!r} is no folder on HDFS")
         try:
-            done = await self._merger.merge(request.job_id, request.merge_id, request.map_ids)
+            done = await self._merger.merge(request.job_id, request.merge_id, request.map_ids, shared)
         except NotMergeable as error:
             raise MergeRefused(str(error)) from None
         except Cancelled as error:
             raise MergeCancelled(str(error)) from None
         except MergeError as error:
             raise MergeFailed(str(error)) from None
+        merged = done.merged
         return pb.MergeResponse(
-            name=done.merged.path.stem,
-            path=str(done.merged.path),
+            name=merged.name if isinstance(merged, RemoteMerged) else merged.path.stem,
+            path=f"{request.folder}/{merged.name}" if isinstance(merged, RemoteMerged) else str(merged.path),
             bytes=done.merged.bytes,
             partitions=done.merged.partitions,
             reads=done.merged.reads,
@@ -92,6 +99,8 @@ class MergerService:
             started_ms=self._started_ms,
             resident_bytes=psutil.Process().memory_info().rss,
             stalled_ms=int(merger.stalled_s * 1000),
+            unfinished=merger.unfinished,
+            unfinished_max=merger.unfinished_max,
         )
         for job_id, of_job in merger.jobs().items():
             if caller.user in (NODE, job_id):
@@ -113,7 +122,7 @@ class MergerService:
         if not 0 < len(request.password) <= _PASSWORD_BYTES_MAX:
             raise MergeRefused("a job token without a password")
         self.secrets.add(Token(encode_text(request.job_id), request.password, JOB_TOKEN, ""))
-        self._merger.add_job(request.job_id, [Path(folder) for folder in request.folders])
+        self._merger.add_job(request.job_id, [Path(folder) for folder in request.folders], request.user)
         return pb.AddJobResponse()
 
     def forget_job(self, request: pb.ForgetJobRequest, caller: Caller) -> pb.ForgetJobResponse:

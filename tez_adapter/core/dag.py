@@ -46,6 +46,8 @@ class VertexSpec:
     only_on_hosts: bool = False
     #: share of its containers that is asked for as opportunistic, 0..1
     opportunistic: float = 0.0
+    #: what its tasks leave stays when their node is lost
+    outputs_stay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

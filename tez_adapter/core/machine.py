@@ -242,7 +242,7 @@ class JobMachine(JobEndings):
                 running += 1
                 self._end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
         for vertex in self.vertices:
-            if all(target.complete for target in self._watch.targets(vertex)):
+            if vertex.spec.outputs_stay or all(target.complete for target in self._watch.targets(vertex)):
                 continue
             for task in vertex.tasks:
                 last = task.last

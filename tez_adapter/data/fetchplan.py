@@ -116,6 +116,10 @@ class FetchPlan:
         most = self._settings.merged_per_request if merged else self._settings.maps_per_request
         return list(islice((location for location in host.pending.values() if location.merged == merged), most))
 
+    def is_in_progress(self, location: MapLocation) -> bool:
+        """Whether a request under way is still to bring it."""
+        return location.attempt in self._in_progress
+
     def next_time(self) -> float | None:
         """When a host that waits may be asked again; None if nothing waits for time alone."""
         times = [host.not_before for host in self._hosts.values() if host.pending and not host.busy]

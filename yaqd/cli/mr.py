@@ -36,6 +36,11 @@ def mr() -> None:
 @_archives
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the job [default: its class's].")
+@click.option(
+    "--shuffle",
+    type=click.Choice(("local", "hdfs")),
+    help="Where map outputs are: disks of the nodes, or HDFS, where any merger merges them [yaq.riffle.storage].",
+)
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
 @json_option
 @with_conf
@@ -53,6 +58,7 @@ def submit(
     archives: tuple[str, ...],
     queue: str | None,
     name: str | None,
+    shuffle: str | None,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -67,6 +73,8 @@ def submit(
     from yaqd.mapreduce import split_script
 
     path, class_name = split_script(script)
+    if shuffle is not None:
+        conf = conf.with_overrides({"yaq.riffle.storage": shuffle}, source="--shuffle")
     job = submit_mapreduce(
         conf,
         path,

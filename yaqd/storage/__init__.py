@@ -23,7 +23,15 @@ from yaqd.storage.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from yaqd.storage.filesystem import BlockLocation, ByteReader, ByteWriter, FileStatus, FileSystem, get_filesystem
+from yaqd.storage.filesystem import (
+    BlockLocation,
+    ByteReader,
+    ByteWriter,
+    FileStatus,
+    FileSystem,
+    PositionedReader,
+    get_filesystem,
+)
 from yaqd.storage.inputs import glob, list_inputs
 from yaqd.storage.paths import Location, locate, qualify
 from yaqd.storage.splits import FileRange, InputSplit, compute_splits
@@ -52,6 +60,7 @@ __all__ = [
     "PathDenied",
     "PathExists",
     "PathNotFound",
+    "PositionedReader",
     "RecordBatch",
     "RecordReader",
     "RecordWriter",

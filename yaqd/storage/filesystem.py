@@ -50,6 +50,23 @@ class ByteReader(Protocol):
     def close(self) -> None: ...
 
 
+class PositionedReader(Protocol):
+    """An open file, read at any place; each call is one request to whoever keeps the file. For one thread at a time."""
+
+    #: bytes of the file when it was opened
+    length: int
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """StorageError where the file has fewer."""
+        ...
+
+    def stream_at(self, offset: int, length: int) -> Iterator[bytes]:
+        """The same bytes in pieces, of which none is much larger than CHUNK_BYTES. Close it to stop reading."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class ByteWriter(Protocol):
     """Appends; `close` publishes the file, `abort` leaves nothing behind."""
 
@@ -73,7 +90,16 @@ class FileSystem(Protocol):
         """
         ...
 
-    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter: ...
+    def open_at(self, path: str) -> PositionedReader: ...
+
+    def create(
+        self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
+    ) -> ByteWriter:
+        """`replication`: copies, where a file system keeps several; 0: as configured. Without
+        `make_parents` the folder must be there: who writes into one that may be deleted meanwhile does not bring it
+        back."""
+        ...
+
     def mkdirs(self, path: str, mode: int = 0o755) -> None: ...
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:

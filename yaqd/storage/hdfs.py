@@ -33,7 +33,7 @@ from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, File
 from yaqd.storage.hdfs_namenode import NamenodeAsker
 from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
-from yaqd.storage.streams import ChunkReader, RenamingWriter
+from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
 
 Answer = TypeVar("Answer")
 _log: Final = logging.getLogger(__name__)
@@ -133,9 +133,16 @@ class HdfsFileSystem:
             if parts:
                 yield b"".join(parts)
 
-    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
+    def open_at(self, path: str) -> "HdfsPositioned":
         path = self._path(path)
-        options = self._options(create_parent=True, overwrite=False, **self._write_settings)
+        return HdfsPositioned(self.uri + path, self._ask(path, lambda: self._client.read(path)))
+
+    def create(
+        self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
+    ) -> ByteWriter:
+        path = self._path(path)
+        settings = self._write_settings | ({"replication": replication} if replication else {})
+        options = self._options(create_parent=make_parents, overwrite=False, **settings)
 
         def open_file(hidden: str) -> Any:
             return self._ask(hidden, lambda: self._client.create(hidden, options))
@@ -230,6 +237,49 @@ class HdfsFileSystem:
             group=found.group,
             mode=found.permission,
         )
+
+
+class HdfsPositioned:
+    """Where a file's blocks lie is asked once, when it is opened."""
+
+    #: up to so many bytes come as one answer, more as a stream: that is faster, and takes less memory
+    _AT_ONCE: Final = 1 << 20
+
+    def __init__(self, path: str, file: Any) -> None:
+        self._path = path
+        self._file = file
+        self.length = len(file)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        check_range(self._path, offset, length, self.length)
+        if length > self._AT_ONCE:
+            return b"".join(self.stream_at(offset, length))
+        if not length:
+            return b""
+        with _translated(self._path):
+            data: bytes = self._file.read_range(offset, length)
+        return self._counted(data, length)
+
+    def stream_at(self, offset: int, length: int) -> Iterator[bytes]:
+        check_range(self._path, offset, length, self.length)
+        if not length:
+            return
+        with _translated(self._path):
+            for packet in self._file.read_range_stream(offset, length):
+                length -= len(packet)
+                _statistics.bytes_read += len(packet)
+                yield packet
+        if length:
+            raise StorageUnavailable(f"{self._path}: HDFS gave {length} bytes less than there are", path=self._path)
+
+    def close(self) -> None:
+        self._file = None
+
+    def _counted(self, data: bytes, length: int) -> bytes:
+        if len(data) != length:
+            raise StorageUnavailable(f"{self._path}: HDFS gave {len(data)} of {length} bytes", path=self._path)
+        _statistics.bytes_read += length
+        return data
 
 
 def _connect(authority: str, conf: Configuration, user: str) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, File
 from yaqd.storage.hdfs_namenode import NamenodeAsker, namenode_addresses
 from yaqd.storage.paths import locate, parent_of
 from yaqd.storage.statistics import statistics_of
-from yaqd.storage.streams import ChunkReader, RenamingWriter
+from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
 
 _statistics: Final = statistics_of("hdfs")
 _REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
@@ -81,10 +81,22 @@ class ArrowFileSystem:
                 _statistics.bytes_read += len(chunk)
                 yield chunk
 
-    def create(self, path: str, *, overwrite: bool = False) -> ByteWriter:
+    def open_at(self, path: str) -> "ArrowPositioned":
+        self._file_info(path)
         path = self._path(path)
         with _translated(self.uri + path):
-            self._client.create_dir(parent_of(path), recursive=True)
+            return ArrowPositioned(self.uri + path, self._client.open_input_file(path))
+
+    def create(
+        self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
+    ) -> ByteWriter:
+        """The library cannot set how many copies there are: it is as configured."""
+        path = self._path(path)
+        if make_parents:
+            with _translated(self.uri + path):
+                self._client.create_dir(parent_of(path), recursive=True)
+        elif not self.exists(parent_of(path)):  # the library makes folders by itself: the check comes before
+            raise PathNotFound(f"{self.uri}{parent_of(path)} does not exist", path=path)
         return RenamingWriter(self, path, self._client.open_output_stream, _translated, overwrite=overwrite)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
@@ -182,6 +194,32 @@ class ArrowFileSystem:
             group="",
             mode=0o755 if is_dir else 0o644,
         )
+
+
+class ArrowPositioned:
+    def __init__(self, path: str, file: Any) -> None:
+        self._path = path
+        self._file = file
+        self.length: int = file.size()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        check_range(self._path, offset, length, self.length)
+        with _translated(self._path):
+            data: bytes = self._file.read_at(length, offset)
+        if len(data) != length:
+            raise StorageUnavailable(f"{self._path}: HDFS gave {len(data)} of {length} bytes", path=self._path)
+        _statistics.bytes_read += length
+        return data
+
+    def stream_at(self, offset: int, length: int) -> Iterator[bytes]:
+        while length > 0:
+            piece = self.read_at(offset, min(length, CHUNK_BYTES))
+            offset, length = offset + len(piece), length - len(piece)
+            yield piece
+
+    def close(self) -> None:
+        with _translated(self._path):
+            self._file.close()
 
 
 @contextlib.contextmanager

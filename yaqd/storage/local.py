@@ -23,6 +23,7 @@ from yaqd.storage.errors import NotAFile, PathDenied, PathExists, PathNotFound, 
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, FileStatus
 from yaqd.storage.paths import locate
 from yaqd.storage.statistics import statistics_of
+from yaqd.storage.streams import check_range
 
 #: Hadoop's default of fs.local.block.size
 _BLOCK_BYTES: Final = 32 << 20
@@ -82,16 +83,24 @@ class LocalFileSystem:
         finally:
             os.close(fd)
 
-    def create(self, path: str, *, overwrite: bool = False) -> "LocalWriter":
+    def open_at(self, path: str) -> "LocalPositioned":
+        path = self._path(path)
+        with _translated(path):
+            return LocalPositioned(path)
+
+    def create(
+        self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
+    ) -> "LocalWriter":
         path = self._path(path)
         if not overwrite and os.path.lexists(path):
             raise PathExists(f"{path} exists already", path=path)
         if os.path.isdir(path):
             raise NotAFile(f"{path} is a folder, not a file", path=path)
-        try:
-            self.mkdirs(os.path.dirname(path))
-        except PathExists as error:
-            raise NotAFile(f"{error.path} is a file, not a folder", path=path) from None
+        if make_parents:
+            try:
+                self.mkdirs(os.path.dirname(path))
+            except PathExists as error:
+                raise NotAFile(f"{error.path} is a file, not a folder", path=path) from None
         return LocalWriter(path, overwrite)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
@@ -197,6 +206,31 @@ class LocalFileSystem:
                         raise
                     continue  # deleted since, or a link to nothing or to itself
         return found
+
+
+class LocalPositioned:
+    def __init__(self, path: str) -> None:
+        """Raises OSError."""
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.length = os.fstat(self._descriptor).st_size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return b"".join(self.stream_at(offset, length))
+
+    def stream_at(self, offset: int, length: int) -> Iterator[bytes]:
+        check_range(self._path, offset, length, self.length)
+        while length:
+            with _translated(self._path):
+                piece = os.pread(self._descriptor, min(length, CHUNK_BYTES), offset)
+            if not piece:
+                raise StorageError(f"{self._path} ends at byte {offset}", path=self._path)
+            _statistics.bytes_read += len(piece)
+            offset, length = offset + len(piece), length - len(piece)
+            yield piece
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 class LocalWriter:

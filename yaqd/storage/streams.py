@@ -12,6 +12,12 @@ from yaqd.storage.paths import join, name_of, parent_of
 from yaqd.storage.statistics import statistics_of
 
 
+def check_range(path: str, offset: int, length: int, available: int) -> None:
+    """StorageError unless these bytes lie within a file of so many."""
+    if offset < 0 or length < 0 or offset + length > available:
+        raise StorageError(f"{path}: has {available} bytes, none at {offset}+{length}", path=path)
+
+
 class ChunkReader:
     """`read` over an iterator of chunks."""
 
