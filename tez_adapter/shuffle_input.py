@@ -6,6 +6,7 @@ reported, so that the job manager can have the map run again.
 
 import os
 import queue
+from itertools import groupby
 
 from tez_adapter.attempt import SHARED_FOLDER, Attempt
 from tez_adapter.data import ReduceInput
@@ -87,12 +88,13 @@ def _follow(
     response = client.call(TaskUmbilicalProtocol.getMapCompletionEvents, request, idempotent=True)
     if response.stop:
         raise NoLongerWanted(attempt.name)
-    for event in response.events:
-        if event.available:
-            refs[event.attempt_id] = event.attempt
-            location = MapLocation(event.attempt.index, event.attempt_id, event.host, event.port, event.merged)
-            fetcher.add(location)
-        else:
+    for available, events in groupby(response.events, key=lambda event: event.available):
+        if available:
+            came = list(events)
+            refs.update((event.attempt_id, event.attempt) for event in came)
+            fetcher.add(*(MapLocation(e.attempt.index, e.attempt_id, e.host, e.port, e.merged) for e in came))
+            continue
+        for event in events:
             refs.pop(event.attempt_id, None)
             fetcher.withdraw(event.attempt_id)
     return len(response.events)

@@ -10,9 +10,18 @@ from typing import Any, Final
 
 from benchmarks.options import parse_options, progress, show
 from benchmarks.report import Row
-from benchmarks.riffle import auto_rows, live_rows, memory_rows, merge_rows, plan_rows, seek_rows, service_rows
+from benchmarks.riffle import (
+    auto_rows,
+    hdfs_rows,
+    live_rows,
+    memory_rows,
+    merge_rows,
+    plan_rows,
+    seek_rows,
+    service_rows,
+)
 
-_MODULES: Final = (plan_rows, live_rows, merge_rows, memory_rows, seek_rows, auto_rows, service_rows)
+_MODULES: Final = (plan_rows, live_rows, merge_rows, memory_rows, seek_rows, auto_rows, service_rows, hdfs_rows)
 
 
 def main() -> int:

@@ -90,7 +90,9 @@ class _Merge:
     map_ids: tuple[str, ...]
     answer: "asyncio.Future[Done]"
     asked_at: float
-    shared: Shared | None = None
+    shared: Shared | None
+    #: who merges on a shared file system
+    user: str
     cancelled: threading.Event = field(default_factory=threading.Event)
     #: its work on a shared file system, while it runs
     task: "asyncio.Task[RemoteMerged] | None" = None
@@ -104,7 +106,9 @@ class _Merge:
 @dataclass(slots=True)
 class _Job:
     folders: tuple[Path, ...]
-    user: str = ""
+    user: str
+    #: what a merger before this one left half-written is gone
+    cleared: "asyncio.Task[None]"
     merges: dict[str, _Merge] = field(default_factory=dict)
     #: of them not over
     unfinished: int = 0
@@ -148,8 +152,9 @@ class Merger:
         """`folders`: the application's on each disk; `user`: who it is on shared file systems. A job that is known
         keeps what it has."""
         if job_id not in self._jobs:
-            self._jobs[job_id] = _Job(tuple(folders), user)
-            self._keep(asyncio.create_task(self._clear(tuple(folders))))
+            cleared = asyncio.create_task(self._clear(tuple(folders)))
+            self._jobs[job_id] = _Job(tuple(folders), user, cleared)
+            self._keep(cleared)
 
     def forget_job(self, job_id: str) -> None:
         """Cancels what is left of it. Its files go with the application's folder."""
@@ -204,11 +209,12 @@ class Merger:
     def stalled_s(self) -> float:
         """How long the merge that moves least has not moved, as far as those who asked before have seen."""
         now = self._clock()
-        for item in self._running:
+        here = [item for item in self._running if item.shared is None]  # others have a process, which is ended alone
+        for item in here:
             requests = item.counts.reads + item.counts.writes
             if requests != item.seen:
                 item.seen, item.moved_at = requests, now
-        return max((now - item.moved_at for item in self._running), default=0.0)
+        return max((now - item.moved_at for item in here), default=0.0)
 
     async def close(self) -> None:
         """Cancels everything; returns when no thread works any more."""
@@ -225,16 +231,17 @@ class Merger:
         job.unfinished += 1
         self.unfinished += 1
         self.unfinished_max = max(self.unfinished_max, self.unfinished)
-        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock(), shared)
-        self._keep(asyncio.create_task(self._admit(item, job.folders)))
+        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock(), shared, job.user)
+        self._keep(asyncio.create_task(self._admit(item, job)))
         return item
 
-    async def _admit(self, item: _Merge, folders: tuple[Path, ...]) -> None:
+    async def _admit(self, item: _Merge, job: _Job) -> None:
         try:
             if item.shared is not None:
                 size = Survey(max(0, item.shared.data_bytes), 0)
             else:
-                size = await asyncio.get_running_loop().run_in_executor(self._io, survey, folders, item.map_ids)
+                await asyncio.shield(job.cleared)  # it would take this merge's files for a former one's
+                size = await asyncio.get_running_loop().run_in_executor(self._io, survey, job.folders, item.map_ids)
             memory_bytes = self._memory(item, size)
         except MergeError as error:
             self._end(item, error)
@@ -309,8 +316,10 @@ class Merger:
 
         window_bytes = item.buffers * self.pool.buffer_bytes // 2
         new = f"{item.merge_id}.{name}"
+        if item.cancelled.is_set():
+            raise Cancelled("cancelled while it waited")
         order = RemoteOrder(shared.folder, new, item.map_ids, window_bytes, shared.replication)
-        item.task = asyncio.create_task(self._workers.merge(self._jobs[item.job_id].user, order, moved))
+        item.task = asyncio.create_task(self._workers.merge(item.user, order, moved))
         return await item.task
 
     def _end(self, item: _Merge, result: Done | Exception) -> None:

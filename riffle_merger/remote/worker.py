@@ -47,6 +47,8 @@ class Worker:
             progress = self._running.get(message["cancel"])
             if progress is not None:
                 progress.cancelled = True
+            else:  # it is over already
+                self._say({"id": message["cancel"], "error": "cancelled", "text": "cancelled"})
             return
         number = int(message["id"])
         order = RemoteOrder(**{**message["order"], "map_ids": tuple(message["order"]["map_ids"])})

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 #: users served at the same time
 _WORKERS_MAX: Final = 16
 _IDLE_S: Final = 60.0
+#: a merge that is cancelled ends within this
+_END_S: Final = 10.0
 _LINE_BYTES_MAX: Final = 1 << 20
 
 
@@ -37,6 +39,8 @@ class _Worker:
     running: dict[int, _Running] = field(default_factory=dict)
     reader: "asyncio.Task[None] | None" = None
     idle: asyncio.TimerHandle | None = None
+    #: merges told to end, and when the process is ended if they do not
+    ending: dict[int, asyncio.TimerHandle] = field(default_factory=dict)
 
 
 class Workers:
@@ -63,6 +67,7 @@ class Workers:
             return await running.answer
         except asyncio.CancelledError:
             self._tell(worker, {"cancel": number})
+            worker.ending[number] = asyncio.get_running_loop().call_later(_END_S, self._kill, worker)
             raise
         finally:
             worker.running.pop(number, None)
@@ -122,11 +127,15 @@ class Workers:
             worker.process.kill()
         status = await worker.process.wait()
         self._forget(worker)
+        for timer in worker.ending.values():
+            timer.cancel()
         for running in list(worker.running.values()):
             if not running.answer.done():
                 running.answer.set_exception(MergeError(f"the process for the merges of {worker.user} ended: {status}"))
 
     def _hear(self, worker: _Worker, message: Mapping[str, Any]) -> None:
+        if "requests" not in message and message["id"] in worker.ending:
+            worker.ending.pop(message["id"]).cancel()
         running = worker.running.get(message["id"])
         if running is None or running.answer.done():
             return  # cancelled
@@ -138,6 +147,12 @@ class Workers:
             name = running.order.name
             counts = (message[field] for field in ("bytes", "partitions", "reads", "writes"))
             running.answer.set_result(RemoteMerged(name, *counts))
+
+    def _kill(self, worker: _Worker) -> None:
+        """A merge of it hangs in the file system: whatever else it does fails, and its next merge starts another."""
+        log.warning("the process for the merges of %s hangs and is killed", worker.user)
+        with contextlib.suppress(ProcessLookupError):
+            worker.process.kill()
 
     def _dismiss(self, worker: _Worker) -> None:
         """Its input ends, and so does it."""

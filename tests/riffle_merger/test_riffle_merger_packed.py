@@ -135,19 +135,18 @@ def test_of_two_mergers_the_one_with_the_shorter_queue_and_none_that_failed_late
     assert sorted(choice.candidates(["a", "b"], 100.0)) == ["a", "b"]
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 1 << 32), mergers=st.integers(3, 30))
-def test_two_choices_keep_the_longest_queue_shorter_than_chance_does(seed: int, mergers: int) -> None:
-    """Balls into bins: with many balls the largest bin stays near the mean with two choices, and drifts with one."""
-    longest = {}
-    for asked in (1, 2):
-        choice = MergerChoice[int](random.Random(seed).sample, asked=asked)
-        queues = dict.fromkeys(range(mergers), 0)
-        for _ in range(60 * mergers):
-            drawn = choice.candidates(list(queues), 0.0)
-            chosen = choice.shortest({merger: queues[merger] for merger in drawn})
-            assert chosen is not None
-            queues[chosen] += 1
-        longest[asked] = max(queues.values())
-    assert longest[2] <= 60 + 5
-    assert longest[2] < longest[1]
+@pytest.mark.parametrize("mergers", [3, 30])
+def test_two_choices_keep_the_longest_queue_shorter_than_chance_does(mergers: int) -> None:
+    """Balls into bins, of which many come: the largest stays near the mean with two choices, and drifts with one."""
+    longest: dict[int, list[int]] = {1: [], 2: []}
+    for asked, found in longest.items():
+        for seed in range(20):
+            choice = MergerChoice[int](random.Random(seed).sample, asked=asked)
+            queues = dict.fromkeys(range(mergers), 0)
+            for _ in range(60 * mergers):
+                chosen = choice.shortest({merger: queues[merger] for merger in choice.candidates(list(queues), 0.0)})
+                assert chosen is not None
+                queues[chosen] += 1
+            found.append(max(queues.values()))
+    assert max(longest[2]) <= 60 + 4
+    assert sum(longest[2]) < sum(longest[1]) - 20

@@ -62,8 +62,7 @@ def fetched(
             open_files=kept,
         )
         try:
-            for number in wanted:
-                fetcher.add(MapLocation(number, f"m{number}", "node", 1, "merged" if number < 4 else ""))
+            fetcher.add(*(MapLocation(n, f"m{n}", "node", 1, "merged" if n < 4 else "") for n in wanted))
             assert fetcher.wait(30)
         finally:
             fetcher.close()

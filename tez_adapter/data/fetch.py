@@ -79,12 +79,14 @@ class Fetcher:
         self._threads: list[threading.Thread] = []
         self._sockets: set[socket.socket] = set()
 
-    def add(self, location: MapLocation) -> None:
-        """A map attempt finished and its output can be fetched."""
+    def add(self, *locations: MapLocation) -> None:
+        """Map attempts finished and their outputs can be fetched: those of one merged file together, if they come
+        together."""
         with self._changed:
-            self._plan.add(location)
-            self._start_thread()
-            self._changed.notify()
+            for location in locations:
+                self._plan.add(location)
+                self._start_thread()
+            self._changed.notify(len(locations))
 
     def withdraw(self, attempt: str) -> None:
         """An attempt's output is no longer to be had; a location of another attempt will follow."""

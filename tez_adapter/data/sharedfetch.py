@@ -95,10 +95,12 @@ class SharedFetcher(Fetcher):
         self._partitions = partitions
         self._kept = open_files or _open_files
 
-    def add(self, location: MapLocation) -> None:
-        file = location.merged or location.attempt
-        lane = zlib.crc32(file.encode()) % self._settings.parallel_copies
-        super().add(MapLocation(location.map_index, location.attempt, f"lane {lane}", 0, location.merged))
+    def add(self, *locations: MapLocation) -> None:
+        super().add(*map(self._in_lane, locations))
+
+    def _in_lane(self, location: MapLocation) -> MapLocation:
+        lane = zlib.crc32((location.merged or location.attempt).encode()) % self._settings.parallel_copies
+        return MapLocation(location.map_index, location.attempt, f"lane {lane}", 0, location.merged)
 
     def _fetch(self, batch: Batch) -> None:
         left: Sequence[MapLocation] = batch.locations

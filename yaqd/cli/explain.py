@@ -150,7 +150,8 @@ def _shuffle(conf: Configuration, application: ApplicationId) -> dict[str, Any] 
 def _show_shuffle(found: dict[str, Any]) -> None:
     """A history file may be of another version, or damaged: what it lacks is left out."""
     how = "chosen automatically" if found.get("automatic") else "as configured"
-    click.echo(f"\nMap outputs: {found.get('policy', 'unknown')}, {how}")
+    where = " on HDFS" if found.get("storage") == "hdfs" else ""
+    click.echo(f"\nMap outputs{where}: {found.get('policy', 'unknown')}, {how}")
     if found.get("reason"):
         click.echo(f"  {found['reason']}")
     reads, files = found.get("reads"), found.get("files")
@@ -162,6 +163,9 @@ def _show_shuffle(found: dict[str, Any]) -> None:
     merges = found.get("merges")
     if isinstance(merges, dict) and merges:
         click.echo("  merges: " + ", ".join(f"{count} {state}" for state, count in merges.items()))
+    mergers = found.get("mergers")
+    if isinstance(mergers, dict) and mergers:
+        click.echo("  by the mergers at " + ", ".join(f"{address} ({count})" for address, count in mergers.items()))
 
 
 def _seconds(seconds: float | None, unknown: str = "-") -> str:

@@ -1,0 +1,162 @@
+"""Map outputs on a real HDFS: merged by our mergers, through their faults, on our cluster and on a stock one."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchmarks.ours import AS_STOCK, OurCluster
+from benchmarks.stock.artifacts import HadoopJars
+from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
+from tez_adapter.follow import SubmittedJob
+from tez_adapter.history import read_history
+from tez_adapter.submit import submit_mapreduce
+from yaqd.config import Configuration
+from yaqd.storage import PathNotFound, get_filesystem
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+CLIENT = "map outputs on HDFS"
+
+SCRIPT = """
+import os, time
+from yaqd.mapreduce import Job
+class Count(Job):
+    def map(self, key, value):
+        for word in value.split():
+            yield word, 1
+    def reduce(self, key, values):
+        while os.path.exists(self.params.get("wait_for", "/nothing")):
+            time.sleep(0.05)
+        yield key, sum(values)
+"""
+MAPS = 18
+TEXT = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(MAPS * 50))
+SETTINGS = {
+    "yaq.riffle.storage": "hdfs",
+    "yaq.riffle.enabled": "true",
+    "yaq.riffle.policy": "files",
+    "yaq.riffle.files": "3",
+    "yaq.riffle.best-effort": "1.0",
+    "mapreduce.map.memory.mb": "512",
+    "mapreduce.reduce.memory.mb": "512",
+    "mapreduce.input.fileinputformat.split.maxsize": str(len(TEXT) // MAPS + 1),
+}
+
+
+@pytest.fixture(scope="module")
+def merging(hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
+    site = {**AS_STOCK, "yaq.riffle.enabled": "true"}
+    with OurCluster(tmp_path_factory.mktemp("shared") / "c", hdfs=hdfs.uri, nodes=3, site=site) as cluster:
+        yield Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.conf_dir)})
+
+
+def submit(conf: Configuration, folder: Path, **more: str) -> SubmittedJob:
+    (folder / "count.py").write_text(SCRIPT)
+    (folder / "in.txt").write_text(TEXT)
+    return submit_mapreduce(
+        conf.with_overrides(SETTINGS | more),
+        str(folder / "count.py"),
+        inputs=[f"file://{folder}/in.txt"],
+        output=f"file://{folder}/out",
+        reduces=3,
+    )
+
+
+def check(conf: Configuration, folder: Path, job: SubmittedJob) -> dict[str, Any]:
+    """The job ends well, its answer is right and nothing of it is left on HDFS; what its history says at the end."""
+    try:
+        status = job.wait(timeout_s=120)
+        assert status.state == "SUCCEEDED", status
+    finally:
+        job.close()
+    lines = (line.split("\t") for part in (folder / "out").glob("part-*") for line in part.read_text().splitlines())
+    assert {word: int(count) for word, count in lines} == dict(Counter(TEXT.split()))
+    assert left_of(conf, job) == []
+    return dict(read_history(conf, job.application_id).end)
+
+
+def left_of(conf: Configuration, job: SubmittedJob) -> list[str]:
+    """Of the job's staging folder."""
+    folder = f"/tmp/hadoop-yarn/staging/{current_user()}/.staging/{job.job_id}"
+    try:
+        return [status.path for status in get_filesystem("hdfs:///", conf).list(folder)]
+    except PathNotFound:
+        return []
+
+
+def await_outputs(conf: Configuration, job: SubmittedJob, count: int) -> None:
+    """So many files, maps' and merged ones, lie in the job's folder."""
+    files = get_filesystem("hdfs:///", conf)
+    folder = f"/tmp/hadoop-yarn/staging/{current_user()}/.staging/{job.job_id}/shuffle/1"
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            names = [status.path.rpartition("/")[2] for status in files.list(folder)]
+        except PathNotFound:
+            names = []
+        if sum(not name.startswith(".") for name in names) >= count:
+            return
+        assert time.monotonic() < deadline, names
+        time.sleep(0.05)
+
+
+def test_outputs_of_several_nodes_are_merged_and_read_in_few_requests(merging: Configuration, tmp_path: Path) -> None:
+    end = check(merging, tmp_path, submit(merging, tmp_path))
+    shuffle = end["shuffle"]
+    assert shuffle["storage"] == "hdfs"
+    assert shuffle["merges"] == {"done": MAPS // 3}
+    assert sum(shuffle["mergers"].values()) == MAPS // 3
+    reads = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
+    assert 3 * MAPS // 3 <= reads <= 2 * 3 * MAPS // 3
+
+
+def test_mergers_killed_while_they_merge_cost_nothing_but_reads(merging: Configuration, tmp_path: Path) -> None:
+    done, killed = threading.Event(), set[int]()
+
+    def kill() -> None:
+        while not done.wait(0.01):
+            for process in psutil.process_iter(["cmdline"]):
+                if "riffle_merger.remote.worker" in (process.info["cmdline"] or []) and len(killed) < 4:
+                    process.kill()
+                    killed.add(process.pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        end = check(merging, tmp_path, submit(merging, tmp_path))
+    finally:
+        done.set()
+        killer.join()
+    assert killed
+    assert end["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
+
+
+def test_a_killed_job_leaves_nothing(merging: Configuration, tmp_path: Path) -> None:
+    blocker = tmp_path / "blocker"
+    blocker.touch()
+    job = submit(merging, tmp_path, wait_for=str(blocker))
+    try:
+        await_outputs(merging, job, MAPS + MAPS // 3)
+        job.kill()
+        status = job.wait(timeout_s=60)
+    finally:
+        job.close()
+    assert status.state == "KILLED"
+    assert left_of(merging, job) == []
+
+
+def test_a_stock_cluster_reads_what_nobody_merges(
+    hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("stock")
+    with StockYarn(hadoop, folder / "yarn", hdfs=hdfs, history=False) as stock:
+        conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(stock.conf_dir)})
+        end = check(conf, folder, submit(conf, folder))
+    assert end["shuffle"]["merges"] == {}
+    reads = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
+    assert 3 * MAPS <= reads <= 2 * 3 * MAPS
