@@ -38,6 +38,7 @@ from nm.merger.web import MergerPage
 from nm.monitor import Monitor
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
+from nm.refreshing import Refreshing
 from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
 from nm.shuffle.node import NodeShuffle
@@ -290,8 +291,11 @@ class NodeManager:
             waits_for_resources=settings.queue_by_resources,
             queue_max_length=settings.queue_max_length,
             own_queue_settings=settings.queue_settings,
+            on_files_read=lambda read_ms: refreshing.told(read_ms),
             on_shutdown=self.end,
         )
+        refreshing = Refreshing(self._conf, self.proxy, self.heartbeat.change_own_queue)
+        self._undo.push_async_callback(refreshing.stop)
 
     @property
     def node_id(self) -> NodeId:

@@ -93,11 +93,13 @@ class Heartbeat:
         waits_for_resources: bool,
         queue_max_length: int,
         own_queue_settings: NodeQueueSettings,
+        on_files_read: Callable[[int], None],
         on_shutdown: Callable[[str], None],
     ) -> None:
         """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead.
 
-        `own_queue_settings` hold under a ResourceManager that knows nothing of node queues.
+        `own_queue_settings` hold under a ResourceManager that knows nothing of node queues. `on_files_read` is told
+        when one read its files again, so that the node does the same.
         """
         self._client = client
         self._runtime = runtime
@@ -113,6 +115,7 @@ class Heartbeat:
         self._waits_for_resources = waits_for_resources
         self._queue_orders = QueueOrders(max_length=queue_max_length)
         self._own_queue_settings = own_queue_settings
+        self._on_files_read = on_files_read
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -124,6 +127,12 @@ class Heartbeat:
         """Something happened that the ResourceManager waits for: the next heartbeat goes out now."""
         if self._is_out_of_turn:
             self._due.set()
+
+    def change_own_queue(self, settings: NodeQueueSettings) -> None:
+        """Go by these where no ResourceManager says how the queue goes."""
+        before, self._own_queue_settings = self._own_queue_settings, settings
+        if self._runtime.queue_settings == before:
+            self._runtime.order([SettingsChanged(settings)])
 
     async def run(self) -> None:
         """Until cancelled, or the ResourceManager tells the node to shut down."""
@@ -317,6 +326,8 @@ class Heartbeat:
         runtime = self._runtime
         if response.HasField("yaq_orders") and self._registration.fills_queues:
             runtime.order(self._queue_orders.events(response.yaq_orders))
+            if response.yaq_orders.HasField("files_read_ms"):
+                self._on_files_read(response.yaq_orders.files_read_ms)
         if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:
             runtime.limit_opportunistic(response.container_queuing_limit.max_queue_length)
         for message in response.containers_to_cleanup:

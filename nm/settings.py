@@ -113,7 +113,7 @@ class NodeSettings:
             queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
             opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
             opportunistic_policy=_opportunistic_policy(conf),
-            queue_settings=_queue_settings(conf),
+            queue_settings=read_queue_settings(conf),
             queue_wait=conf.get_named("yaq.nm.queue.wait-estimate", WAITS.check),
             retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
             / 1000,
@@ -180,7 +180,8 @@ def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:
     return OpportunisticPolicy[name]
 
 
-def _queue_settings(conf: Configuration) -> NodeQueueSettings:
+def read_queue_settings(conf: Configuration) -> NodeQueueSettings:
+    """Raises ConfigError."""
     key = "yaq.nm.queue.order"
     strategy = (conf.get(key) or "").strip().lower()
     if strategy == "fifo":

@@ -55,10 +55,11 @@ def _never_ran(status: common.ContainerStatus) -> bool:
 class Told:
     """What a node was told since it registered."""
 
-    __slots__ = ("jobs", "settings")
+    __slots__ = ("files_read_ms", "jobs", "settings")
 
     def __init__(self) -> None:
         self.settings: server.NodeQueueSettings | None = None
+        self.files_read_ms = 0
         #: version of the job's facts
         self.jobs: dict[ApplicationId, int] = {}
 
@@ -69,6 +70,8 @@ class NodeQueueing:
         self.settings = settings
         self.estimates = estimates
         self.estimates.use(settings.estimates)
+        #: when the files were read again; 0: not since the start
+        self._files_read_ms = 0
         #: what became of containers
         self.records = records
 
@@ -83,6 +86,7 @@ class NodeQueueing:
 
     def refresh(self, settings: QueueSettings) -> None:
         """Go by these from now on; nodes hear of them at their next heartbeat."""
+        self._files_read_ms = max(self._files_read_ms + 1, self._cluster.clock.wall_ms())
         if settings == self.settings:
             return
         was_on, self.settings = self.is_on, settings
@@ -200,11 +204,14 @@ class NodeQueueing:
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
         """What the node has not been told yet."""
-        if YAQ_QUEUE not in node.capabilities or (not self.is_on and node.queue_told is None):
+        is_asked = self.is_on or node.queue_told is not None
+        if YAQ_QUEUE not in node.capabilities or not (is_asked or self._files_read_ms):
             return
         told = node.queue_told = node.queue_told or Told()
+        if told.files_read_ms != self._files_read_ms:
+            told.files_read_ms = response.yaq_orders.files_read_ms = self._files_read_ms
         settings = self._settings_of(node)
-        if settings != told.settings:
+        if settings != told.settings and (self.is_on or told.settings is not None):
             told.settings = settings
             response.yaq_orders.settings.CopyFrom(settings)
         if self.is_on:

@@ -18,6 +18,7 @@ from nm.amrm_proxy.mint import ProxyMint
 from nm.amrm_proxy.session import Estimates, MasterSession
 from nm.amrm_proxy.settings import ProxySettings
 from nm.amrm_proxy.store import ProxyStore
+from nm.distributed import DistributedLimits
 from nm.launch.context import LaunchContext
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidToken, Retriable
@@ -165,6 +166,16 @@ class AmrmProxy:
         session.heard_at = self._now()
         self._sessions[session.attempt_id] = session
         return session
+
+    @property
+    def limits(self) -> DistributedLimits:
+        return self._settings.limits
+
+    def change(self, limits: DistributedLimits) -> None:
+        """Place by these from now on, for masters that are here as well."""
+        self._settings = replace(self._settings, limits=limits)
+        for session in self._sessions.values():
+            session.change(limits)
 
     def _close(self, session: MasterSession) -> None:
         del self._sessions[session.attempt_id]

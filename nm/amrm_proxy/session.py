@@ -79,6 +79,13 @@ class MasterSession:
         if limits is not None and state.HasField("registration"):
             self._resume()
 
+    def change(self, limits: DistributedLimits) -> None:
+        """Place by these from now on, where containers are placed here."""
+        if self._limits is not None:
+            self._limits = limits
+        if self._scheduler is not None:
+            self._scheduler.change(limits)
+
     # ---- calls of the master
 
     async def register(self, request: pb.RegisterApplicationMasterRequest) -> pb.RegisterApplicationMasterResponse:

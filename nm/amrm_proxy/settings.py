@@ -44,14 +44,15 @@ class ProxySettings:
             address=address,
             rm_address=rm_address,
             distributed=distributed,
-            limits=_limits(conf),
+            limits=read_limits(conf),
             key_interval_s=interval / 1000,
             key_activation_s=min(_ACTIVATION_FACTOR * expiry, interval / 2) / 1000,
             master_expiry_s=expiry / 1000,
         )
 
 
-def _limits(conf: Configuration) -> DistributedLimits:
+def read_limits(conf: Configuration) -> DistributedLimits:
+    """Raises ConfigError."""
     wait_ms = conf.get_int("yaq.distributed.max-wait-ms", minimum=-1)
     return DistributedLimits(
         per_beat=conf.get_int("yarn.resourcemanager.opportunistic.max.container-allocation.per.am.heartbeat"),

@@ -108,6 +108,13 @@ class DistributedScheduler:
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
         self._lost_places = LostPlaces()
 
+    def change(self, limits: DistributedLimits) -> None:
+        """Go by these from now on; what was asked for beyond fewer rows stays."""
+        self._limits = limits
+        self._policy = PLACES[limits.placement]
+        self._placer, self._offered = Placer(limits.placement), []
+        self._offer_again()
+
     def handle(self, event: Event, now: float) -> list[Place]:
         """The only entry. Raises TooManyAsks, with nothing changed."""
         match event:

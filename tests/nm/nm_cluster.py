@@ -224,7 +224,9 @@ class Master:
 
 
 def node_configuration(root: Path, tracker_port: int, overrides: Mapping[str, str] | None = None) -> Configuration:
+    folder = root / "conf"
     return Configuration.load(
+        folder if folder.is_dir() else None,
         environ={},
         overrides={
             "yarn.nodemanager.hostname": "127.0.0.1",

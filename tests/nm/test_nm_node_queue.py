@@ -391,3 +391,43 @@ async def test_a_restart_runs_nothing_of_the_queue_it_had(
     await run(other, THREE, "true")
     assert (await rm.end_of(THREE)).exit_status == 0 and not (tmp_path / "ran").exists()
     await other.client.close()
+
+
+def site(folder: Path, **keys: str) -> None:
+    folder.mkdir(exist_ok=True)
+    rows = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in keys.items())
+    (folder / "yaq-site.xml").write_text(f"<configuration>{rows}</configuration>")
+
+
+async def test_what_the_resource_manager_has_read_again_the_node_reads_again_too(
+    rm: FakeResourceManager, start_node: Callable[..., Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rm.capabilities = ["counts-vcores", "yaq-queue"]
+    site(tmp_path / "conf", **{"yaq.nm.queue.order": "ejf", "yaq.distributed.max-tasks-per-job": "7"})
+    distributed = {
+        "yarn.nodemanager.distributed-scheduling.enabled": "true",
+        "yarn.nodemanager.amrmproxy.address": "127.0.0.1:0",
+    }
+    node: NodeManager = await start_node({**TWO_SLOTS, **distributed})
+
+    def now() -> tuple[str, int]:
+        ordering, proxy = node.runtime.queue_settings.ordering, node.proxy
+        assert ordering is not None and proxy is not None
+        return ordering.name, proxy.limits.tasks_max
+
+    assert now() == ("ejf", 7)
+    site(tmp_path / "conf", **{"yaq.nm.queue.order": "stf", "yaq.distributed.max-tasks-per-job": "9"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=1))
+    await rm.until(lambda: now() == ("stf", 9))
+    site(tmp_path / "conf", **{"yaq.nm.queue.order": "backwards"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=2))
+    await rm.until(
+        lambda: any("stay as they are" in r.message and "yaq-site.xml:1" in r.message for r in caplog.records)
+    )
+    assert now() == ("stf", 9)
+    # what the ResourceManager orders itself goes before the node's own
+    await order(rm, settings())
+    site(tmp_path / "conf", **{"yaq.nm.queue.order": "lrtf", "yaq.distributed.max-tasks-per-job": "11"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=3))
+    await rm.until(lambda: now()[1] == 11)
+    assert now()[0] == "stf"

@@ -335,10 +335,14 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             }
             site(tmp_path, **{**ON, **own})
             await refresh()
-            told = (await beat(node, running=4)).yaq_orders.settings
+            orders = (await beat(node, running=4)).yaq_orders
+            told = orders.settings
+            assert orders.files_read_ms
             [leaf] = told.leaves
             assert (told.order, told.starve_ms, told.scope) == ("stf", 60_000, "queue")
             assert (leaf.queue, leaf.order, leaf.starve_ms) == ("root.default", "lrtf+pack", 7000)
+            # nodes read their own files again, once for each refresh
+            assert not (await beat(node, running=4)).yaq_orders.HasField("files_read_ms")
             assert rm.manager.queueing.settings.rebalance.least_gain_s == float("inf")
             site(tmp_path, **{**ON, "yaq.queue.leaf.root.defualt.enabled": "false"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:\d+.*no leaf queue root\.defualt.*root\.default"):

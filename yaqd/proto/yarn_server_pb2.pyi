@@ -489,7 +489,7 @@ class JobFacts(_message.Message):
     def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., remaining_work_ms: _Optional[int] = ..., remaining_tasks: _Optional[int] = ..., arrival_ms: _Optional[int] = ..., estimates: _Optional[_Iterable[_Union[StageEstimate, _Mapping]]] = ..., critical_path_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueueSettings(_message.Message):
-    __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms", "leaves", "files_read_ms")
+    __slots__ = ("enabled", "max_queued", "order", "starve_ms", "starve_ratio", "scope", "max_wait_ms", "leaves")
     ENABLED_FIELD_NUMBER: _ClassVar[int]
     MAX_QUEUED_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
@@ -498,7 +498,6 @@ class NodeQueueSettings(_message.Message):
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     MAX_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     LEAVES_FIELD_NUMBER: _ClassVar[int]
-    FILES_READ_MS_FIELD_NUMBER: _ClassVar[int]
     enabled: bool
     max_queued: int
     order: str
@@ -507,8 +506,7 @@ class NodeQueueSettings(_message.Message):
     scope: str
     max_wait_ms: int
     leaves: _containers.RepeatedCompositeFieldContainer[LeafOrder]
-    files_read_ms: int
-    def __init__(self, enabled: _Optional[bool] = ..., max_queued: _Optional[int] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ..., scope: _Optional[str] = ..., max_wait_ms: _Optional[int] = ..., leaves: _Optional[_Iterable[_Union[LeafOrder, _Mapping]]] = ..., files_read_ms: _Optional[int] = ...) -> None: ...
+    def __init__(self, enabled: _Optional[bool] = ..., max_queued: _Optional[int] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ..., scope: _Optional[str] = ..., max_wait_ms: _Optional[int] = ..., leaves: _Optional[_Iterable[_Union[LeafOrder, _Mapping]]] = ...) -> None: ...
 
 class LeafOrder(_message.Message):
     __slots__ = ("queue", "order", "starve_ms", "starve_ratio")
@@ -523,12 +521,14 @@ class LeafOrder(_message.Message):
     def __init__(self, queue: _Optional[str] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ...) -> None: ...
 
 class NodeQueueOrders(_message.Message):
-    __slots__ = ("settings", "jobs")
+    __slots__ = ("settings", "jobs", "files_read_ms")
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
+    FILES_READ_MS_FIELD_NUMBER: _ClassVar[int]
     settings: NodeQueueSettings
     jobs: _containers.RepeatedCompositeFieldContainer[JobFacts]
-    def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ...) -> None: ...
+    files_read_ms: int
+    def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ..., files_read_ms: _Optional[int] = ...) -> None: ...
 
 class ProxiedMaster(_message.Message):
     __slots__ = ("attempt_id", "user", "job_arrival_ms", "master", "token", "registration", "lowest_id", "response_id", "placed", "asks", "blacklist", "live")

@@ -1,0 +1,58 @@
+"""Keys that the node reads again when the administrator has the ResourceManager refresh the queues.
+
+`yarn rmadmin -refreshQueues` reaches the ResourceManager alone; it tells nodes of ours with their next heartbeat when
+it read its files last, and each reads its own again: the order of its queue, and how its proxy places containers.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from nm.amrm_proxy.proxy import AmrmProxy
+from nm.amrm_proxy.settings import read_limits
+from nm.queue import NodeQueueSettings
+from nm.settings import read_queue_settings
+from yaqd.config import ConfigError, Configuration
+
+log = logging.getLogger(__name__)
+
+
+class Refreshing:
+    def __init__(
+        self, conf: Configuration, proxy: AmrmProxy | None, queue_changed: Callable[[NodeQueueSettings], None]
+    ) -> None:
+        self._conf = conf
+        self._proxy = proxy
+        self._queue_changed = queue_changed
+        #: the last word of the ResourceManager
+        self._read_ms = 0
+        self._reading: asyncio.Task[None] | None = None
+
+    def told(self, read_ms: int) -> None:
+        """When the ResourceManager read its files last, epoch ms."""
+        if read_ms == self._read_ms:
+            return
+        self._read_ms = read_ms
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    async def _read(self) -> None:
+        """Once more where it was told again meanwhile."""
+        done_for = -1
+        while done_for != self._read_ms:
+            done_for = self._read_ms
+            try:
+                conf = await asyncio.to_thread(self._conf.reread)
+                settings, limits = read_queue_settings(conf), read_limits(conf)
+            except ConfigError as error:
+                log.error("the queues of this node stay as they are: %s", error)
+                continue
+            self._queue_changed(settings)
+            if self._proxy is not None:
+                self._proxy.change(limits)
+            log.info("the files were read again: queue of this node %s, proxy %s", settings, limits)
+
+    async def stop(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
