@@ -1,6 +1,7 @@
 """One policy, two worlds: what the simulator calls ours is what a cluster does that configures nothing."""
 
 import math
+from dataclasses import replace
 
 from rm.container_settings import ContainerSettings
 from rm.queue_settings import QueueSettings
@@ -18,9 +19,11 @@ CONF = Configuration.load(environ={})
 
 def test_queues_are_filled_ordered_and_guarded_alike() -> None:
     live = QueueSettings.read(CONF)
+    assert live.spec is not None
+    spec = replace(live.spec, unaware_wait_s=math.inf)  # simulated masters know that their containers may wait
     shape = ClusterShape(heartbeat_s=CONF.get_int("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms") / 1000)
-    assert YaqC(shape, Workload(()), OURS, 1).limits().queueing == live.spec
-    assert ordering(OURS) == live.ordering
+    assert YaqC(shape, Workload(()), OURS, 1).limits().queueing == spec
+    assert ordering(OURS) == live.orderings.cluster
     assert OURS.max_wait_s * 1000 == live.max_wait_ms
     assert OURS.job_order == live.job_order
 
@@ -28,11 +31,11 @@ def test_queues_are_filled_ordered_and_guarded_alike() -> None:
 def test_the_starvation_threshold_can_make_a_difference() -> None:
     """What has waited for the longest wait is given back, so a threshold above it would never be reached."""
     live = QueueSettings.read(CONF)
-    assert live.ordering.starve_s * 1000 <= live.max_wait_ms
+    assert live.orderings.cluster.starve_s * 1000 <= live.max_wait_ms
 
 
 def test_distributed_queues_are_ordered_and_corrected_alike() -> None:
-    assert ordering(OURS_D) == QueueSettings.read(CONF).ordering
+    assert ordering(OURS_D) == QueueSettings.read(CONF).orderings.cluster
     assert OURS_D.place == CONF.get("yaq.queue.placement")
     moves = RebalanceSettings.read(CONF)
     assert moves.least_gain_s == (OURS_D.rebalance_gain_s or math.inf)

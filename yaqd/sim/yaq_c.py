@@ -40,6 +40,7 @@ class YaqC(Central):
             wait_max_s=system.bound_wait_s or None,
             overdue_s=system.max_wait_s or math.inf,
             default_estimate_s=system.default_estimate_s,
+            starve_s=system.starve_s,
         )
         return replace(super().limits(), queueing=queueing)
 
