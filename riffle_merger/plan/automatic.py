@@ -2,7 +2,8 @@
 
 A node's disk serves `maps / nodes` outputs to every reducer. What its page cache does not hold costs a seek and a
 transfer for each block. Merging reads and writes everything once more, in large requests, and leaves fewer, larger
-blocks. Some of that work is hidden behind the map stage, whose tasks compute while the disk merges. A request also
+blocks. Some of that work is hidden behind the map stage, whose tasks compute while the disk merges; the last merges,
+which are the longer the more files they take, are not. A request also
 costs the node's processor something, wherever its bytes are. Merging is chosen when the prediction saves a worthwhile
 share and a worthwhile time; of policies that are about as good, the one that merges least.
 """
@@ -22,6 +23,8 @@ _SHARE_MIN: Final = 0.1
 _SECONDS_MIN: Final = 1.0
 #: policies whose predictions differ by less than this share are as good as each other
 _EQUAL: Final = 0.02
+#: of a merge that begins after the last map, what reducers wait for: best effort leaves out the last of them
+_LAST: Final = 0.5
 #: outputs whose sizes vary by more than this (deviation over mean) are merged by block size
 _VARIED: Final = 0.25
 
@@ -125,4 +128,7 @@ def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:
         requests = size / disk.merge_bytes
         once = size / disk.bytes_per_s + requests * disk.seek_s
         seconds += (1 - disk.hidden) * (1 + missing) * once
+        # the last merges begin when the last maps have ended, and hide behind nothing: the more files, the longer
+        last = fan_in * shuffle.output_bytes / disk.bytes_per_s
+        seconds += _LAST * (1 + missing) / 2 * last
     return seconds
