@@ -221,11 +221,13 @@ def test_a_narrow_terminal_shows_fewer_columns_and_those_whole() -> None:
         "queued": 2,
     }
     node |= {"bound": 6, "waitS": 2.5, "isDraining": False, "memoryMb": 65536, "usedMb": 65536, "utilization": use}
-    for width, missing in ((200, ()), (100, ("5 min",)), (80, ("5 min", "memory MB", "1 min"))):
+    bars, size = "#", "memory MB"
+    for width, missing in ((200, ()), (105, (bars,)), (90, (bars, size)), (80, (bars, size, "5 min"))):
         console = Console(width=width, record=True, file=StringIO())
         console.print(table([node], width))
         text = console.export_text()
         assert "127.0.0.1:33465" in text and "4/8" in text and "2.5s" in text and "50.0%" in text
+        assert "1 min" in text and "25.0%" in text.splitlines()[-1], "how busy it has been goes before how large it is"
         assert "\u2026" not in text, text
         assert all(heading not in text for heading in missing), text
 

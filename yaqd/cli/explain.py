@@ -99,7 +99,8 @@ def _behind(entry: dict[str, Any]) -> str:
         return "not started by its master yet"
     if entry["behind"] is None:
         return "further back than its node tells"
-    return f"{len(entry['behind'])}: {entry['behind'][0]} ..." if entry["behind"] else "nobody"
+    behind = entry["behind"]
+    return f"{len(behind)}: {behind[0]}{' ...' if len(behind) > 1 else ''}" if behind else "nobody"
 
 
 def _show_decisions(decisions: list[dict[str, Any]]) -> None:

@@ -12,8 +12,9 @@ from yaqd.config import Configuration
 
 _HEADINGS = ("node", "state", "running", "queued", "bound", "wait", "memory MB", "busy now", "1 min", "5 min")
 _BAR = 10
+_BUSY = _HEADINGS.index("busy now")
 #: what a narrow terminal does without, first to last: positions in a row
-_DISPENSABLE = (9, 6, 8, 4, 1)
+_DISPENSABLE = (6, 9, 4, 8, 1)
 
 
 @click.command()
@@ -57,17 +58,30 @@ def _watch(nodes: Any, interval: float) -> None:
 
 def table(nodes: list[dict[str, Any]], width: int) -> Any:
     """For `rich`; in a terminal of few columns with fewer of its own."""
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     queued = sum(node["queued"] for node in nodes)
     running = sum(node["running"] for node in nodes)
     busy = sum(node["utilization"]["minute"] for node in nodes) / max(1, len(nodes))
-    table = Table(title=f"{len(nodes)} nodes, {running} running, {queued} queued, {busy:.1%} busy over a minute")
+    table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        title=f"{len(nodes)} nodes, {running} running, {queued} queued, {busy:.1%} busy over a minute",
+    )
     rows = [[str(cell) for cell in _row(node)] for node in nodes]
-    for row, node in zip(rows, nodes, strict=True):
-        row[7] = f"{_bar(node['utilization']['now'])} {row[7]}"
-    shown = _fitting(rows, width)
+    with_bars = [
+        [*row[:_BUSY], f"{_bar(node['utilization']['now'])} {row[_BUSY]}", *row[_BUSY + 1 :]]
+        for row, node in zip(rows, nodes, strict=True)
+    ]
+    shown = _fitting(with_bars, width)
+    if len(shown) == len(_HEADINGS):
+        rows = with_bars
+    else:
+        # a number says what a bar does, and the minutes before say more
+        shown = _fitting(rows, width)
     for place in shown:
         justify: Any = "left" if _HEADINGS[place] in ("node", "state") else "right"
         table.add_column(_HEADINGS[place], justify=justify, no_wrap=True)
@@ -77,11 +91,11 @@ def table(nodes: list[dict[str, Any]], width: int) -> Any:
 
 
 def _fitting(rows: list[list[str]], width: int) -> list[int]:
-    """The columns for which there is room: a cell takes its text, a line and a space on each side."""
+    """The columns for which there is room: between two there are three characters."""
     shown = list(range(len(_HEADINGS)))
     needs = [3 + max(len(row[place]) for row in (_HEADINGS, *rows)) for place in shown]
     for place in _DISPENSABLE:
-        if 1 + sum(needs[kept] for kept in shown) <= width:
+        if sum(needs[kept] for kept in shown) - 3 <= width:
             break
         shown.remove(place)
     return shown
@@ -96,8 +110,8 @@ def _row(node: dict[str, Any]) -> tuple[object, ...]:
     use = node["utilization"]
     wait = "no end" if node["waitS"] is None else duration(node["waitS"] * 1000)
     state = "DRAINS QUEUE" if node["isDraining"] else node["state"]
-    if node["silentS"] is not None:
-        state = f"SILENT {duration(node['silentS'] * 1000)}"
+    if node["silentS"] is not None:  # what it said last is over, and nobody knows how it goes on
+        state, wait = f"SILENT {duration(node['silentS'] * 1000)}", "-"
     return (
         node["id"],
         state,
