@@ -46,6 +46,9 @@ class UsageMonitor:
             message.yaq_queue_max = load.capacity
         if self._understands(load.node.id):
             message.yaq_reads_tasks = True
+            queue = load.node.queue
+            if queue is not None and queue.slots:
+                message.yaq_slots = queue.slots
             said = self._cluster.nodes[load.node.id].status
             if said.HasField("yaq_queue"):
                 has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(free)

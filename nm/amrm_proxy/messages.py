@@ -103,6 +103,7 @@ def offers(nodes: Iterable[pb.RemoteNode]) -> tuple[NodeOffer, ...]:
                 queued=max(0, message.yaq_queued) if message.HasField("yaq_queued") else None,
                 queue_max=max(0, message.yaq_queue_max) if message.HasField("yaq_queue_max") else None,
                 reads_tasks=message.yaq_reads_tasks,
+                slots=max(0, message.yaq_slots),
             )
         )
     return tuple(found)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nm.distributed import DistributedLimits
 from yaqd.config import Configuration
-from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.place_scores import PLACES, Affinity
 
 _ENABLED = "yarn.nodemanager.amrmproxy.enabled"
 _DISTRIBUTED = "yarn.nodemanager.distributed-scheduling.enabled"
@@ -59,6 +59,7 @@ def read_limits(conf: Configuration) -> DistributedLimits:
         tasks_max=conf.get_int("yaq.distributed.max-tasks-per-job", minimum=-1),
         wait_max_s=wait_ms / 1000 if wait_ms >= 0 else math.inf,
         typical_s=conf.get_int("yaq.distributed.typical-task-ms", minimum=1) / 1000,
-        # the ResourceManager's key: there is one policy for who waits where
+        # the ResourceManager's keys: there is one policy for who waits where
         placement=conf.get_named("yaq.queue.placement", PLACES.check),
+        affinity=Affinity(interference=conf.get_float("yaq.queue.interference", minimum=0.0)),
     )

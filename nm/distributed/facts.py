@@ -4,6 +4,7 @@ import math
 
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.place_scores import Affinity
 
 
 @value()
@@ -24,6 +25,8 @@ class NodeOffer:
     queue_max: int | None = None
     #: it reads estimates in container tokens
     reads_tasks: bool = False
+    #: how many run there at once; 0: nobody has seen it
+    slots: int = 0
 
 
 @value()
@@ -50,9 +53,8 @@ class DistributedLimits:
     wait_max_s: float = math.inf
     #: how long a task without an estimate is taken to run when its node's load is reckoned, s
     typical_s: float = 10.0
-    #: worth of a place in the wanted rack, and of any other, beside 1 for the wanted host
-    rack_affinity: float = 0.5
-    other_affinity: float = 0.25
+    #: worth of a place in the wanted rack, and of any other, beside 1 for the wanted host, and what likes take of it
+    affinity: Affinity = Affinity()
     ask_rows_max: int = 200_000
     #: how a node's load is measured: a name in PLACES (yaqd.policies.queueing.place_scores)
     placement: str = "wait"

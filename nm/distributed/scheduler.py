@@ -11,6 +11,7 @@ Container ids count down from where the ResourceManager's begin. The lowest one 
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,7 +27,7 @@ from nm.distributed.facts import (
     Place,
     StageEstimated,
 )
-from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, Resource
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer, choose, load_of
 from yaqd.policies.queueing.place_scores import PLACES, Load
@@ -107,6 +108,9 @@ class DistributedScheduler:
         #: from before a restart that is not known
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
         self._lost_places = LostPlaces()
+        #: where each of those is that was placed here, and how many of a priority each node has
+        self._places: dict[ContainerId, tuple[NodeId, int]] = {}
+        self._alike: Counter[tuple[NodeId, int]] = Counter()
 
     def change(self, limits: DistributedLimits) -> None:
         """Go by these from now on; what was asked for beyond fewer rows stays."""
@@ -124,6 +128,7 @@ class DistributedScheduler:
             case Ended(container_ids, unserved):
                 for container_id in container_ids:
                     given = self.live.pop(container_id, None)
+                    self._forget_place(container_id)
                     if given is not None and container_id in unserved:
                         self._lost_places.lost(self._attempt_id.application_id, *given)
             case StageEstimated(priority, estimate_s):
@@ -132,6 +137,13 @@ class DistributedScheduler:
                 self._take_in(event)
                 return list(self._place(now))
         return []
+
+    def _forget_place(self, container_id: ContainerId) -> None:
+        place = self._places.pop(container_id, None)
+        if place is not None:
+            self._alike[place] -= 1
+            if not self._alike[place]:
+                del self._alike[place]
 
     def _offer_again(self) -> None:
         """For strategies that draw: the nodes as published now."""
@@ -193,8 +205,8 @@ class DistributedScheduler:
 
     def _worth(self, ask: Ask, node: _Node, served: set[int]) -> tuple[float, float] | None:
         """Affinity and load; None where the container must not go."""
-        affinity = self._affinity(ask, node.offer)
-        if affinity <= 0 or node.is_full or (node.rank in served and affinity < 1):
+        affinity = self._affinity(ask, node)
+        if affinity <= 0 or node.is_full or (node.rank in served and node.offer.node_id.host not in ask.counts):
             return None
         wait = self._load_s(node, ask.resource)
         if wait == math.inf or wait > self._limits.wait_max_s:
@@ -202,18 +214,25 @@ class DistributedScheduler:
         queued = (node.offer.queued or 0) + node.placed
         return affinity, load_of(self._policy, Load(queued, wait, 0)) if wait > 0 else 0.0
 
-    def _affinity(self, ask: Ask, offer: NodeOffer) -> float:
-        """1 where the container is wanted, less elsewhere, 0 where it must not go."""
+    def _affinity(self, ask: Ask, node: _Node) -> float:
+        """1 where the container is wanted, less elsewhere and among its likes, 0 where it must not go."""
+        worth, affinity = self._nearness(ask, node.offer), self._limits.affinity
+        if worth <= 0.0 or affinity.interference <= 0.0:
+            return worth
+        alike = self._alike.get((node.offer.node_id, ask.key[0]), 0)
+        return affinity.fought_for(worth, alike, node.offer.slots)
+
+    def _nearness(self, ask: Ask, offer: NodeOffer) -> float:
         host, rack = offer.node_id.host, offer.rack
         if offer.partition or host in self.blacklist or rack in self.blacklist:
             return 0.0
         if host in ask.counts:
             return 1.0
         if ask.allows(rack):
-            return self._limits.rack_affinity
+            return self._limits.affinity.rack
         if not ask.allows(ANY_HOST):
             return 0.0
-        return self._limits.other_affinity
+        return self._limits.affinity.elsewhere
 
     def _load_s(self, node: _Node, need: Resource) -> float:
         """How long a container would wait there, s; 0 where nothing is known."""
@@ -237,6 +256,8 @@ class DistributedScheduler:
         self.lowest_id -= 1
         container_id = ContainerId(self._attempt_id, self.lowest_id)
         self.live[container_id] = (priority, since)
+        self._places[container_id] = place = (offer.node_id, priority)
+        self._alike[place] += 1
         runs_s = estimate if estimate is not None else self._limits.typical_s
         if node.fits(ask.resource):
             node.soonest_s = min(node.soonest_s, runs_s)
@@ -271,6 +292,7 @@ class DistributedScheduler:
         self.asks.validate()
         self._lost_places.validate()
         assert all(container_id.id >= self.lowest_id for container_id in self.live)
+        assert self._places.keys() <= self.live.keys() and Counter(self._places.values()) == self._alike
 
 
 def _stepped(amount: int, step: int, most: int) -> int:

@@ -20,6 +20,7 @@ from nm.distributed import (
     TooManyAsks,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, NodeId, Resource
+from yaqd.policies.queueing.place_scores import Affinity
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 7), 1)
 GB = 1024
@@ -87,10 +88,24 @@ def test_short_tasks_make_a_queue_less_longer_than_long_ones() -> None:
 
 
 def test_a_wanted_host_is_worth_some_waiting_not_any() -> None:
-    for local_wait, expected in ((3.0, "wanted"), (10.0, "other")):
+    for local_wait, expected in ((1.9, "wanted"), (2.1, "other")):
         life = scheduler()
         life.handle(NodesPublished((offer("other", rack="/s", wait_s=1.0), offer("wanted", wait_s=local_wait))), 0.0)
         assert hosts(life.handle(ask(1, "wanted", "/r"), 0.0)) == [expected]
+
+
+def test_likes_avoid_each_other_where_they_fight_for_the_same_resource() -> None:
+    nodes = NodesPublished((offer("a", wait_s=1.0, slots=2), offer("b", wait_s=1.6, slots=2)))
+    for interference, given_to in ((0.0, ["a", "a"]), (2.0, ["a", "b"])):
+        life = scheduler(affinity=Affinity(interference=interference))  # type: ignore[arg-type]
+        life.handle(StageEstimated(19, 0.001), 0.0)
+        life.handle(nodes, 0.0)
+        first, second = life.handle(ask(2), 0.0)
+        assert hosts([first, second]) == given_to
+        life.validate()
+        life.handle(Ended((first.container_id,)), 1.0)
+        life.handle(nodes, 1.0)
+        assert hosts(life.handle(ask(1), 1.0)) == ["a"], "it is alone there again, or has been all the time"
 
 
 def test_strict_asks_go_nowhere_else() -> None:

@@ -549,7 +549,7 @@ class AllocateResponse(_message.Message):
     def __init__(self, a_m_command: _Optional[_Union[_yarn_common_pb2.AMCommand, str]] = ..., response_id: _Optional[int] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., completed_container_statuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., limit: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., updated_nodes: _Optional[_Iterable[_Union[_yarn_common_pb2.NodeReport, _Mapping]]] = ..., num_cluster_nodes: _Optional[int] = ..., preempt: _Optional[_Union[_yarn_common_pb2.PreemptionMessage, _Mapping]] = ..., nm_tokens: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., am_rm_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., application_priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., collector_info: _Optional[_Union[_yarn_common_pb2.CollectorInfo, _Mapping]] = ..., update_errors: _Optional[_Iterable[_Union[UpdateContainerError, _Mapping]]] = ..., updated_containers: _Optional[_Iterable[_Union[UpdatedContainer, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., rejected_scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.RejectedSchedulingRequest, _Mapping]]] = ..., enhanced_headroom: _Optional[_Union[EnhancedHeadroom, _Mapping]] = ...) -> None: ...
 
 class RemoteNode(_message.Message):
-    __slots__ = ("node_id", "http_address", "rack_name", "node_partition", "yaq_wait_ms", "yaq_free", "yaq_queued", "yaq_queue_max", "yaq_reads_tasks")
+    __slots__ = ("node_id", "http_address", "rack_name", "node_partition", "yaq_wait_ms", "yaq_free", "yaq_queued", "yaq_queue_max", "yaq_reads_tasks", "yaq_slots")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     RACK_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -559,6 +559,7 @@ class RemoteNode(_message.Message):
     YAQ_QUEUED_FIELD_NUMBER: _ClassVar[int]
     YAQ_QUEUE_MAX_FIELD_NUMBER: _ClassVar[int]
     YAQ_READS_TASKS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_SLOTS_FIELD_NUMBER: _ClassVar[int]
     node_id: _yarn_common_pb2.NodeId
     http_address: str
     rack_name: str
@@ -568,7 +569,8 @@ class RemoteNode(_message.Message):
     yaq_queued: int
     yaq_queue_max: int
     yaq_reads_tasks: bool
-    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., http_address: _Optional[str] = ..., rack_name: _Optional[str] = ..., node_partition: _Optional[str] = ..., yaq_wait_ms: _Optional[int] = ..., yaq_free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., yaq_queued: _Optional[int] = ..., yaq_queue_max: _Optional[int] = ..., yaq_reads_tasks: _Optional[bool] = ...) -> None: ...
+    yaq_slots: int
+    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., http_address: _Optional[str] = ..., rack_name: _Optional[str] = ..., node_partition: _Optional[str] = ..., yaq_wait_ms: _Optional[int] = ..., yaq_free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., yaq_queued: _Optional[int] = ..., yaq_queue_max: _Optional[int] = ..., yaq_reads_tasks: _Optional[bool] = ..., yaq_slots: _Optional[int] = ...) -> None: ...
 
 class RegisterDistributedSchedulingAMResponse(_message.Message):
     __slots__ = ("register_response", "max_container_resource", "min_container_resource", "incr_container_resource", "container_token_expiry_interval", "container_id_start", "nodes_for_scheduling")

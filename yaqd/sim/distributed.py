@@ -14,6 +14,7 @@ from nm.distributed.facts import Ended as Over
 from nm.distributed.scheduler import DistributedScheduler
 from nm.queue import Arrived, NodeQueue, OpportunisticLimit
 from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.model import Model
@@ -159,7 +160,16 @@ class Distributed(Direct):
         free = self.shape.slot * max(0, self.shape.slots_of(node.index) - said.running)
         wait_s = said.wait_s if self.by_wait else None
         return NodeOffer(
-            node.id, "", node.rack, "", wait_s, free, said.queued, self.system.bound or None, reads_tasks=self.by_wait
+            node.id,
+            "",
+            node.rack,
+            "",
+            wait_s,
+            free,
+            said.queued,
+            self.system.bound or None,
+            reads_tasks=self.by_wait,
+            slots=self.shape.slots_of(node.index),
         )
 
     def reported(self, node: SimNode, now: float) -> None:
@@ -204,7 +214,10 @@ class Distributed(Direct):
         placer = self._placers.get(job.index)
         if placer is None:
             limits = DistributedLimits(
-                tasks_max=self.system.tasks_at_once or -1, ask_rows_max=1 << 40, placement=self.system.place
+                tasks_max=self.system.tasks_at_once or -1,
+                ask_rows_max=1 << 40,
+                placement=self.system.place,
+                affinity=Affinity(interference=self.system.interference),
             )
             placer = self._placers[job.index] = DistributedScheduler(
                 job.attempt_id, limits, least=self.shape.slot, most=Resource(1 << 30, 1 << 20), id_start=_IDS_FROM
