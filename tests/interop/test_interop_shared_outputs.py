@@ -24,13 +24,14 @@ CLIENT = "map outputs on HDFS"
 
 SCRIPT = """
 import os, time
-from yaqd.mapreduce import Job
+from yaqd.mapreduce import Job, Param
 class Count(Job):
+    wait_for = Param(str, default="/nothing")
     def map(self, key, value):
         for word in value.split():
             yield word, 1
     def reduce(self, key, values):
-        while os.path.exists(self.params.get("wait_for", "/nothing")):
+        while os.path.exists(self.wait_for):
             time.sleep(0.05)
         yield key, sum(values)
 """
