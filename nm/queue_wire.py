@@ -11,6 +11,7 @@ from typing import Final
 
 from nm.queue import Event, JobReport, JobsReported, NodeQueueSettings, QueueSnapshot, SettingsChanged
 from yaqd.model import ApplicationId
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 from yaqd.policies.queueing.order import Ordering
 from yaqd.proto import convert
@@ -109,8 +110,9 @@ def _job_report(message: server.JobFacts) -> JobReport:
 
 
 def _estimate(milliseconds: int | None) -> float | None:
-    """A negative one is nobody's estimate."""
-    return None if milliseconds is None or milliseconds < 0 else milliseconds / 1000
+    """A negative one is nobody's estimate, nor is one longer than a life."""
+    seconds = limits.duration(None if milliseconds is None else milliseconds / 1000)
+    return seconds if seconds < math.inf else None
 
 
 def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> TaskFacts:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from rm.container import RmContainer
@@ -22,6 +23,7 @@ _APPLICATIONS: Final = 1000
 #: of them in the store
 _STORED: Final = 200
 _SAVE_INTERVAL_S: Final = 30.0
+_SAVED_AT_ONCE: Final = 10
 #: a row is no longer than this, or it is not ours
 _ROW_MAX: Final = 1 << 20
 #: SQLite's columns hold what was put in, whatever their types say
@@ -67,9 +69,11 @@ class TaskRecords:
         self._by_app: dict[ApplicationId, deque[TaskRecord]] = {}
         #: as they were stored, until somebody asks; the oldest first
         self._unread: dict[ApplicationId, str] = {}
-        #: applications in the store, the least recently written first, and those that have changed since
+        #: applications in the store, the least recently written first, those that have changed since, and those of
+        #: them that are being written
         self._stored: dict[ApplicationId, None] = {}
         self._unsaved: dict[ApplicationId, None] = {}
+        self._saving: dict[ApplicationId, None] = {}
         for name, text in reversed(store.read(_ROWS)):
             try:
                 app_id = ApplicationId.parse(name)
@@ -117,28 +121,36 @@ class TaskRecords:
     # ---- the state store
 
     def save_due(self, now: float) -> None:
-        if now - self._saved_at >= _SAVE_INTERVAL_S and self._unsaved:
+        """A few at a time: a row takes its time, and everything else waits."""
+        if not self._saving and now - self._saved_at >= _SAVE_INTERVAL_S:
             self._saved_at = now
-            self.save()
+            self._saving, self._unsaved = self._unsaved, {}
+        for app_id in list(islice(self._saving, _SAVED_AT_ONCE)):
+            del self._saving[app_id]
+            self._save(app_id)
 
     def save(self) -> None:
-        """Write down what has changed; a failed write is logged."""
-        written = []
-        for app_id in list(self._unsaved)[-_STORED:]:
-            records = self._by_app.get(app_id)
-            if records:
-                self._stored.pop(app_id, None)
-                self._stored[app_id] = None
-                text = json.dumps([astuple(record) for record in records], separators=(",", ":"))
-                sql = "INSERT OR REPLACE INTO task_records VALUES (?, ?)"
-                written.append(self._store.write(sql, (str(app_id), text)))
+        """Write down what has changed."""
+        for app_id in list((self._saving | self._unsaved).keys())[-_STORED:]:
+            self._save(app_id)
+        self._saving.clear()
         self._unsaved.clear()
-        while len(self._stored) > _STORED:
+
+    def _save(self, app_id: ApplicationId) -> None:
+        """A failed write is logged."""
+        records = self._by_app.get(app_id)
+        if not records:
+            return
+        self._stored.pop(app_id, None)
+        self._stored[app_id] = None
+        text = json.dumps([astuple(record) for record in records], separators=(",", ":"))
+        sql = "INSERT OR REPLACE INTO task_records VALUES (?, ?)"
+        self._store.write(sql, (str(app_id), text)).add_done_callback(_on_failure)
+        if len(self._stored) > _STORED:
             oldest = next(iter(self._stored))
             del self._stored[oldest]
-            written.append(self._store.write("DELETE FROM task_records WHERE application = ?", (str(oldest),)))
-        for done in written:
-            done.add_done_callback(_on_failure)
+            gone = self._store.write("DELETE FROM task_records WHERE application = ?", (str(oldest),))
+            gone.add_done_callback(_on_failure)
 
 
 def _read(text: str) -> Iterator[TaskRecord]:

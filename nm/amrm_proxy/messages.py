@@ -1,6 +1,5 @@
 """Between the messages and the distributed scheduler's words. What a message says is bounded before it is believed."""
 
-import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -8,6 +7,7 @@ from nm.distributed import AskRow, NodeOffer, Place
 from nm.queue.words import NEVER_RAN
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus
+from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -55,10 +55,15 @@ def placement_pb(place: Place) -> pb.ProxyPlacement:
     message = pb.ProxyPlacement(rule=place.rule, behind=place.behind)
     convert.put_container_id(message.container_id, place.container_id)
     if place.estimate_s is not None:
-        message.estimate_ms = int(place.estimate_s * 1000)
+        message.estimate_ms = milliseconds(place.estimate_s)
     if place.wait_s is not None:
-        message.wait_ms = int(place.wait_s * 1000)
+        message.wait_ms = milliseconds(place.wait_s)
     return message
+
+
+def milliseconds(seconds: float) -> int:
+    """For a message: what is longer than a life is as good as that."""
+    return int(1000 * min(seconds, limits.LONGEST_S))
 
 
 def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerId]:
@@ -91,7 +96,7 @@ def offers(nodes: Iterable[pb.RemoteNode]) -> tuple[NodeOffer, ...]:
     for message, _ in zip(nodes, range(_NODES_MAX), strict=False):
         wait_s = None
         if message.HasField("yaq_wait_ms"):
-            wait_s = message.yaq_wait_ms / 1000 if message.yaq_wait_ms >= 0 else math.inf
+            wait_s = limits.duration(message.yaq_wait_ms / 1000)
         found.append(
             NodeOffer(
                 node_id=convert.node_id(message.node_id),

@@ -6,6 +6,7 @@ alone and only to nodes that read them.
 
 from collections.abc import Callable
 
+from nm.amrm_proxy.messages import milliseconds
 from nm.container_service import NodeRegistration
 from nm.distributed import Place
 from yaqd.model import ApplicationAttemptId, NodeId
@@ -93,8 +94,8 @@ class ProxyMint:
 
 def _put_facts(facts: server.TaskFacts, place: Place, payer: Payer) -> None:
     if place.estimate_s is not None:
-        facts.estimate_ms = int(place.estimate_s * 1000)
+        facts.estimate_ms = milliseconds(place.estimate_s)
     facts.job_arrival_ms = payer.arrival_ms
     facts.leaf_queue = payer.queue
     if place.waited_s > 0.0:
-        facts.waited_ms = int(place.waited_s * 1000)
+        facts.waited_ms = milliseconds(place.waited_s)

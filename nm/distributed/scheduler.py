@@ -28,6 +28,7 @@ from nm.distributed.facts import (
     StageEstimated,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer, choose, load_of
 from yaqd.policies.queueing.place_scores import PLACES, Load
@@ -155,11 +156,11 @@ class DistributedScheduler:
             self._offered = self._nodes
 
     def _estimated(self, priority: int, estimate_s: float | None) -> None:
-        usable = estimate_s is not None and math.isfinite(estimate_s) and estimate_s >= 0
-        if not usable:
+        usable_s = limits.duration(estimate_s)
+        if usable_s == math.inf:
             self._estimates.pop(priority, None)
         elif priority in self._estimates or len(self._estimates) < _STAGES_MAX:
-            self._estimates[priority] = estimate_s or 0.0
+            self._estimates[priority] = usable_s
 
     def _take_in(self, event: Asked) -> None:
         self.asks.check_room(len(event.rows))

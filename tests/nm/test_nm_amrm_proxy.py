@@ -146,6 +146,18 @@ async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hea
     await master.client.close()
 
 
+@pytest.mark.parametrize(("said_ms", "placed"), [(2**63 - 1, 0), (-(2**63), 0), (-1, 0), (10**12, 2), (0, 2)])
+async def test_a_wait_that_cannot_be_places_nothing_and_every_other_fits_its_message(
+    proxied: ProxiedMaster, scheduler: FakeScheduler, said_ms: int, placed: int
+) -> None:
+    (node,) = scheduler.nodes
+    node.yaq_reads_tasks, node.yaq_wait_ms = True, said_ms
+    node.yaq_free.memory, node.yaq_queued, node.yaq_queue_max = -(2**62), -7, 2**31 - 1
+    await proxied.register()
+    assert len((await proxied.allocate(ask(2))).allocated_containers) == placed
+    assert all(0 < why.wait_ms <= 10**13 for why in scheduler.requests[0].yaq_placed)
+
+
 async def test_a_repeated_request_gets_the_same_containers_and_no_more(
     proxied: ProxiedMaster, scheduler: FakeScheduler
 ) -> None:

@@ -163,7 +163,7 @@ def test_sizes_are_whole_steps_up_to_the_largest() -> None:
 def test_estimates_that_are_none_are_taken_for_none() -> None:
     life = scheduler()
     life.handle(NodesPublished((offer("a", free=8),)), 0.0)
-    for nonsense in (math.inf, math.nan, -1.0, None):
+    for nonsense in (math.inf, math.nan, -1.0, None, 1e300):
         life.handle(StageEstimated(19, nonsense), 0.0)
         assert life.handle(ask(1), 0.0)[0].estimate_s is None
 

@@ -46,3 +46,14 @@ def test_a_token_says_how_long_it_may_wait(said_ms: int | None, most_s: float) -
 def test_a_token_says_how_long_its_task_waited_elsewhere(said_ms: int | None, waited_s: float) -> None:
     token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(waited_ms=said_ms))
     assert task_facts(token, ApplicationId(1, 1)).waited_s == waited_s
+
+
+@pytest.mark.parametrize(
+    ("said_ms", "estimate_s"), [(None, None), (0, 0.0), (2500, 2.5), (-1, None), (2**63 - 1, None), (-(2**63), None)]
+)
+def test_an_estimate_that_cannot_be_is_none(said_ms: int | None, estimate_s: float | None) -> None:
+    token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(estimate_ms=said_ms))
+    assert task_facts(token, ApplicationId(1, 1)).estimate == estimate_s
+    job = server.JobFacts(estimates=[server.StageEstimate(priority=19, estimate_ms=said_ms)])
+    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(jobs=[job]))
+    assert isinstance(event, JobsReported) and event.jobs[0].estimates == {19: estimate_s}

@@ -4,8 +4,10 @@ import asyncio
 import copy
 import json
 import sqlite3
+from contextlib import closing
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import ClientSession
@@ -17,6 +19,8 @@ from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.node_use import NodeUse
 from rm.scheduler.why import why_waits
+from rm.state_store import StateStore
+from rm.task_records import TaskRecords
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import explain
 from yaqd.cli.top import table, top
@@ -314,3 +318,28 @@ async def test_an_opportunistic_ask_waits_and_says_for_what() -> None:
         [waiting] = json.loads(await command(rm, "explain", str(app_id), "--json"))["waiting"]
         assert (waiting["container"], waiting["wereAhead"], waiting["isAtNode"]) == (str(container_id), 4, False)
         assert "not started by its master yet" in await command(rm, "explain", str(app_id))
+
+
+async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applications_alone(tmp_path: Path) -> None:
+    path, clock = tmp_path / "state.sqlite", ManualClock()
+    store = StateStore(path)
+    store.load()
+    store.start(asyncio.get_running_loop())
+    records = TaskRecords(store, clock.now())
+    for number in range(1, 231):
+        attempt = SimpleNamespace(app=SimpleNamespace(id=ApplicationId(1, number)))
+        allocation = SimpleNamespace(priority=1, queued=None, reason="r")
+        container = SimpleNamespace(attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n")
+        records.note(container, 2.0, 0.0, 3.0)  # type: ignore[arg-type]
+    saved = []
+    for _ in range(40):
+        clock.seconds += 1.0
+        records.save_due(clock.now())
+        await asyncio.sleep(0)
+        saved.append(len(records._stored))
+    assert saved[28:32] == [0, 10, 20, 30], "every half a minute, and ten of them a second"
+    records.save()
+    await asyncio.to_thread(store.close)
+    with closing(sqlite3.connect(path)) as database:
+        found = {name for (name,) in database.execute("SELECT application FROM task_records")}
+    assert found == {str(ApplicationId(1, number)) for number in range(31, 231)}
