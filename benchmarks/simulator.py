@@ -3,9 +3,9 @@
 `python -m benchmarks.simulator [--json] [--system NAME]`. Nodes of 8 slots, heartbeats of 3 s, tasks of 20 s in mean
 (exponential), more of them than slots throughout. Row `events`: seconds of CPU time for 1,000,000 tasks on 10,000
 nodes. Rows `event-cost-N`: microseconds for each event (a container's coming or end, a manager's poll, a heartbeat) on
-N nodes with 100 tasks for each. Row `yaq-c-events`: the same with eight places in each node's queue and the 200,000
-tasks that fill slots and queues, and its `event-cost-N-yaq-c` for 20 tasks a node. The scheduler and the node queues in
-it are the live ones, and most of the time is theirs. There is nothing to compare with, so `theirs` is empty.
+N nodes with 100 tasks for each. Row `yaq-c-events` and rows `event-cost-N-yaq-c`: the same with queues at the nodes as
+they are shipped, their bounds found by themselves, jobs ordered by what is left of them. The scheduler and the node
+queues in it are the live ones, and most of the time is theirs. There is nothing to compare with, so `theirs` is empty.
 """
 
 import argparse
@@ -18,17 +18,19 @@ import time
 
 from benchmarks.report import Row, make_row, print_table, to_json
 from yaqd.sim.cluster import ClusterShape, SimResult, System, simulate
+from yaqd.sim.experiments.ground import OURS
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 SLOTS = 8
 TASK_S = 20.0
-#: by system; others as yaq-c
-TASKS_A_NODE = {"yarn": 100, "yaq-c": 20}
+#: by system; of others as many as fill slots and queues
+TASKS_A_NODE = {"yarn": 100, "yaq-c": 100}
+_TASKS_A_NODE = 20
 SIZES = (100, 1_000, 10_000)
 
 
 def tasks_of(nodes: int, name: str) -> int:
-    return nodes * TASKS_A_NODE.get(name, TASKS_A_NODE["yaq-c"])
+    return nodes * TASKS_A_NODE.get(name, _TASKS_A_NODE)
 
 
 def workload(tasks: int) -> Workload:
@@ -74,7 +76,8 @@ def report(nodes: int, name: str) -> None:
 
 
 def systems() -> dict[str, System]:
-    return {name: System(name, bound=SLOTS) for name in ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d")}
+    others = {name: System(name, bound=SLOTS) for name in ("yarn", "yarn-opportunistic", "yaq-d")}
+    return {**others, OURS.name: OURS}
 
 
 def rows_of(name: str, sizes: tuple[int, ...], runs: int) -> tuple[list[Row], float]:

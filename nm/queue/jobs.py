@@ -23,21 +23,27 @@ class Jobs:
     def facts(self) -> Mapping[ApplicationId, JobFacts]:
         return self._facts
 
-    def report(self, report: JobReport) -> None:
+    def report(self, report: JobReport) -> bool:
+        """Does it change what is known of its containers, or only what is left of it, as most reports do?"""
         job = report.job
-        self._facts.pop(job, None)  # to the end of the line
+        changes = self._facts.pop(job, None) is None  # to the end of the line
         if len(self._facts) >= _JOBS_MAX:
             oldest = next(iter(self._facts))
             for table in (self._facts, self._arrivals, self._estimates):
                 table.pop(oldest, None)
         self._facts[job] = report.facts
-        if report.arrival is not None:
+        if report.arrival is not None and self._arrivals.get(job) != report.arrival:
             self._arrivals[job] = report.arrival
+            changes = True
         if report.estimates:
             known = self._estimates.setdefault(job, {})
             for priority, estimate in report.estimates.items():
+                if priority in known and known[priority] == estimate:
+                    continue
                 if priority in known or len(known) < _STAGES_MAX:
                     known[priority] = estimate
+                    changes = True
+        return changes
 
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
         """Seconds by priority, as last heard."""

@@ -237,9 +237,9 @@ class NodeQueue:
         return in_order(self._lines[kind].values(), self._ordering(kind), self._jobs.facts, now)
 
     def _hear(self, reports: tuple[JobReport, ...]) -> None:
-        for report in reports:
-            self._jobs.report(report)
-        jobs = {report.job for report in reports}
+        jobs = {report.job for report in reports if self._jobs.report(report)}
+        if not jobs:
+            return
         for line in self._lines.values():
             for container_id, waiting in line.items():
                 if waiting.facts.job in jobs:

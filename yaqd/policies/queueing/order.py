@@ -248,6 +248,8 @@ class Ordering:
         lines: dict[str, list[QueuedTask]] = {}
         for task in reversed(ordered):
             lines.setdefault(group_of(task.facts), []).append(task)
+        if len(lines) < 2:
+            return ordered
         return [lines[group_of(task.facts)].pop() for task in sorted(tasks, key=_turn_of)]
 
 
