@@ -250,12 +250,12 @@ class CapacityPolicy:
 
     def _has_waited(self, view: ClusterView, ask: Ask, level: Locality) -> bool:
         """Has the ask passed enough offers to take a place of this level?"""
-        nodes = len(view.nodes)
-        delay = min(view.spec.node_locality_delay, nodes)
-        is_anywhere = level is Locality.OFF_SWITCH
-        if is_anywhere and view.spec.rack_locality_additional_delay > 0:
-            delay = min(delay + view.spec.rack_locality_additional_delay, nodes)
-        if ask.missed >= delay:
+        missed, is_anywhere = ask.missed, level is Locality.OFF_SWITCH
+        nodes, spec = len(view.nodes), view.spec
+        delay = spec.node_locality_delay
+        if is_anywhere and spec.rack_locality_additional_delay > 0:
+            delay = min(delay, nodes) + spec.rack_locality_additional_delay
+        if missed >= delay or missed >= nodes:
             return True
         has_place, looked_at = view.nodes.has_place, 0
         for name in ask.counts:

@@ -91,8 +91,10 @@ class NodeQueue:
 
     def count_added(self) -> None:
         """What the node cannot have counted are the last ones, beyond as many as waited there."""
-        on_their_way = max(0, len(self.waiting) - self.at_node)
-        self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
+        on_their_way = len(self.waiting) - self.at_node
+        self.added_s = 0.0
+        if on_their_way > 0:
+            self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
 
     def has_room(self, wait_max_s: float | None) -> bool:
         node = self.node

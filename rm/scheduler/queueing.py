@@ -127,7 +127,7 @@ class NodeQueues:
         """Take in what a node says, as far as it can be."""
         if self.spec is None:
             return
-        queue = self._queues.get(node.id)
+        queue = node.queue
         if queue is None:
             queue = self._queues[node.id] = node.queue = NodeQueue(node)
             self._set_bound(queue)
@@ -260,12 +260,14 @@ class NodeQueues:
 
     def _enter_changed(self) -> None:
         for queue in self._changed:
-            load = self._load(queue) if self.has_room(queue) else None
+            if not self.has_room(queue):
+                if queue in self._everywhere:
+                    for placer in self._placers_of(queue):
+                        placer.remove(queue)
+                continue
+            load = self._load(queue)
             for placer in self._placers_of(queue):
-                if load is not None:
-                    placer.put(queue, queue.name, load)
-                else:
-                    placer.remove(queue)
+                placer.put(queue, queue.name, load)
         self._changed.clear()
 
     def enter_again(self, queue: NodeQueue) -> None:

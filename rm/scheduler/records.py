@@ -133,12 +133,14 @@ class QueueView(Tally):
         for child in waiting:
             below = child.who_waits()
             since, mb, cores = min(since, below.since), min(mb, below.least_mb), min(cores, below.least_cores)
-        attempts = self.attempts
+        attempts, last = self.attempts, None
         for (shape, _), line in self.lines.items():
-            if shape.memory_mb < mb:
-                mb = shape.memory_mb
-            if shape.vcores < cores:
-                cores = shape.vcores
+            if shape is not last:
+                last = shape
+                if shape.memory_mb < mb:
+                    mb = shape.memory_mb
+                if shape.vcores < cores:
+                    cores = shape.vcores
             attempt = attempts[line[0][-1]]
             if attempt.reservation is None:
                 head = attempt.asks.first(shape).waiting_since

@@ -94,12 +94,13 @@ class Shares:
         is counted anew once it has, and again after each tenth more.
         """
         due = node.looked_at
-        for container_id in started - node.started:
-            given = self._given.get(container_id)
-            if given is not None and given.since is None:
-                given.since = now
-                heappush(due, (_next(now + given.seconds, now), container_id))
-        node.started = started
+        if started != node.started:
+            for container_id in started - node.started:
+                given = self._given.get(container_id)
+                if given is not None and given.since is None:
+                    given.since = now
+                    heappush(due, (_next(now + given.seconds, now), container_id))
+            node.started = started
         while due and due[0][0] <= now:
             container_id = heappop(due)[1]
             given = self._given.get(container_id)
