@@ -50,9 +50,9 @@ class Candidates:
     def changed(self, queue: NodeQueue) -> None:
         """One more waits there, and the ask may want nothing more on its host."""
         host, found = queue.node.id.host, self._found
-        for key, candidate in list(found.items()):
-            if candidate is not None and candidate[0].node.id.host == host:
-                found[key] = self._find(key)
+        there = [k for k, one in found.items() if one is not None and (one[0] is queue or one[0].node.id.host == host)]
+        for key in there:
+            found[key] = self._find(key)
 
     def _look(self) -> None:
         """At what the ask names, as far as it was not looked at before."""

@@ -7,6 +7,7 @@ policy, asks by priority. When what comes next must not wait (a master, or what 
 long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -65,7 +66,7 @@ class QueueFilling:
             return
         accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
         if ask.placement is None and not attempt.blacklist:
-            accepts = partial(_is_large_enough, view, ask.capability)
+            accepts = _large_enough(view, ask.capability)
         candidates = Candidates(view.nodes, self._queues, attempt.app.id, ask, accepts)
         limit_s = self._queues.wait_limit(attempt)
         rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
@@ -76,7 +77,10 @@ class QueueFilling:
             and self._is_scarce(ask.capability)
             and self._is_in_turn(leaf)
         ):
-            queue = choose(one for one in candidates.all() if one[0].expected_wait() < limit_s)
+            found = candidates.all()
+            if limit_s < math.inf:
+                found = [one for one in found if one[0].expected_wait() < limit_s]
+            queue = choose(found)
             if queue is None:
                 return
             near = locality(ask, queue.node) or Locality.NONE
@@ -220,6 +224,14 @@ class QueueFilling:
             return False
         used = self._share(view.root, view.root.sent)
         return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
+
+
+def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], bool]:
+    """The same for many nodes."""
+    if need.extras:
+        return partial(_is_large_enough, view, need)
+    mb, cores = need.memory_mb, need.vcores if view.calculator.counts_vcores else 0
+    return lambda node: mb <= node.total.memory_mb and cores <= node.total.vcores
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:

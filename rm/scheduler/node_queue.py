@@ -41,6 +41,7 @@ class NodeQueue:
         "queued",
         "reported_at",
         "running",
+        "score",
         "slots",
         "tuner",
         "wait_s",
@@ -64,6 +65,8 @@ class NodeQueue:
         self.running = 0
         self.queued = 0
         self.wait_s = math.inf
+        #: its load by the placement policy; None: to be worked out
+        self.score: float | None = None
         #: the last report but for its wait, and what was charged to the node then; None: something has changed since
         self.heard: tuple[object, ...] | None = None
         #: how many waited there at its last report, whatever has started since

@@ -254,6 +254,7 @@ class NodeQueues:
 
     def _enter(self, queue: NodeQueue) -> None:
         """Let the queue be found, as it is when somebody looks, or not: most change several times before that."""
+        queue.score = None
         self._changed[queue] = None
         if len(self._changed) > _CHANGED_MAX:
             self._enter_changed()
@@ -286,7 +287,10 @@ class NodeQueues:
 
     def load(self, queue: NodeQueue) -> float:
         """What makes a node a worse one, by the strategy."""
-        return self._everywhere.load(self._load(queue))
+        score = queue.score
+        if score is None:
+            score = queue.score = self._everywhere.load(self._load(queue))
+        return score
 
     @property
     def has_interference(self) -> bool:
@@ -396,13 +400,13 @@ class NodeQueues:
             self._count(waiting.app, waiting.resource, 1)
 
     def _wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
-        queue.heard = None
+        queue.heard = queue.score = None
         queue.waiting[container_id] = sent
         queue.excess = queue.excess + sent.resource
         self._count(sent.app, sent.resource, 1)
 
     def _start(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        queue.heard = None
+        queue.heard = queue.score = None
         sent = queue.waiting.pop(container_id)
         queue.excess = queue.excess - sent.resource
         self._count(sent.app, sent.resource, -1)
