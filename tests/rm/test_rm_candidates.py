@@ -35,7 +35,10 @@ RACKS = ["/r", "/s"]
 
 #: of each host: its rack, how many wait, how long one waits, and whether it is drained
 nodes = st.tuples(
-    st.sampled_from(RACKS), st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.5, 9.0, inf]), st.sampled_from([0, 0, 0, 1])
+    st.sampled_from(RACKS),
+    st.integers(0, 5),
+    st.sampled_from([0.0, 1.0, 1.2, 2.5, 3.1, 9.0, inf]),
+    st.sampled_from([0, 0, 0, 1]),
 )
 clusters = st.fixed_dictionaries({}, optional=dict.fromkeys(HOSTS, nodes))
 rows = st.dictionaries(st.sampled_from([*HOSTS, *RACKS]), st.tuples(st.integers(1, 3), st.booleans()), max_size=5)
