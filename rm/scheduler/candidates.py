@@ -2,7 +2,7 @@
 
 An ask that prefers places names hosts, and the queue of each is looked at; of its racks and of all nodes the least
 loaded queue is known (`rm.scheduler.queueing`). While containers of the ask are sent to wait only those queues change
-that got one, and rows of the ask that are used up, so only these are looked at again.
+that got one, so only these are looked at again, and racks and all nodes when a row of the ask is used up.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Candidates:
             found[key] = self._find(key)
 
     def _look(self) -> None:
-        """At what the ask names, as far as it was not looked at before."""
+        """At what the ask names; at its hosts as far as they were not looked at before."""
         ask, nodes, before = self._ask, self._nodes, self._found
         counts = ask.counts
         self._rows = len(counts)
@@ -67,7 +67,10 @@ class Candidates:
             keys += [rack for rack in racks if nodes.has_place(rack)]
         if ask.allows(ANY_HOST):
             keys += self._of_all
-        self._found = {key: before[key] if key in before else self._find(key) for key in keys}
+        # another node's worth may have depended on a row that is used up
+        self._found = {
+            key: before[key] if isinstance(key, NodeQueue) and key in before else self._find(key) for key in keys
+        }
 
     def _find(self, key: _Key) -> Candidate | None:
         queue: NodeQueue | None = None

@@ -133,3 +133,11 @@ def test_a_place_that_is_used_up_is_no_longer_near() -> None:
     candidates.changed(queue)
     again = choose(candidates.all())
     assert again is not None and again.node.id.host == "b"
+
+
+def test_the_right_rack_is_worth_a_little_waiting() -> None:
+    for wait_s, expected in ((1.2, "b"), (1.6, "a")):
+        full = Full({"a": ("/s", 0, 1.0, 0), "b": ("/r", 0, wait_s, 0), "c": ("/r", 0, 9.0, 0)}, QueueingSpec(bound=4))
+        ask = full.ask(1, {"d": (1, True), "/r": (1, True)})
+        queue = choose(Candidates(full.scheduler.view.nodes, full.scheduler.queues, APP, ask, everything).all())
+        assert queue is not None and queue.node.id.host == expected
