@@ -35,6 +35,7 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
 
     code, text = run("merge", str(tmp_path), "attempt_b", "--name", "one")
     assert code == 0 and "1 writes" not in text
+    assert "maps:       1: attempt_b\n" in run("inspect", str(tmp_path / "riffle/one.out"))[1]
     assert run("merge", str(tmp_path), "attempt_c")[0] == 2
     assert run("merge", str(tmp_path), "--name", "../x")[0] == 2
     assert run("merge", str(tmp_path))[0] == 2  # the name is taken
@@ -48,11 +49,22 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     assert run("inspect", str(merged))[0] == 1
 
 
+#: of a merger that runs
+RUNNING = (
+    '{"merger": {"up": true, "enabled": true, "queued": 0, "running": 1, "mergedBytes": 4096, "merges": 3, "failed": 0,'
+    ' "busyMs": 2000, "usedBytes": 1, "budgetBytes": 2, "restarts": 0}}'
+)
+
+
 @pytest.mark.parametrize(
     ("body", "status", "expected"),
     [
         (b'{"merger": {"enabled": true, "up": false, "restarts": 3}}', 200, {"up": False, "restarts": 3}),
         (b'{"merger": 7}', 200, {"error": "answers nonsense"}),
+        (b'{"merger": {"up": true, "queued": 1}}', 200, {"error": "answers nonsense"}),
+        (RUNNING.encode(), 200, {"up": True, "busyMs": 2000}),
+        (RUNNING.replace("2000", "NaN").encode(), 200, {"error": "answers nonsense"}),
+        (RUNNING.replace("2000", '"\\u001b[2J"').encode(), 200, {"error": "answers nonsense"}),
         (b"[" * 100_000, 200, None),
         (b"", 404, {"error": "answers 404"}),
     ],
@@ -77,3 +89,11 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, o
     else:
         assert expected.items() <= found.items()
     assert module._row({"node": "n", **found})[0] == "n"
+
+
+def test_what_is_no_merged_file_and_no_folder_of_outputs_is_said(tmp_path: Path) -> None:
+    (tmp_path / "plain.out").write_text("x")
+    code, text = run("inspect", str(tmp_path / "plain.out"))
+    assert code == 1 and f"there is no {tmp_path}/plain.out.index" in text
+    code, text = run("merge", str(tmp_path))
+    assert code == 2 and f"no map output in {tmp_path}/output" in text

@@ -17,6 +17,9 @@ _TIMEOUT_S: Final = 10.0
 _ANSWER_BYTES_MAX: Final = 4 << 20
 _ASKED_AT_ONCE: Final = 16
 _LISTED: Final = 20
+#: of a merger's status
+_NUMBERS: Final = ("queued", "running", "mergedBytes", "merges", "failed", "busyMs", "usedBytes", "budgetBytes")
+_NUMBER_MAX: Final = 1 << 63
 
 
 @click.group(help="Look at what merges map outputs; merge and check files by hand.")
@@ -32,6 +35,10 @@ def riffle() -> None:
 @with_conf
 def status(conf: Configuration, as_json: bool) -> None:
     """List the mergers of all nodes: what waits, what runs, what was merged and how fast.
+
+    WAIT and RUN are merges, MERGED what they wrote and FILES how many merged files since the merger started, SPEED of
+    the time in which it had something to do, MEMORY what its buffers hold of what they may, RESTARTS how often its node
+    has started it again. A node without a merger is "off" (yaq.riffle.enabled), one whose merger does not run "down".
 
     \b
     Example:
@@ -63,11 +70,20 @@ def _of_node(address: str) -> dict[str, Any]:
         if response.status != http.client.OK:
             return {"error": f"answers {response.status}"}
         found = json.loads(body)["merger"]
-        return found if isinstance(found, dict) else {"error": "answers nonsense"}
+        return found if _is_status(found) else {"error": "answers nonsense"}
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
         return {"error": f"does not answer: {error}"}
     finally:
         connection.close()
+
+
+def _is_status(found: object) -> bool:
+    """Is all there that is shown of a merger that runs, as numbers?"""
+    if not isinstance(found, dict):
+        return False
+    return not found.get("up") or all(
+        type(found.get(name)) in (int, float) and 0 <= found[name] <= _NUMBER_MAX for name in _NUMBERS
+    )
 
 
 def _row(facts: dict[str, Any]) -> tuple[object, ...]:
@@ -86,7 +102,7 @@ def _row(facts: dict[str, Any]) -> tuple[object, ...]:
         facts["failed"],
         speed,
         f"{size(facts['usedBytes'])} of {size(facts['budgetBytes'])}",
-        facts["restarts"],
+        facts.get("restarts", ""),
     )
 
 
@@ -119,6 +135,8 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     from riffle_merger.merger.pool import BufferPool
 
     chosen = maps or tuple(sorted(path.parent.name for path in (folder / "output").glob("*/file.out.index")))
+    if not chosen:
+        raise CommandError(f"no map output in {folder}/output: FOLDER is an application's folder on a node")
     if not is_safe_name(name) or not 1 <= memory <= 1 << 20:
         raise CommandError("--name is one word of printable characters, --memory at least 1 MB")
     try:
@@ -161,6 +179,9 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
 def inspect(path: Path, partition: int | None, verify: bool, as_json: bool) -> None:
     """Show what is in a merged file: PATH is NAME.out or its index, NAME.out.index.
 
+    Listed is where each partition is, in bytes; with --partition each map's segment in it, with its length as stored
+    and, as RAW, what it is unpacked. Exit code 1: it is damaged or no merged file.
+
     \b
     Example:
       yaq riffle inspect --verify riffle/1700000000000-1.out
@@ -168,8 +189,11 @@ def inspect(path: Path, partition: int | None, verify: bool, as_json: bool) -> N
     from riffle_merger.format import FormatError, MergedIndex
 
     data = path.with_name(path.name.removesuffix(".index"))
+    side = data.with_name(f"{data.name}.index")
+    if not side.exists():
+        raise CommandError(f"not a merged file: there is no {side}", FAILED)
     try:
-        index = MergedIndex.load(data.with_name(f"{data.name}.index"))
+        index = MergedIndex.load(side)
         index.check()
         index.check_file(data.stat().st_size, name=str(data))
         rows = _segments(index, partition) if partition is not None else _partitions(index)
@@ -221,7 +245,7 @@ def _show(index: Any, data: Path, rows: list[dict[str, Any]]) -> None:
         [
             ("file", data),
             ("size", size(index.file_bytes)),
-            ("maps", f"{len(index.maps)}: {index.maps[0]} ... {index.maps[-1]}"),
+            ("maps", f"{len(index.maps)}: {' ... '.join(dict.fromkeys((index.maps[0], index.maps[-1])))}"),
             ("partitions", index.partitions),
         ]
     )
