@@ -31,7 +31,9 @@ def test_queues_are_filled_ordered_and_guarded_alike() -> None:
 def test_the_starvation_threshold_can_make_a_difference() -> None:
     """What has waited for the longest wait is given back, so a threshold above it would never be reached."""
     live = QueueSettings.read(CONF)
-    assert live.orderings.cluster.starve_s * 1000 <= live.max_wait_ms
+    starve_ms = live.orderings.cluster.starve_s * 1000
+    assert starve_ms <= live.max_wait_ms
+    assert CONF.get_duration_ms("yaq.nm.queue.starve-ms") == starve_ms, "under a stock ResourceManager too"
 
 
 def test_distributed_queues_are_ordered_and_corrected_alike() -> None:

@@ -16,12 +16,11 @@ _LOAD: Final = 0.9
 _SHIPPED: Final = f"ST {OURS.starve_s:g} s, wait {OURS.max_wait_s:g} s"
 #: threshold and longest wait, s
 _PAIRS: Final = (
-    *((st, OURS.max_wait_s) for st in (2.0, 10.0, 30.0, 45.0, OURS.starve_s, NEVER)),
+    *((st, OURS.max_wait_s) for st in (2.0, 10.0, 30.0, OURS.starve_s, NEVER)),
     (30.0, 30.0),
     (9.0, 9.0),
     (120.0, 120.0),
     (300.0, 0.0),
-    (30.0, 0.0),
 )
 
 
@@ -36,7 +35,7 @@ def _guarded(load: str, st: float, wait: float) -> Case:
 
 def _arriving(label: str, load: str, system: System) -> Case:
     if load == "Mixed-5-50":
-        return Case(label, Drawn("mixed-5-50-jobs", 250, Arrivals("poisson", _LOAD)), shape(10), system)
+        return Case(label, Drawn("mixed-5-50-jobs", 150, Arrivals("poisson", _LOAD)), shape(10), system)
     return hive(label, system, load=_LOAD)
 
 

@@ -8,7 +8,8 @@ from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workloads import Arrivals, Drawn
 
-_LOAD: Final = 0.9
+#: more than the slots can do while jobs arrive, so that there is something to put in order
+_LOAD: Final = 1.3
 _ON: Final = shape(10)
 #: long enough to have an order
 _FOUR: Final = fixed(4)
@@ -44,7 +45,7 @@ GRAPHS: Final = Experiment(
 
 
 def _sizes(label: str, system: System) -> Case:
-    return Case(label, Drawn("two-sizes", 250, Arrivals("poisson", 0.8)), replace(_ON, nodes=40), system)
+    return Case(label, Drawn("two-sizes", 250, Arrivals("poisson", _LOAD)), replace(_ON, nodes=40), system)
 
 
 SIZES: Final = Experiment(
@@ -92,7 +93,7 @@ PLACES: Final = Experiment(
     cases=(
         *(_placed(f"Yaq-d, {place}", replace(OURS_D, place=place)) for place in _PLACES),
         *(_placed(f"Yaq-c, {place}", replace(_asked(0.0), place=place)) for place in _PLACES),
-        *(_placed(f"crowded: {avoids:g}", _asked(avoids), _CROWDED, 0.5) for avoids in _AVOIDS),
+        *(_placed(f"crowded: {avoids:g}", _asked(avoids), _CROWDED, 0.75) for avoids in _AVOIDS),
     ),
     rows=(
         *(
