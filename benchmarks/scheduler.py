@@ -13,6 +13,8 @@ Row `core-full`: the same on 500 nodes with a quarter of the room, so that most 
 limits or for a better place, and containers go to whoever is next when others end; one in a hundred does at a time.
 Row `core-queues`: the same with queues at the nodes, where up to eight containers wait; nodes report their queues, and
 by name what runs and what waits. Rows `core-queues-1000` to `core-queues-5000`: on more nodes, as many requests a node.
+Rows `core-shipped-500` to `core-shipped-5000` are `core-500` to `core-5000` with what is shipped: queues at the nodes
+that find their bounds themselves, nodes that report them, jobs ordered by what is left of them.
 There is no peer: Hadoop's scheduler cannot be called without its daemon. `benchmarks.rm_load` compares the daemons.
 """
 
@@ -38,7 +40,7 @@ from rm.scheduler.events import (
     NodeQueueReported,
     SchedulerEvent,
 )
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
@@ -49,12 +51,14 @@ from .report import make_row
 _FULL: Final = "core-full"
 _QUEUES: Final = "core-queues"
 _QUEUES_NODES: Final = 500
+_SHIPPED: Final = "core-shipped"
 #: row -> nodes, and how large each is
 ROWS: Final = {
     **{f"core-{nodes}": (nodes, Resource(32 * 1024, 32)) for nodes in (500, 1000, 2000, 5000)},
     _FULL: (500, Resource(8 * 1024, 8)),
     _QUEUES: (_QUEUES_NODES, Resource(8 * 1024, 8)),
     **{f"{_QUEUES}-{nodes}": (nodes, Resource(8 * 1024, 8)) for nodes in (1000, 2000, 5000)},
+    **{f"{_SHIPPED}-{nodes}": (nodes, Resource(32 * 1024, 32)) for nodes in (500, 1000, 2000, 5000)},
 }
 APPLICATIONS: Final = 100
 REQUESTS: Final = 10_000
@@ -73,8 +77,8 @@ _IDLE_ROUNDS_MAX: Final = 200
 _AT_LEAST: Final = "40,000 per second, the same for each number of nodes"
 
 
-def queue_tree() -> SchedulerSpec:
-    """Three organizations of three teams each; users, teams and organizations all have limits."""
+def queue_tree(order: str) -> SchedulerSpec:
+    """Three organizations of three teams each; users, teams and organizations all have limits. `order`: of jobs."""
     organizations = [f"org{n}" for n in range(_ORGANIZATIONS)]
     teams = [f"team{n}" for n in range(_TEAMS)]
     values = {
@@ -91,6 +95,7 @@ def queue_tree() -> SchedulerSpec:
         for team in teams:
             values[f"root.{organization}.{team}.capacity"] = str(100 / _TEAMS)
             values[f"root.{organization}.{team}.maximum-capacity"] = "90"
+            values[f"root.{organization}.{team}.ordering-policy"] = order
     return parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
 
 
@@ -154,16 +159,29 @@ class Play:
     """One cluster, its masters, and the events between them; the same for the same seed."""
 
     def __init__(
-        self, nodes: int, size: Resource, applications: int, per_heartbeat: int, *, queues: bool = False, seed: int = 1
+        self,
+        nodes: int,
+        size: Resource,
+        applications: int,
+        per_heartbeat: int,
+        *,
+        queues: bool = False,
+        is_shipped: bool = False,
+        seed: int = 1,
     ) -> None:
+        """`queues`: at the nodes, of eight places each; `is_shipped`: as they are shipped instead."""
         self.random = random.Random(seed)
         self.per_heartbeat = per_heartbeat
         bounds = AllocationBounds(_SHAPES[0], Resource(8 * 1024, 8))
         queueing = QueueingSpec(default_estimate_s=_TASK_S) if queues else None
-        self.scheduler = Scheduler(queue_tree(), SchedulerLimits(bounds, queueing=queueing))
+        if is_shipped:
+            queueing = QueueingSpec(bound=None, tuning=Tuning(idle=0.1), default_estimate_s=_TASK_S)
+        self.scheduler = Scheduler(
+            queue_tree("srjf" if is_shipped else "fifo"), SchedulerLimits(bounds, queueing=queueing)
+        )
         #: how many containers run at once on a node, and all that each node has; None: nodes have no queues
         self.slots = size.memory_mb // ((_SHAPES[0] + _SHAPES[1]).memory_mb // 2)
-        self.held: dict[NodeId, dict[ContainerId, None]] | None = {} if queues else None
+        self.held: dict[NodeId, dict[ContainerId, None]] | None = {} if queueing is not None else None
         self.now = 0.0
         self.counts = Counts()
         #: what the scheduler was told once everybody had registered, and when
@@ -287,18 +305,19 @@ def replay(scheduler: Scheduler, events: Sequence[tuple[SchedulerEvent, float]])
     return time.perf_counter() - start, time.process_time() - cpu
 
 
-def measure(nodes: int, size: Resource, queues: bool, options: Options) -> tuple[list[float], dict[str, Any]]:
+def measure(row: str, nodes: int, size: Resource, options: Options) -> tuple[list[float], dict[str, Any]]:
     """Return the rate of each run on so many nodes, and what was beside it."""
     applications = max(1, int(APPLICATIONS * options.scale))
+    queues, is_shipped = row.startswith(_QUEUES), row.startswith(_SHIPPED)
     if queues:  # as many for each node, so that all are full
         applications = max(1, APPLICATIONS * nodes // _QUEUES_NODES)
     per_heartbeat = REQUESTS // APPLICATIONS // _ROUNDS
-    first = Play(nodes, size, applications, per_heartbeat, queues=queues)
+    first = Play(nodes, size, applications, per_heartbeat, queues=queues, is_shipped=is_shipped)
     counts = first.run(applications * per_heartbeat * _ROUNDS)
     first.scheduler.validate()
     rates, cpu_us = [], []
     for number in range(options.runs + 1):  # the first one warms up
-        again = Play(nodes, size, applications, per_heartbeat, queues=queues).scheduler
+        again = Play(nodes, size, applications, per_heartbeat, queues=queues, is_shipped=is_shipped).scheduler
         wall_s, cpu_s = replay(again, first.events)
         if again.log.count != first.scheduler.log.count:
             raise RuntimeError("the same events led to other decisions")
@@ -311,7 +330,7 @@ def measure(nodes: int, size: Resource, queues: bool, options: Options) -> tuple
             "minimum user limit 10 %, factor 2, dominant resource; "
             f"containers of {_SHAPES[0]} and {_SHAPES[1]} on nodes of {size}, {_NODES_PER_RACK} in a rack; "
             f"{_ROUNDS} waves of {per_heartbeat}; decision log on; "
-            f"{'queues at the nodes' if queues else 'no over-allocation'}"
+            f"{'queues at the nodes' if queues or is_shipped else 'no over-allocation'}"
         ),
         "given, node-local, released": [counts.given, counts.node_local, counts.released],
         "heartbeats of masters, their rows, heartbeats of nodes": [counts.asks, counts.rows, counts.beats],
@@ -327,7 +346,7 @@ def main() -> int:
     for row, (nodes, size) in ROWS.items():
         if not options.wants(row) or not options.ours:
             continue
-        rates, beside[row] = measure(max(1, int(nodes * options.scale)), size, row.startswith(_QUEUES), options)
+        rates, beside[row] = measure(row, max(1, int(nodes * options.scale)), size, options)
         if row != _FULL and not row.startswith(_QUEUES):
             beside[row] |= {"at least": _AT_LEAST}
         rows.append(make_row(row, rates, None, "allocations/s", higher_is_better=True))

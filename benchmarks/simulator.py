@@ -23,14 +23,13 @@ from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 SLOTS = 8
 TASK_S = 20.0
-#: by system; of others as many as fill slots and queues
-TASKS_A_NODE = {"yarn": 100, "yaq-c": 100}
-_TASKS_A_NODE = 20
+#: by system; others as yaq-c
+TASKS_A_NODE = {"yarn": 100, "yaq-c": 100, "yarn-opportunistic": 20, "yaq-d": 20}
 SIZES = (100, 1_000, 10_000)
 
 
 def tasks_of(nodes: int, name: str) -> int:
-    return nodes * TASKS_A_NODE.get(name, _TASKS_A_NODE)
+    return nodes * TASKS_A_NODE.get(name, TASKS_A_NODE["yaq-c"])
 
 
 def workload(tasks: int) -> Workload:
