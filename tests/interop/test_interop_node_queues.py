@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from interop_waiting import Waiting
 
 from benchmarks.ours import OurCluster
 from benchmarks.stock.artifacts import HadoopJars
@@ -19,8 +20,7 @@ CLIENT = "MapReduce"
 QUEUES = {
     "yaq.queue.enabled": "true",
     "yaq.queue.bound": 6,
-    "yaq.queue.default-estimate": "3s",
-    "yaq.queue.max-wait": "20s",
+    "yaq.queue.default-estimate": "1s",
     "yaq.nm.out-of-turn-heartbeats": "false",
     "yarn.scheduler.minimum-allocation-mb": 256,
 }
@@ -61,9 +61,11 @@ def test_maps_get_through_a_cluster_full_of_their_own_reducers(
     }
     settings = [word for key, value in options.items() for word in ("-D", f"{key}={value}")]
     output = tmp_path / "output"
-    run = clients.streaming(
-        *settings, "-input", f"file://{inputs}", "-output", f"file://{output}", "-mapper", "sh -c 'sleep 1; cat'"
-    ).checked()
+    with Waiting(cluster.conf_dir) as watched:
+        run = clients.streaming(
+            *settings, "-input", f"file://{inputs}", "-output", f"file://{output}", "-mapper", "sh -c 'sleep 1; cat'"
+        ).checked()
+    assert watched.most > 0, "nothing waited at a node"
     lines = [line for part in sorted(output.glob("part-*")) for line in part.read_text().splitlines()]
     assert len(lines) == 100
     assert "Failed map tasks" not in run.stderr and "Failed reduce tasks" not in run.stderr, run.stderr[-3000:]
