@@ -148,6 +148,8 @@ class Explain:
             if waits:
                 found.append((container, is_there))
         line = _line(node) if found else []
+        places = {name: place for place, name in enumerate(line)}
+        found.sort(key=lambda waiting: places.get(str(waiting[0].id), len(line)))
         silent_s = node.silent_s(self._cluster.clock.now(), self._heartbeat_s)
         return [self._described(container, node, line, is_there, silent_s) for container, is_there in found]
 

@@ -33,7 +33,7 @@ class ExplainNodes:
             "silentS": node.silent_s(self._cluster.clock.now(), self._heartbeat_s),
             "queues": has_queue,
             "running": queue.running if queue is not None else len(node.running),
-            "slots": queue.slots if queue is not None and queue.slots else None,
+            "slots": queue.slots if queue is not None and queue.was_full and queue.slots else None,
             "queued": queue.length if queue is not None else 0,
             "bound": queue.bound if queue is not None else 0,
             "waitS": round(wait, 3) if math.isfinite(wait) else None,

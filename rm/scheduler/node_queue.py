@@ -46,6 +46,7 @@ class NodeQueue:
         "tuner",
         "wait_s",
         "waiting",
+        "was_full",
     )
 
     def __init__(self, node: NodeView) -> None:
@@ -59,6 +60,8 @@ class NodeQueue:
         self.tuner: BoundTuner | None = None
         #: how many run here when all is full, as far as has been seen
         self.slots = 0
+        #: something has waited here: until then more may fit than has been seen
+        self.was_full = False
         #: scheduler's seconds
         self.reported_at: float | None = None
         #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s

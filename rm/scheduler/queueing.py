@@ -167,6 +167,7 @@ class NodeQueues:
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
         seen = max(queue.slots, queue.running, len(node.containers) - len(queue.waiting))
         queue.slots = queue.running if queue.queued else seen
+        queue.was_full = queue.was_full or queue.queued > 0
         queue.at_node = queue.queued
         queue.count_added()
 

@@ -66,6 +66,7 @@ async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
         assert wanted["estimateS"] == 10.0 and "1 of 1 queues at nodes are as long as their bounds" in wanted["why"]
         last = found["waiting"][-1]
         assert last["container"] == str(containers[5]) and last["node"] == str(node.id)
+        assert [len(entry["behind"]) for entry in found["waiting"]] == [0, 1, 2], "as they would start"
         assert last["behind"] == [str(c) for c in containers[3:5]] and last["expectedStartInS"] == 7.5
         assert last["rule"].startswith("nothing is free") and last["wereAhead"] == 2
         placed = [entry for entry in found["decisions"] if entry["container"] == last["container"]]
@@ -119,6 +120,9 @@ async def test_top_shows_queues_and_use() -> None:
         await stock.beat()
         _, master = await rm.running(node if node.started else stock)
         await master.allocate(ask(20))
+        await beat(node, running=2)
+        [ours] = [n for n in json.loads(await command(rm, "top", "--json")) if n["id"] == str(node.id)]
+        assert (ours["running"], ours["slots"]) == (2, None), "more may fit than has been seen"
         await beat(node, running=4, queued=3, wait_ms=2500)
         nodes = json.loads(await command(rm, "top", "--json"))
         ours = next(n for n in nodes if n["id"] == str(node.id))
