@@ -264,8 +264,8 @@ async def _merger(stack: AsyncExitStack, uri: str) -> MergerProcess:
         storage={"fs.defaultFS": uri},
     )
     merger = MergerProcess(settings)
+    merger.add_job(_JOB, _SECRET, [], current_user())  # before it starts: then it knows the job when it is ready
     merger.start()
     stack.push_async_callback(merger.stop)
     await merger.ready()
-    merger.add_job(_JOB, _SECRET, [], current_user())
     return merger
