@@ -106,25 +106,34 @@ def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
 
 def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     labels = _labels(runs)
+    shared = _shared(labels)
+    short = [label[shared:] for label in labels]
     reported = dict(plot.reported)
     for at, label in enumerate(labels):
         values = _of(runs, label, plot.metric)
         mid = middle(values)
         low, high = span(values)
-        axes.bar(at, mid, 0.62, color=_COLOURS[_bar_colour(label)], zorder=2)
+        axes.bar(at, mid, 0.62, color=_COLOURS[_bar_colour(short[at])], zorder=2)
         axes.errorbar(at, mid, [[mid - low], [high - mid]], color="#222222", capsize=3, zorder=3, linewidth=1)
         axes.annotate(f"{mid:.3g}", (at, mid / 2), ha="center", color="white", fontsize=8, zorder=4)
         if label in reported:
             axes.plot([at - 0.4, at + 0.4], [reported[label]] * 2, color="black", linewidth=2, zorder=4,
                       label="reported by the paper" if label == next(iter(reported)) else None)  # fmt: skip
-    many = max(map(len, labels), default=0) * len(labels) > 80
-    axes.set_xticks(range(len(labels)), labels, rotation=30 if many else 0, ha="right" if many else "center")
+    many = max(map(len, short), default=0) * len(short) > 80
+    axes.set_xticks(range(len(short)), short, rotation=30 if many else 0, ha="right" if many else "center")
     axes.grid(axis="x", visible=False)
     axes.set_ylabel(plot.axis or NAMES.get(plot.metric, plot.metric))
     if plot.log:
         axes.set_yscale("log")
     if reported:
         axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 1.09))
+
+
+def _shared(labels: Sequence[str]) -> int:
+    """Length of what all labels begin with, up to a colon: the figure's title says it once."""
+    heads = {label.partition(": ")[0] for label in labels if ": " in label}
+    is_shared = len(heads) == 1 and all(": " in label for label in labels)
+    return len(heads.pop()) + 2 if is_shared else 0
 
 
 def _width(label: str) -> float:
