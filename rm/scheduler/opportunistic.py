@@ -10,6 +10,7 @@ master's next heartbeat.
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -20,6 +21,8 @@ from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality, QueuePlace
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.nodes import NodeView
+from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.spare_places import best_place
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
@@ -125,6 +128,10 @@ class Opportunistic:
         self.containers: dict[ContainerId, Placed] = {}
         #: told of each one that begins (true) or is over, with its priority; set by the scheduler
         self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
+        #: how nodes are filled beyond their size; set by the scheduler
+        self.queueing: Callable[[], QueueingSpec | None] = lambda: None
+        #: how many of a stage each node has
+        self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
         #: since when tasks wait that must be placed again; set by the scheduler
         self.lost_places = LostPlaces()
 
@@ -218,7 +225,9 @@ class Opportunistic:
     ) -> Allocate:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
-        rule = "its node had room" if load.fits(ask.capability) else _RULES[self.limits.order]
+        spec = self.queueing()
+        waits = f"of the nodes with room it is the best by {spec.placement}" if spec else _RULES[self.limits.order]
+        rule = "its node had room" if load.fits(ask.capability) else waits
         queued = None if load.fits(ask.capability) else load.place(rule)
         load.given += queued is not None
         self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
@@ -273,6 +282,18 @@ class Opportunistic:
         if ask.allows(ANY_HOST):
             away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
             choices.append((away, self._least_loaded(now)))
+        spec = self.queueing()
+        if spec is not None:
+            near = (load for _, nodes in choices for load in nodes)
+            open_ones = [load for load in near if load.takes(ask.capability) and attempt.accepts(load.node)]
+            app_id, priority = attempt.id.application_id, ask.key[0]
+            return best_place(
+                spec,
+                ask,
+                open_ones,
+                lambda load: load.fits(ask.capability),
+                lambda load: self._alike[load.node.id, app_id, priority],
+            )
         for locality, candidates in choices:
             taking = (load for load in candidates if load.takes(ask.capability) and attempt.accepts(load.node))
             best = min(taking, key=self._order, default=None)
@@ -305,6 +326,7 @@ class Opportunistic:
     def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource, priority: int) -> None:
         """Book a container as opportunistic from now on."""
         self.containers[container_id] = Placed(node_id, resource, priority)
+        self._alike[node_id, container_id.application_id, priority] += 1
         self.counted(container_id.application_id, priority, True)
         load = self._loads.get(node_id)
         if load is not None:
@@ -317,6 +339,10 @@ class Opportunistic:
         if placed is not None and load is not None:
             load.held = load.held - placed.resource
         if placed is not None:
+            stage = (placed.node_id, container_id.application_id, placed.priority)
+            self._alike[stage] -= 1
+            if not self._alike[stage]:
+                del self._alike[stage]
             self.counted(container_id.application_id, placed.priority, False)
         return placed
 
@@ -328,5 +354,7 @@ class Opportunistic:
                 if placed.node_id == load.node.id:
                     held = held + placed.resource
             assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
+        stages = ((placed.node_id, c.application_id, placed.priority) for c, placed in self.containers.items())
+        assert Counter(stages) == self._alike
         for table in self._asks.values():
             table.validate()

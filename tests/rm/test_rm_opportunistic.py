@@ -21,9 +21,11 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.opportunistic import LoadOrder, OpportunisticLimits
+from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
+from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -39,10 +41,10 @@ ENABLED = {"yarn.resourcemanager.opportunistic-container-allocation.enabled": "t
 class Life:
     """A scheduler with one application, and short words for events; recounted after each."""
 
-    def __init__(self, limits: OpportunisticLimits | None) -> None:
+    def __init__(self, limits: OpportunisticLimits | None, queueing: QueueingSpec | None = None) -> None:
         queues = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
         bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
-        self.scheduler = Scheduler(queues, SchedulerLimits(bounds, opportunistic=limits))
+        self.scheduler = Scheduler(queues, SchedulerLimits(bounds, opportunistic=limits, queueing=queueing))
         self.attempt = ApplicationAttemptId(ApplicationId(1, 1), 1)
         self.now = 0.0
         self.tell(ApplicationSubmitted(self.attempt.application_id, "default", "user", 0))
@@ -53,10 +55,19 @@ class Life:
         self.scheduler.validate()
         return decisions
 
-    def node(self, host: str, *, length: int = 0, capacity: int | None = 10, rack: str = "/r1", gb: int = 4) -> NodeId:
+    def node(
+        self,
+        host: str,
+        *,
+        length: int = 0,
+        capacity: int | None = 10,
+        rack: str = "/r1",
+        gb: int = 4,
+        wait_ms: int = -1,
+    ) -> NodeId:
         node = NodeId(host, 1)
         self.tell(NodeJoined(node, rack, Resource(gb * GB, 8)))
-        self.tell(NodeLoaded(node, length, -1, capacity))
+        self.tell(NodeLoaded(node, length, wait_ms, capacity))
         return node
 
     def ask(self, count: int, *names: str, gb: int = 1, kind: ExecutionType = SPARE, strict: bool = False) -> list[str]:
@@ -85,6 +96,24 @@ def test_goes_to_the_shortest_queue_and_counts_what_it_has_sent() -> None:
     life.node("b", length=1)
     # b until as many wait there as on a, then in turn
     assert life.ask(5) == ["b", "b", "a", "b", "a"]
+
+
+def test_where_nodes_are_filled_they_wait_by_the_rule_of_all_that_waits() -> None:
+    queues = ("near", 2, 9000), ("long", 3, 1000), ("short", 1, 3000)
+    for spec, given_to in ((None, ["near"]), (QueueingSpec(), ["long"])):
+        life = Life(OpportunisticLimits(), spec)
+        for host, length, wait_ms in queues:
+            life.node(host, length=length, wait_ms=wait_ms)
+        assert life.ask(1, "near") == given_to, "Hadoop's goes to a wanted host however long it waits there"
+    for interference, given_to in ((0.0, ["long"] * 2), (2.0, ["long", "short"])):
+        life = Life(OpportunisticLimits(), QueueingSpec(affinity=Affinity(interference=interference)))
+        for host, length, wait_ms in queues[1:]:
+            life.node(host, length=length, wait_ms=wait_ms)
+        assert life.ask(2) == given_to
+    life = Life(OpportunisticLimits(), QueueingSpec())
+    for host in "abc":
+        life.node(host)
+    assert life.ask(6) == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_idle_nodes_are_filled_evenly() -> None:
