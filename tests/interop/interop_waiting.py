@@ -1,4 +1,4 @@
-"""What tests of queues at nodes look at: how many containers wait there."""
+"""What tests of queues at nodes look at: how many containers wait there, what is said of a job, and of its attempts."""
 
 import json
 import threading
@@ -6,6 +6,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from interop_checks import history
+
+from benchmarks.interop_cluster import InteropCluster
 from yaqd.config import Configuration
 
 
@@ -39,3 +42,11 @@ class Waiting:
             queued = sum(node["queued"] for node in asked(self._conf_dir, "nodes")["nodes"])
             self.most = max(self.most, queued)
             self.looks += 1
+
+
+def attempts(interop: InteropCluster, job: str) -> list[dict[str, Any]]:
+    """All attempts of all tasks, as the JobHistoryServer has them."""
+    path = f"jobs/{job}/tasks"
+    tasks = [task["id"] for task in history(interop, path)["tasks"]["task"]]
+    found = [history(interop, f"{path}/{task}/attempts")["taskAttempts"]["taskAttempt"] for task in tasks]
+    return [attempt for of_task in found for attempt in of_task]

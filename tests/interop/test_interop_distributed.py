@@ -35,18 +35,20 @@ SITE = {
 }
 
 
-@pytest.fixture(scope="module", params=["false", "true"], ids=["lengths", "waits"])
+#: whether the proxy goes by waits, and the share of maps that must be done before reduces are asked for
+@pytest.fixture(scope="module", params=[("false", "1.0"), ("true", "0.05")], ids=["lengths", "waits"])
 def small(
     request: pytest.FixtureRequest,
     hadoop: HadoopJars,
     hdfs: StockHdfs,
     quick_tasks: dict[str, object],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[InteropCluster]:
+) -> Iterator[tuple[InteropCluster, str]]:
     """A cluster of one small node, where containers have to wait."""
-    site = {**quick_tasks, **SITE, "yaq.queue.enabled": request.param}
+    waits, slow_start = request.param
+    site = {**quick_tasks, **SITE, "yaq.queue.enabled": waits}
     with InteropCluster(hadoop, tmp_path_factory.mktemp("distributed"), hdfs, nodes=1, site=site) as running:
-        yield running
+        yield running, slow_start
 
 
 def _application(run: ClientRun) -> ApplicationId:
@@ -64,19 +66,26 @@ def _containers(cluster: InteropCluster, application: ApplicationId) -> list[com
         return list(client.call(Client.getContainers, request).containers)
 
 
-def test_pi_with_maps_that_the_proxy_places(small: InteropCluster) -> None:
-    run = small.clients.example(
+def test_pi_with_maps_that_the_proxy_places(small: tuple[InteropCluster, str]) -> None:
+    cluster, slow_start = small
+    run = cluster.clients.example(
         "pi",
         *("-D", "mapreduce.job.num-opportunistic-maps-percent=100"),
-        # a reduce that starts earlier may end a map that is in its way
-        *("-D", "mapreduce.job.reduce.slowstart.completedmaps=1.0"),
+        *("-D", f"mapreduce.job.reduce.slowstart.completedmaps={slow_start}"),
         *("-D", f"yarn.resourcemanager.scheduler.address={_PROXY}"),
         *("6", "1000"),
     ).checked()
     assert "Estimated value of Pi is 3.1" in run.stdout
-    containers = _containers(small, _application(run))
+    containers = _containers(cluster, _application(run))
     kinds = {c.priority.priority: c.executionType for c in containers}
     assert kinds == {0: common.GUARANTEED, 19: common.OPPORTUNISTIC, 10: common.GUARANTEED}
     maps = sorted((c.container_id.id for c in containers if c.executionType == common.OPPORTUNISTIC), reverse=True)
-    assert maps == [-1, -2, -3, -4, -5, -6], "counted down from where the ResourceManager's own ids begin"
+    assert maps == list(range(-1, -1 - len(maps), -1)), "counted down from where the ResourceManager's own ids begin"
+    if slow_start == "1.0":
+        assert len(maps) == 6
+    else:  # a reduce that starts while maps wait ends one that is in its way, which is run again
+        assert len(maps) >= 6
+        (reduce,) = (c for c in containers if c.priority.priority == 10)
+        assert any(reduce.creation_time < c.finish_time for c in containers if c.priority.priority == 19)
+        assert "Failed map tasks" not in run.stderr
     assert min(c.container_id.id for c in containers if c.executionType == common.GUARANTEED) == 1
