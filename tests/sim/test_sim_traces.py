@@ -116,6 +116,24 @@ def test_our_history_gives_work_without_the_reduces_waiting(tmp_path: Path) -> N
     assert (second.arrival_s, len(second.stages)) == (3.5, 1)
 
 
+def test_histories_below_a_folder_are_found_and_nothing_else_there(tmp_path: Path) -> None:
+    text = own_history(10_000, ("map", 0, "SUCCEEDED", 10_000, 14_000))
+    for folder, name in (
+        ("staging/history/yaq", "job_1_0001.jsonl"),
+        ("staging/history/done/2026/01", "job_1_0002.jsonl"),
+        ("staging/history/yaq", "notes.jsonl"),
+        ("staging/.running", "job_1_0003.jsonl"),
+        ("a/b/c/d/e/f/g", "job_1_0004.jsonl"),
+    ):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        written(tmp_path / folder, name, text)
+    for folder in (".", "staging", "staging/history"):
+        assert len(read_history([tmp_path / folder]).jobs) == 2, folder
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    with pytest.raises(WorkloadError, match="nor in folders below it"):
+        read_history([tmp_path / "empty"])
+
+
 def test_waiting_in_a_nodes_queue_is_no_part_of_a_tasks_duration(tmp_path: Path) -> None:
     lines = own_history(10_000, ("map", 0, "SUCCEEDED", 10_000, 40_000)).splitlines()
     attempt = json.loads(lines[1]) | {"began_ms": 35_000}

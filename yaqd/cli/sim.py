@@ -28,7 +28,7 @@ tasks' time are simulated. 185 Hive queries on 80 nodes take seconds.
   yaq sim list                                      what there is
   yaq sim run yaq-c --out /tmp/figures              an experiment of the paper, with figures
   yaq sim compare --workload hive-ms --system yarn --system yaq-c --system yaq-c,order=lrtf,bound=8
-  yaq sim replay /var/log/yaqd/history --nodes 8 --slots 8 --system yaq-c
+  yaq sim replay ~/c/staging/history --nodes 8 --slots 8 --system yaq-c
 """
 
 
@@ -267,11 +267,12 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
 
     What if it had had other policies, or fewer nodes?
 
-    HISTORY: job history files (`job_*.jsonl` of our job manager, `.jhist` as JSON of MapReduce), or folders of them.
+    HISTORY: job history files (`job_*.jsonl` of our job manager, `.jhist` as JSON of MapReduce), or folders that have
+    them, if not in themselves then below. Our job managers write them into the folder of `yaq.job.history-dir`.
 
     \b
     Example:
-      yaq sim replay ~/c/history --nodes 4 --slots 8 --system yarn --system yaq-c
+      yaq sim replay ~/c/staging/history --nodes 4 --slots 8 --system yarn --system yaq-c
     """
     from yaqd.cli.sim_screen import compared
     from yaqd.cli.sim_systems import comparison

@@ -5,6 +5,7 @@ Two kinds: the job manager's own (`job_*.jsonl`, one JSON line an attempt) and H
 waiting for maps is left out, because in the simulator it waits for them anyway.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,10 @@ from yaqd.sim.workloads.sls import from_zero
 
 _MS_MAX: Final = 1e14
 _FILES_MAX: Final = 100_000
+#: where a folder has no history itself, it is looked for so many floors below it: a cluster's own folder has it at 3,
+#: MapReduce's history server at 6; and in no more folders than this
+_FLOORS: Final = 6
+_FOLDERS_MAX: Final = 10_000
 _EVENT_PREFIX: Final = "org.apache.hadoop.mapreduce.jobhistory."
 _AVRO: Final = "Avro-Json"
 
@@ -33,7 +38,7 @@ class _Attempt:
 
 
 def read_history(paths: Sequence[Path]) -> Workload:
-    """All jobs of these files, and of the history files in these folders; the first job comes at 0 s.
+    """All jobs of these files, and of the history files in these folders, or below them; the first comes at 0 s.
 
     Raises WorkloadError with file and line.
     """
@@ -54,12 +59,32 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         found = sorted([*path.glob("*.jsonl"), *path.glob("*.jhist")]) if path.is_dir() else [path]
+        found = found or _below(path)
         if not found:
-            raise WorkloadError(f"{path}: no job history there (*.jsonl, *.jhist)")
+            raise WorkloadError(
+                f"{path}: no job history there (*.jsonl, *.jhist) nor in folders below it (job_*.jsonl, *.jhist)"
+            )
         files += found
         if len(files) > _FILES_MAX:
             raise WorkloadError(f"more than {_FILES_MAX} history files")
     return files
+
+
+def _below(top: Path) -> list[Path]:
+    """History files in the folders below. Hidden ones are left out: what a running job writes is in one of them."""
+    found: list[Path] = []
+    for folders, (folder, below, names) in enumerate(os.walk(top), 1):
+        if folders > _FOLDERS_MAX:
+            raise WorkloadError(f"{top}: more than {_FOLDERS_MAX} folders below it, name the one with the job history")
+        is_deep = len(Path(folder).relative_to(top).parts) >= _FLOORS
+        below[:] = [] if is_deep else [name for name in below if not name.startswith(".")]
+        found += (Path(folder, name) for name in names if _is_history(name))
+    return sorted(found)
+
+
+def _is_history(name: str) -> bool:
+    """Among files of any kind; a folder of histories alone may have them under other names."""
+    return name.endswith(".jhist") or (name.startswith("job_") and name.endswith(".jsonl"))
 
 
 def _own_job(text: str, place: Place) -> SimJob | None:
