@@ -81,9 +81,15 @@ class LiveJob:
         poll_s: float,
         queue: str = "default",
         opportunistic: bool = False,
+        tolerates_waiting: bool,
     ) -> None:
-        """`stages`: priority and task durations of each, one after the other."""
+        """`stages`: priority and task durations of each, one after the other.
+
+        `tolerates_waiting`: it says so where it registers. The masters of MapReduce, Tez and Spark do not, and their
+        containers wait at nodes for `yaq.queue.max-wait-unaware` at most.
+        """
         self.name, self.queue, self.poll_s = name, queue, poll_s
+        self.tolerates_waiting = tolerates_waiting
         self.failures = Failures()
         self.submitted_at = 0.0
         self._addresses, self._log = addresses, log
@@ -130,10 +136,14 @@ class LiveJob:
         self._master = RpcClient(
             *self._addresses.scheduler, user=self._addresses.user, token=await _await(self._master_token)
         )
-        request = service.RegisterApplicationMasterRequest(
-            host="127.0.0.1", rpc_port=0, tracking_url="", yaq_tolerates_waiting=True
-        )
-        await self._master.call(ApplicationMasterProtocol.registerApplicationMaster, request)
+        await self._master.call(ApplicationMasterProtocol.registerApplicationMaster, self.registration())
+
+    def registration(self) -> service.RegisterApplicationMasterRequest:
+        """What it registers with; an extension of ours only where it tolerates waiting."""
+        request = service.RegisterApplicationMasterRequest(host="127.0.0.1", rpc_port=0, tracking_url="")
+        if self.tolerates_waiting:
+            request.yaq_tolerates_waiting = True
+        return request
 
     async def run_stage(self, stage: Stage, *, until: float | None = None) -> None:
         """Asks for its containers and calls every `poll_s` until all have run, or until that moment."""

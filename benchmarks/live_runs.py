@@ -83,6 +83,7 @@ async def backlog(
     heartbeat_s: float,
     window_s: float,
     opportunistic: bool,
+    tolerates_waiting: bool,
 ) -> Loaded:
     """One job with more tasks than can run; looks at `window_s` seconds of it and kills the rest.
 
@@ -92,7 +93,15 @@ async def backlog(
     count = int(slots * ((warm_s + window_s) / duration_s + 4))
     with StartLog(folder) as log:
         stages = [(_PRIORITY, [duration_s] * count)]
-        job = LiveJob(where, log, name="backlog", stages=stages, poll_s=poll_s, opportunistic=opportunistic)
+        job = LiveJob(
+            where,
+            log,
+            name="backlog",
+            stages=stages,
+            poll_s=poll_s,
+            opportunistic=opportunistic,
+            tolerates_waiting=tolerates_waiting,
+        )
         await job.open()
         start = time.monotonic() + warm_s
         await job.run_stage(job.stages[0], until=start + window_s)
@@ -107,11 +116,13 @@ async def backlog(
         return Loaded(utilization(tasks, slots, start, end), gaps, failures, log.doubled, started, bounds)
 
 
-async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: float, opportunistic: bool) -> Traced:
+async def trace(
+    where: Addresses, folder: Path, workload: Workload, *, poll_s: float, opportunistic: bool, tolerates_waiting: bool
+) -> Traced:
     """Submits every job at its time and waits for all."""
     last = max(job.arrival_s for job in workload)
     with StartLog(folder) as log:
-        jobs = [_live(where, log, job, poll_s, opportunistic) for job in workload]
+        jobs = [_live(where, log, job, poll_s, opportunistic, tolerates_waiting) for job in workload]
         began = time.monotonic()
         async with asyncio.timeout(_PATIENCE * last + 600), asyncio.TaskGroup() as group:
             for live, job in zip(jobs, workload, strict=True):
@@ -134,10 +145,19 @@ async def trace(where: Addresses, folder: Path, workload: Workload, *, poll_s: f
         )
 
 
-def _live(where: Addresses, log: StartLog, job: SimJob, poll_s: float, opportunistic: bool) -> LiveJob:
+def _live(
+    where: Addresses, log: StartLog, job: SimJob, poll_s: float, opportunistic: bool, tolerates_waiting: bool
+) -> LiveJob:
     stages = [(stage.tasks[0].priority, [max(task.duration_s, 0.001) for task in stage.tasks]) for stage in job.stages]
     return LiveJob(
-        where, log, name=job.name, stages=stages, poll_s=poll_s, queue=job.queue, opportunistic=opportunistic
+        where,
+        log,
+        name=job.name,
+        stages=stages,
+        poll_s=poll_s,
+        queue=job.queue,
+        opportunistic=opportunistic,
+        tolerates_waiting=tolerates_waiting,
     )
 
 
@@ -170,6 +190,7 @@ async def shares(
     heartbeat_s: float,
     window_s: float,
     span_s: float,
+    tolerates_waiting: bool,
 ) -> tuple[float, Loaded]:
     """Backlogs in every queue; returns the largest deviation of a queue's part of the use from its share, in points.
 
@@ -186,6 +207,7 @@ async def shares(
                 stages=[(_PRIORITY, [duration_s] * count)],
                 poll_s=poll_s,
                 queue=name,
+                tolerates_waiting=tolerates_waiting,
             )
             for name in queues
         }
@@ -211,7 +233,7 @@ async def shares(
 
 
 async def latencies(
-    where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float
+    where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float, tolerates_waiting: bool
 ) -> tuple[list[float], list[int]]:
     """Asks for one container after another on an idle cluster; seconds from each ask to the running process.
 
@@ -221,7 +243,12 @@ async def latencies(
     found = []
     with StartLog(folder) as log:
         job = LiveJob(
-            where, log, name="latency", stages=[(_PRIORITY + at, [0.05]) for at in range(count)], poll_s=poll_s
+            where,
+            log,
+            name="latency",
+            stages=[(_PRIORITY + at, [0.05]) for at in range(count)],
+            poll_s=poll_s,
+            tolerates_waiting=tolerates_waiting,
         )
         await job.open()
         for stage in job.stages:

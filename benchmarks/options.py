@@ -20,6 +20,8 @@ class Options:
     #: Sizes are multiplied by this; below 1 for a quick look.
     scale: float
     sides: tuple[str, ...]
+    #: of the benchmark's own switches, those that are on
+    switches: frozenset[str] = frozenset()
 
     def wants(self, row_id: str) -> bool:
         return not self.only or row_id in self.only
@@ -33,19 +35,30 @@ class Options:
         return "theirs" in self.sides
 
 
-def parse_options(benchmark: str, description: str, rows: Sequence[str], *, runs: int = 3) -> Options:
-    """Reads the command line."""
+def parse_options(
+    benchmark: str,
+    description: str,
+    rows: Sequence[str],
+    *,
+    runs: int = 3,
+    switches: Mapping[str, str] = {},
+    words: Sequence[str] | None = None,
+) -> Options:
+    """Reads the command line, or `words`; `switches`: the benchmark's own, with what each does."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}", description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--runs", type=int, default=runs, help=f"runs of each side (default {runs})")
     parser.add_argument("--only", action="append", choices=rows, default=[], metavar="ROW", help=", ".join(rows))
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies sizes, e.g. 0.05 for a quick look")
     parser.add_argument("--side", choices=("ours", "theirs"), help="run one side alone")
-    given = parser.parse_args()
+    for name, does in switches.items():
+        parser.add_argument(f"--{name}", action="store_true", help=does)
+    given = parser.parse_args(words)
     if given.runs < 1 or not 0 < given.scale <= 100:
         parser.error("--runs must be at least 1, --scale above 0 and at most 100")
     sides = (given.side,) if given.side else ("ours", "theirs")
-    return Options(given.json, given.runs, tuple(given.only), given.scale, sides)
+    on = frozenset(name for name in switches if getattr(given, name))
+    return Options(given.json, given.runs, tuple(given.only), given.scale, sides, on)
 
 
 def stock_jars() -> HadoopJars | None:

@@ -3,8 +3,13 @@
 One ResourceManager and four NodeManagers a side, stock or ours, 3 s heartbeats, tasks are real `sleep` processes. The
 masters run in this process (`benchmarks.live_master`), the same for every side: only ResourceManager and NodeManagers
 differ. Completion times count to the end of the last task's process. Each row prints heartbeat, the masters' polling
-interval, the bound of the queues, the median gap between one process and the next on a slot, and whether heartbeats
-out of turn were on.
+interval, whether they say that they tolerate waiting, the bound of the queues, the median gap between one process and
+the next on a slot, and whether heartbeats out of turn were on.
+
+The masters say where they register that their containers may wait, which is an extension of ours; all that the rows
+must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
+for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs. The simulator has
+masters that tolerate waiting alone, and with `--unaware` the `fidelity-*` rows hold the others against them.
 
 Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
 and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
@@ -17,7 +22,7 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +32,7 @@ from yaqd.sim.workload import Workload
 
 from . import live_runs as runs
 from .live_cluster import NODES, Variant, ours, running, stock, stock_opportunistic
+from .live_master import Addresses
 from .live_mixes import earlier_runs, hive, mixed
 from .live_runs import Loaded, Traced
 from .live_simulated import foretell, quantile
@@ -67,6 +73,7 @@ _NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
 _QUEUES = ours(queues=True, events=False)
 _EVENTS = ours(queues=False, events=True)
 _BOTH = ours(queues=True, events=True)
+_UNAWARE = "unaware"
 
 
 @dataclass(slots=True)
@@ -81,6 +88,11 @@ class Bench:
     _traced: dict[tuple[str, str], list[Traced]] = field(default_factory=dict)
     _clusters: int = 0
 
+    @property
+    def tolerates_waiting(self) -> bool:
+        """Do the masters say that their containers may wait?"""
+        return _UNAWARE not in self.options.switches
+
     def wanted(self, variants: Sequence[Variant]) -> list[Variant]:
         """Those of the sides that are asked for."""
         return [v for v in variants if (self.options.ours if v.is_ours else self.options.theirs)]
@@ -94,7 +106,13 @@ class Bench:
         return made
 
     def note(self, row: str, variant: Variant, text: str, *, poll_s: float = POLL_S) -> None:
-        facts = self.beside.setdefault(row, {"at least": AT_LEAST[row], "masters poll every": f"{poll_s:g} s"})
+        tolerates = self.tolerates_waiting
+        common = {
+            "at least": AT_LEAST[row] if tolerates else "nothing is set for masters that do not tolerate waiting",
+            "masters poll every": f"{poll_s:g} s",
+            "masters say that they tolerate waiting": "yes" if tolerates else "no",
+        }
+        facts = self.beside.setdefault(row, common)
         facts[variant.name] = f"{variant.facts()}; {text}"
         progress(f"{row}: {variant.name}: {text}")
 
@@ -131,6 +149,7 @@ class Bench:
                     heartbeat_s=_HEARTBEAT_S,
                     window_s=_WINDOW_S * self.options.scale,
                     opportunistic=variant.opportunistic,
+                    tolerates_waiting=self.tolerates_waiting,
                 )
             )
 
@@ -154,9 +173,18 @@ class Bench:
     def _trace(self, workload: Workload, variant: Variant, slots: int) -> Traced:
         place = self.place()
         with running(variant, self.jars, place / "cluster", slots) as where:
-            earlier = earlier_runs(workload)
-            run(runs.trace(where, place, earlier, poll_s=POLL_S, opportunistic=variant.opportunistic))
-            return run(runs.trace(where, place, workload, poll_s=POLL_S, opportunistic=variant.opportunistic))
+            run(self._play(where, place, earlier_runs(workload), variant))
+            return run(self._play(where, place, workload, variant))
+
+    def _play(self, where: Addresses, place: Path, workload: Workload, variant: Variant) -> Coroutine[Any, Any, Traced]:
+        return runs.trace(
+            where,
+            place,
+            workload,
+            poll_s=POLL_S,
+            opportunistic=variant.opportunistic,
+            tolerates_waiting=self.tolerates_waiting,
+        )
 
     def hive(self, row: str, share: float, theirs: Variant) -> None:
         """One percentile of Hive-MS at 0.9 of capacity."""
@@ -234,6 +262,7 @@ class Bench:
                             heartbeat_s=_HEARTBEAT_S,
                             window_s=max(_SHARES_WINDOW_S * self.options.scale, _SHARES_SPAN_S),
                             span_s=_SHARES_SPAN_S,
+                            tolerates_waiting=self.tolerates_waiting,
                         )
                     )
                 found[variant.is_ours].append(worst)
@@ -250,7 +279,14 @@ class Bench:
             count = max(3, int(_ASKS * self.options.scale))
             with running(variant, self.jars, place / "cluster", _SLOTS) as where:
                 taken, bounds = run(
-                    runs.latencies(where, place, count=count, poll_s=_QUICK_POLL_S, heartbeat_s=heartbeat_s)
+                    runs.latencies(
+                        where,
+                        place,
+                        count=count,
+                        poll_s=_QUICK_POLL_S,
+                        heartbeat_s=heartbeat_s,
+                        tolerates_waiting=self.tolerates_waiting,
+                    )
                 )
             found[variant.name] = taken
             text = f"median {1000 * quantile(taken, 0.5):.0f} ms, 95 % within {1000 * quantile(taken, 0.95):.0f} ms"
@@ -304,7 +340,13 @@ def _bound(bounds: Sequence[int], variant: Variant) -> str:
 
 def main() -> int:
     """Runs the benchmark."""
-    options = parse_options("yaq_live", "queues at the nodes against stock YARN", list(AT_LEAST), runs=1)
+    options = parse_options(
+        "yaq_live",
+        "queues at the nodes against stock YARN",
+        list(AT_LEAST),
+        runs=1,
+        switches={_UNAWARE: "masters that do not say that they tolerate waiting, as those of MapReduce and Spark"},
+    )
     jars = stock_jars() if options.theirs else None
     if options.theirs and jars is None:
         return 2

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.live_cluster import ours, stock
+from benchmarks.live_master import Addresses, LiveJob
 from benchmarks.live_mixes import earlier_runs, hive, mixed
 from benchmarks.live_simulated import foretell
 from benchmarks.live_tasks import StartLog, Task, start_gaps, utilization
+from benchmarks.options import parse_options
+from benchmarks.yaq_live import Bench
 
 
 def ran(number: int, node: str, start: float, seconds: float) -> Task:
@@ -78,3 +81,26 @@ def test_the_simulator_foretells_a_variant_with_what_starts_took() -> None:
         soon, late = (foretell(variant, workload, 16, poll_s=1.0, gap_s=gap_s) for gap_s in (0.05, 5.0))
         assert len(soon.by_seed[0]) == len(workload.jobs)
         assert soon.at(0.5) + 2.0 < late.at(0.5), "each start takes five seconds longer"
+
+
+@pytest.mark.parametrize("tolerates", [True, False])
+def test_masters_send_the_extension_only_where_they_tolerate_waiting(tmp_path: Path, tolerates: bool) -> None:
+    where = Addresses(("127.0.0.1", 1), ("127.0.0.1", 1), ("127.0.0.1", 1), "eve")
+
+    async def made() -> LiveJob:
+        with StartLog(tmp_path) as log:
+            return LiveJob(where, log, name="some", stages=[], poll_s=1.0, tolerates_waiting=tolerates)
+
+    request = asyncio.run(made()).registration()
+    assert request.HasField("yaq_tolerates_waiting") is tolerates
+    assert (request.host, request.rpc_port, request.tracking_url) == ("127.0.0.1", 0, "")
+
+
+@pytest.mark.parametrize(("words", "said"), [([], "yes"), (["--unaware"], "no")])
+def test_each_row_says_whether_masters_tolerate_waiting(tmp_path: Path, words: list[str], said: str) -> None:
+    switches = {"unaware": "masters as MapReduce's"}
+    bench = Bench(parse_options("yaq_live", "", ["hive-median"], switches=switches, words=words), None, tmp_path)
+    assert bench.tolerates_waiting is (said == "yes")
+    bench.note("hive-median", stock(), "some")
+    assert bench.beside["hive-median"]["masters say that they tolerate waiting"] == said
+    assert ("2.3x" in bench.beside["hive-median"]["at least"]) is (said == "yes"), "said for masters that tolerate it"
