@@ -1,7 +1,7 @@
 """How a job's map outputs are merged, as configured, and what is known of the disks they lie on."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -101,15 +101,20 @@ def plans_merges(spec: JobSpec) -> bool:
 
 
 def _policy(conf: Configuration) -> MergePolicy | None:
+    """What the other policies need is checked as well: a wrong number shall not wait for who turns to it."""
+    by_files = _checked(conf, _FILES_KEY, lambda: MergePolicy(files=conf.get_int(_FILES_KEY, 40, minimum=2)))
+    by_size = _checked(
+        conf, _BLOCK_KEY, lambda: MergePolicy(block_bytes=conf.get_size_bytes(_BLOCK_KEY, 2 << 20, minimum=1))
+    )
     name = conf.get_choice(_POLICY_KEY, _POLICIES, "auto")
+    return {"files": by_files, "block-size": by_size, "off": OFF}.get(name)
+
+
+def _checked(conf: Configuration, key: str, policy: Callable[[], MergePolicy]) -> MergePolicy:
     try:
-        if name == "files":
-            return MergePolicy(files=conf.get_int(_FILES_KEY, 40, minimum=2))
-        if name == "block-size":
-            return MergePolicy(block_bytes=conf.get_size_bytes(_BLOCK_KEY, 2 << 20, minimum=1))
+        return policy()
     except ValueError as error:
-        raise conf.error(_FILES_KEY if name == "files" else _BLOCK_KEY, "cannot be", str(error)) from None
-    return OFF if name == "off" else None
+        raise conf.error(key, "cannot be", str(error)) from None
 
 
 def _disk(conf: Configuration) -> DiskShape:

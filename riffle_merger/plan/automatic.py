@@ -86,14 +86,18 @@ def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
             if seconds < best_s * (1 - _EQUAL):
                 best, best_s, best_fan_in = policy, seconds, fan_in
     saved = without - best_s
-    what = f"{without:.3g} s of each node's disk predicted without merging"
+    what = f"{_time(without)} of each node's disk predicted without merging"
     reads = float(shuffle.maps)
     if best.is_off or saved < _SECONDS_MIN or saved < _SHARE_MIN * without:
         block = shuffle.output_bytes / shuffle.partitions
-        reason = f"{what}, {best_s:.3g} s with the best of merging (blocks of {block / _KIB:,.0f} KB)"
+        reason = f"{what}, {_time(best_s)} with the best of merging (blocks of {block / _KIB:,.0f} KB)"
         return Choice(OFF, reason, without, best_s, reads, reads)
-    reason = f"{what}, {best_s:.3g} s with merging to {best}"
+    reason = f"{what}, {_time(best_s)} with merging to {best}"
     return Choice(best, reason, without, best_s, reads, reads / best_fan_in)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
 def candidates(shuffle: ShuffleShape) -> tuple[MergePolicy, ...]:

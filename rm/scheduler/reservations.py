@@ -13,7 +13,8 @@ def reserve(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, n
     view.reservations[node.id] = reservation
     view.nodes.set_reserved(node, reservation)
     waited = now - ask.waiting_since
-    return Reserve(node.id, attempt.id, *ask.key, f"{ask.capability} has waited {waited:.1f} s for a large node")
+    why = f"{ask.capability} has waited {waited:.1f} s, so what ends on this node leaves room for it"
+    return Reserve(node.id, attempt.id, *ask.key, why)
 
 
 def unreserve(view: ClusterView, reservation: Reservation, reason: str) -> Unreserve:

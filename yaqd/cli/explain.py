@@ -122,7 +122,7 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
-    if not seen["tasks"]:
+    if not seen["withEstimate"] and not seen["withWait"]:
         return
     click.echo(f"\nOf the last {seen['tasks']} containers that ended")
     if seen["withEstimate"]:
