@@ -49,6 +49,7 @@ from nm.web_settings import NodeWebSettings
 from yaqd.config import Configuration
 from yaqd.ipc import RpcConnectionError, RpcServer, server_limits
 from yaqd.model import ApplicationId, NodeId
+from yaqd.policies.queueing.guard import survive
 from yaqd.security import ContainerTokenSecrets, NMTokenSecrets, VerifierKeys
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class NodeManager:
     def __init__(self, conf: Configuration, *, owns_process: bool = False) -> None:
         """`owns_process`: every child of this process is a container's or its own. Raises ConfigError."""
         self._conf = conf
+        survive(log.error)
         self.settings = NodeSettings.read(conf)
         self._log_settings = LogAggregationSettings.read(conf)
         self._merging_settings = MergingSettings.read(conf, bind_host=self.settings.bind_host)

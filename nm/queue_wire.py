@@ -13,7 +13,7 @@ from nm.queue import Event, JobReport, JobsReported, NodeQueueSettings, QueueSna
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
-from yaqd.policies.queueing.order import Ordering
+from yaqd.policies.queueing.order import Ordering, Scope
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server
 
@@ -28,6 +28,7 @@ _SHORTEST_WAIT_S: Final = 0.1
 _NAMES_WARNED_MAX: Final = 100
 #: leaf queues with an order of their own
 _LEAVES_MAX: Final = 10_000
+_SCOPES: Final = tuple(Scope)
 
 
 class QueueOrders:
@@ -65,12 +66,14 @@ class QueueOrders:
         return self.ordering(message.order, starve_s, ratio, scope)
 
     def ordering(self, strategy: str, starve_s: float, starve_ratio: float, scope: str) -> Ordering:
-        """By arrival where nobody knows the name."""
+        """By arrival where nobody knows the name, in the same turns."""
         try:
             return Ordering(strategy or "fifo", starve_s, starve_ratio, scope or "all")
         except ValueError as error:
             self._warn("order", f"{strategy} (scope {scope}): {error}", "fifo")
-            return Ordering("fifo", starve_s, starve_ratio, "all")
+            # turns keep the shares of queues and users, whatever the order in them
+            turns = scope if scope in _SCOPES else Scope.ALL
+            return Ordering("fifo", starve_s, starve_ratio, turns)
 
     def _seconds(
         self, message: server.NodeQueueSettings | server.LeafOrder, name: str, sane_s: float, unset_s: float

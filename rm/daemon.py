@@ -60,6 +60,7 @@ from rm.usage_monitor import UsageMonitor
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.ipc import RpcError, RpcServer, server_limits
+from yaqd.policies.queueing.guard import survive
 from yaqd.proto import yarn_common_pb2 as common
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class ResourceManager:
 
     def __init__(self, conf: Configuration, *, clock: Clock | None = None, tick_s: float = _TICK_S) -> None:
         self._conf = conf
+        survive(log.error)
         self.settings = settings = RmSettings.read(conf)
         self._clock = clock or SystemClock()
         self._tick_s = tick_s

@@ -69,7 +69,7 @@ class Rebalancer:
         if now - self._looked_at >= self._settings.interval_s:
             self._looked_at = now
             self._leaving.clear()
-            for move in REBALANCES[self._settings.policy](self._loads(), self._settings.least_gain_s):
+            for move in REBALANCES[self._settings.policy](list(self._loads()), self._settings.least_gain_s):
                 self._leaving[move.source] = self._leaving.get(move.source, 0) + move.tasks
         waiting = node.status.opportunistic_containers_status.queued_opport_containers
         limits = []

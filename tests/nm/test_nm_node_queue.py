@@ -174,6 +174,33 @@ async def test_absurd_orders_do_no_harm(
     assert (await rm.end_of(TWO)).exit_status == 0
 
 
+async def test_a_third_partys_order_that_raises_ends_no_node(
+    rm: FakeResourceManager,
+    node: NodeManager,
+    master: Master,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "upset_policies.py").write_text("def upset(task, job): return 1 / 0\n")
+    info = tmp_path / "upset_policies-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: upset-policies\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[yaqd.order]\nupset = upset_policies:upset\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
+    await order(rm, settings(order="upset", scope="queue"))
+    for one in (TWO, THREE):
+        await run(master, one, "sleep 1000", resource=Resource(1000, 1))
+    await rm.until(lambda: queue_of(rm).queued == 2)
+    assert [convert.container_id(w.container_id) for w in queue_of(rm).waiting] == [TWO, THREE]
+    await master.stop(ONE)
+    await rm.until(lambda: rm.sub_state(TWO) == ContainerSubState.RUNNING)
+    assert rm.sub_state(THREE) == ContainerSubState.SCHEDULED and not node.ended.done()
+    (said,) = [r.getMessage() for r in caplog.records if "upset" in r.getMessage() and r.levelname == "ERROR"]
+    assert "gives way to fifo until a restart: ZeroDivisionError: division by zero" in said and "line 1" in said
+
+
 async def test_a_resource_manager_that_knows_of_no_queues_ends_them(
     rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:

@@ -36,6 +36,14 @@ def test_an_order_comes_as_it_was_named() -> None:
     assert event.settings.ordering == said
 
 
+@pytest.mark.parametrize(("scope", "taken"), [("queue", "queue"), ("user", "user"), ("", "all"), ("moon", "all")])
+def test_one_that_nobody_knows_leaves_the_turns_alone(scope: str, taken: str) -> None:
+    settings = server.NodeQueueSettings(enabled=True, order="by-luck", scope=scope, starve_ms=5000, starve_ratio=2.0)
+    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
+    assert isinstance(event, SettingsChanged)
+    assert event.settings.ordering == Ordering("fifo", 5.0, 2.0, taken)
+
+
 @pytest.mark.parametrize(("said_ms", "most_s"), [(None, math.inf), (2500, 2.5), (0, 0.1), (-(2**62), 0.1)])
 def test_a_token_says_how_long_it_may_wait(said_ms: int | None, most_s: float) -> None:
     token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(most_wait_ms=said_ms))

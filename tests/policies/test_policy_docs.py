@@ -58,5 +58,8 @@ def test_the_example_is_a_package_of_policies(tmp_path: Path, monkeypatch: pytes
     held = [running(7, facts(7, estimate=4.0)), running(8, facts(8, estimate=6.0))]
     known = [queued(9, facts(9, estimate=10.0))]
     assert WAITS["by-work"](SLOT * 2, Resource(), held, known, SLOT, 0.0) == 10.0
+    master = running(1, facts(1, estimate=None))
+    assert WAITS["by-work"](SLOT * 3, Resource(), [master, *held], known, SLOT, 0.0) == 10.0
+    assert WAITS["by-work"](SLOT, Resource(), [master], [], SLOT, 0.0) == inf
     loads = [QueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
     assert [move.tasks for move in REBALANCES["one-at-a-time"](loads, 1.0)] == [1]

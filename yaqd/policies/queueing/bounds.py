@@ -148,4 +148,5 @@ BOUNDS: Final[PolicyTable[QueueBound]] = PolicyTable(
         "fixed": fixed_bound,
         "aligned": aligned_bound,
     },
+    instead="poisson",
 )

@@ -11,12 +11,12 @@ The table forgets what was neither observed nor asked for longest.
 import re
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.means import RecentMean
-from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.registry import PolicyTable, calls
 
 #: longest part of a key, characters; names come from users
 _LONGEST_NAME: Final = 200
@@ -50,8 +50,15 @@ def earlier(seen: RecentMean | None, before: float | None) -> float | None:
     return before if before is not None or seen is None else seen.mean
 
 
+def _seconds(answer: Any) -> float | None:
+    return None if answer is None else float(answer)
+
+
 ESTIMATES: Final[PolicyTable[EstimatePolicy]] = PolicyTable(
-    "estimate", {"blended": blended, "observed": observed, "earlier": earlier}
+    "estimate",
+    {"blended": blended, "observed": observed, "earlier": earlier},
+    instead="blended",
+    guard=calls(_seconds),
 )
 
 

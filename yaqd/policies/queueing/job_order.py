@@ -63,6 +63,7 @@ JOB_ORDERS: Final[PolicyTable[JobRank]] = PolicyTable(
         "sjf": _duration,
         "cpath": _critical_path,
     },
+    instead="ejf",
 )
 #: those that go by what is left of a job alone, and not by since when it waits
 SHIPPED: Final = frozenset(("srjf", "lrtf", "ejf", "sjf", "cpath"))

@@ -69,6 +69,7 @@ ORDERS: Final[PolicyTable[TaskRank]] = PolicyTable(
         "fifo": _longest_wait,
         "cpath": _critical_path,
     },
+    instead="fifo",
 )
 
 

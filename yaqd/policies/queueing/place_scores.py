@@ -5,11 +5,11 @@ the same resource (interference). Load is what a strategy measures.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
 from yaqd.model.values import value
-from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.registry import NUMBERS, PolicyTable
 
 
 class NodeLoad(Protocol):
@@ -62,6 +62,14 @@ def _length_per_slot(node: NodeLoad) -> float:
     return node.queued / max(1, node.slots)
 
 
+def _guarded(what: str, strategy: Any, instead: PlaceStrategy) -> PlaceStrategy:
+    if not isinstance(strategy, PlaceStrategy):
+        raise TypeError("it is no PlaceStrategy")
+    if strategy.draws is not None and not (isinstance(strategy.draws, int) and strategy.draws > 0):
+        raise TypeError("it draws no number of nodes")
+    return replace(strategy, load=NUMBERS(what, strategy.load, instead.load))
+
+
 PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(
     "place",
     {
@@ -71,6 +79,8 @@ PLACES: Final[PolicyTable[PlaceStrategy]] = PolicyTable(
         "two-choices": PlaceStrategy(_wait, draws=2),
         "random": PlaceStrategy(_wait, draws=1),
     },
+    instead="wait",
+    guard=_guarded,
 )
 
 

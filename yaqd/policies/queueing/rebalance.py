@@ -11,12 +11,12 @@ loses locality, the latter capacity.
 from collections.abc import Callable, Iterable
 from heapq import heapify, heapreplace
 from math import inf, sqrt
-from typing import Final
+from typing import Any, Final
 
 from yaqd.model import NodeId
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.registry import PolicyTable, calls
 
 
 @value()
@@ -98,7 +98,17 @@ def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int =
 #: (all queues, what a move must gain, s) -> moves, each from a queue to another one
 Rebalance = Callable[[Iterable[QueueLoad], float], list[Move]]
 
-REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable("rebalance", {"gain": rebalance})
+
+def _moves(answer: Any) -> list[Move]:
+    moves = list(answer)
+    if not all(isinstance(move, Move) and isinstance(move.tasks, int) for move in moves):
+        raise TypeError("not all that it returned are moves")
+    return moves
+
+
+REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable(
+    "rebalance", {"gain": rebalance}, instead="gain", guard=calls(_moves)
+)
 
 
 def _step(load: QueueLoad) -> float:

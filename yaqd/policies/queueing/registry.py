@@ -3,12 +3,14 @@
 A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound`, `yaqd.job_order`,
 `yaqd.estimate`, `yaqd.wait` or `yaqd.rebalance` makes its policy available to every daemon and to the simulator under
 that entry point's name. Entry points are read when a name is not among the shipped ones, once a process; a shipped name
-cannot be taken over.
+cannot be taken over. What others brought along is guarded (`guard.py`), so that its faults end no daemon.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+from yaqd.policies.queueing.guard import Guarded
 
 T = TypeVar("T")
 
@@ -22,12 +24,35 @@ class UnknownPolicy(ValueError):
         self.name = name
 
 
+#: (what is said when it fails, as loaded, the shipped one that answers then) -> the same, guarded; raises TypeError
+#: where it is nothing of its kind
+Guard = Callable[[str, Any, Any], Any]
+
+
+def calls(answer: Callable[[Any], Any]) -> Guard:
+    """For policies that are functions: `answer` gives what one returned in the form that callers rely on."""
+
+    def guard(what: str, policy: Any, instead: Any) -> Guarded:
+        if not callable(policy):
+            raise TypeError("it cannot be called")
+        return Guarded(what, policy, instead, answer)
+
+    return guard
+
+
+#: for functions that return a number
+NUMBERS: Final = calls(float)
+
+
 class PolicyTable(Generic[T]):
     """Policies of one kind by name."""
 
-    def __init__(self, kind: str, shipped: Mapping[str, T]) -> None:
-        """`kind` names the entry point group: yaqd.<kind>, with underscores, since build tools refuse hyphens there."""
+    def __init__(self, kind: str, shipped: Mapping[str, T], *, instead: str, guard: Guard = NUMBERS) -> None:
+        """`kind` names the entry point group: yaqd.<kind>, with underscores, since build tools refuse hyphens there.
+        `instead` is the shipped one that answers in the place of a foreign one that fails."""
         self.kind = kind
+        self._instead = instead
+        self._guard = guard
         self._group = f"yaqd.{kind.replace('-', '_')}"
         self._shipped = dict(shipped)
         self._foreign: dict[str, T] = {}
@@ -54,7 +79,8 @@ class PolicyTable(Generic[T]):
         if entry is None:
             raise UnknownPolicy(self.kind, name, f"there is none; known: {', '.join(self.names())}")
         try:
-            loaded: T = entry.load()
+            what = f"{self.kind} policy {name[:120]!r} ({entry.value}) gives way to {self._instead} until a restart"
+            loaded: T = self._guard(what, entry.load(), self._shipped[self._instead])
         except Exception as err:  # foreign code
             raise UnknownPolicy(self.kind, name, f"{entry.value} does not load: {err!r}") from err
         self._foreign[name] = loaded

@@ -78,7 +78,9 @@ def slot_wait_estimate(
 #: -> s until the newcomer starts; inf, NaN or negative: never
 WaitPolicy = Callable[[Resource, Resource, Sequence[RunningTask], Sequence[QueuedTask], Resource, float], float]
 
-WAITS: Final[PolicyTable[WaitPolicy]] = PolicyTable("wait", {"resources": wait_estimate, "slots": slot_wait_estimate})
+WAITS: Final[PolicyTable[WaitPolicy]] = PolicyTable(
+    "wait", {"resources": wait_estimate, "slots": slot_wait_estimate}, instead="resources"
+)
 
 
 def _needs(queued: Iterable[QueuedTask]) -> Iterator[tuple[Resource, float]]:

@@ -1,0 +1,111 @@
+"""Policies of others that fail: shipped ones answer in their place, and whoever has to live on is told once of each."""
+
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+import pytest
+from policy_facts import SLOT, facts, job_id, queued, running
+
+from yaqd.model import NodeId, Resource
+from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
+from yaqd.policies.queueing.guard import survive
+from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
+from yaqd.policies.queueing.order import ORDERS, Ordering
+from yaqd.policies.queueing.place import Placer
+from yaqd.policies.queueing.place_scores import Load
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
+from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.wait import WAITS
+
+KINDS = ("order", "job_order", "bound", "estimate", "wait", "rebalance", "place")
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Has a package with faulty policies of every kind, under names that no other test has loaded; what is said."""
+    module = f"faulty_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(
+        "from yaqd.policies.queueing.place_scores import PlaceStrategy\n"
+        "def raises(*args): raise KeyError('lost')\n"
+        "def says(*args): return 'soon'\n"
+        "def moody(task, job): return 1 / (3 - task.since)\n"
+        "number = 7\n"
+        "place_raises, place_says = PlaceStrategy(raises), PlaceStrategy(says)\n"
+        "many = PlaceStrategy(raises, draws='all')\n"
+    )
+    info = tmp_path / f"{module}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n")
+    lines = []
+    for kind in KINDS:
+        lines.append(f"[yaqd.{kind}]\nnumber-{module} = {module}:number")
+        lines += [
+            f"{what}-{module} = {module}:{'place_' if kind == 'place' else ''}{what}" for what in ("raises", "says")
+        ]
+        lines += [f"moody-{module} = {module}:moody"] if kind == "order" else []
+        lines += [f"many-{module} = {module}:many"] if kind == "place" else []
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    heard: list[str] = []
+    survive(heard.append)
+    yield heard
+    survive(None)
+
+
+def name_of(what: str, tmp_path: Path) -> str:
+    return f"{what}-faulty_{tmp_path.name.replace('-', '_')}"
+
+
+@pytest.mark.parametrize("what", ["raises", "says"])
+def test_shipped_ones_answer_in_their_place(what: str, told: list[str], tmp_path: Path) -> None:
+    name = name_of(what, tmp_path)
+    line = [queued(n, facts(n), since=float(n)) for n in (2, 1, 3)]
+    faulty, fifo = (Ordering(strategy, inf, inf) for strategy in (name, "fifo"))
+    for _ in range(3):
+        faulty.pick(line, {}, 5.0)
+    assert faulty.pick(line, {}, 5.0) is line[1]
+    assert faulty.sorted(line, {}, 5.0) == fifo.sorted(line, {}, 5.0) == [line[1], line[0], line[2]]
+    job = WaitingJob(job_id(1), 3.0, 1.0)
+    assert JOB_ORDERS[name](job) == JOB_ORDERS["ejf"](job) == 3.0
+    assert BOUNDS[name](10, 5.0, 3.0, 0.05) == BOUNDS["poisson"](10, 5.0, 3.0, 0.05) > 0
+    estimator = Estimator(policy=ESTIMATES[name])
+    estimator.observe("run", 2.0)
+    assert estimator.estimate("run") == 2.0
+    held = (SLOT, Resource(), [running(7, facts(7, estimate=4.0))], [], SLOT, 0.0)
+    assert WAITS[name](*held) == WAITS["resources"](*held) == 4.0
+    loads = [QueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
+    assert REBALANCES[name](loads, 1.0) == REBALANCES["gain"](loads, 1.0) != []
+    placer: Placer[str] = Placer(name)
+    for node, waiting, wait_s in (("slow", 1, 3.0), ("quick", 8, 0.5)):
+        placer.put(node, node, Load(waiting, wait_s, 4))
+    assert placer.candidates(lambda node: True, 1) == ["quick"]
+    assert len(told) == len(KINDS), "once of each"
+    why = "KeyError: 'lost'" if what == "raises" else "ValueError"
+    assert all(("gives way to " in text and why in text) or "moves" in text for text in told), told
+    assert "in raises)" in told[0] or what == "says"
+    assert "order policy" in told[0] and "gives way to fifo until a restart" in told[0]
+
+
+def test_one_that_fails_for_some_tasks_alone_is_given_up_too(told: list[str], tmp_path: Path) -> None:
+    line = [queued(n, facts(n), since=float(n)) for n in (1, 2, 3)]
+    ordering = Ordering(name_of("moody", tmp_path), inf, inf)
+    assert ordering.sorted(line[:2], {}, 5.0) == line[:2] and not told
+    ordering.pick(line, {}, 5.0)
+    assert ordering.sorted(line[::-1], {}, 5.0) == line and len(told) == 1
+
+
+def test_what_is_no_policy_of_its_kind_is_no_policy(told: list[str], tmp_path: Path) -> None:
+    for make in (ORDERS, JOB_ORDERS, BOUNDS, ESTIMATES, WAITS, REBALANCES):
+        with pytest.raises(UnknownPolicy, match="cannot be called"):
+            make[name_of("number", tmp_path)]
+    for what, why in (("number", "no PlaceStrategy"), ("many", "draws no number")):
+        with pytest.raises(UnknownPolicy, match=why):
+            Placer(name_of(what, tmp_path))
+
+
+def test_where_nobody_has_to_live_on_the_exception_surfaces(told: list[str], tmp_path: Path) -> None:
+    survive(None)
+    with pytest.raises(KeyError, match="lost"):
+        Ordering(name_of("raises", tmp_path), inf, inf).pick([queued(n, facts(n), since=0.0) for n in (1, 2)], {}, 5.0)
