@@ -15,7 +15,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
-from rm.node import RmNode
+from rm.node import MISSED_BEATS, RmNode
 from rm.node_queueing import NodeQueueing
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import (
@@ -78,8 +78,9 @@ class Explain:
         attempt = scheduled.attempt if scheduled is not None else None
         if attempt is None:
             return
+        heard_since = self._cluster.clock.now() - MISSED_BEATS * self._heartbeat_s
         for ask in sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key):
-            yield self._ask(attempt, ask, why_waits(view, attempt, ask), ExecutionType.GUARANTEED)
+            yield self._ask(attempt, ask, why_waits(view, attempt, ask, heard_since), ExecutionType.GUARANTEED)
         opportunistic = self._cluster.scheduler.opportunistic
         for ask in sorted((a for a in opportunistic.pending(attempt.id) if a.pending), key=lambda a: a.key):
             why = why_no_node_takes(opportunistic, attempt, ask)

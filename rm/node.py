@@ -58,7 +58,7 @@ NODE_TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], NodeState]] = {
 
 
 #: heartbeats that a node may be late with before anybody wonders
-_MISSED_BEATS: Final = 3.0
+MISSED_BEATS: Final = 3.0
 
 
 class RmNode:
@@ -122,7 +122,7 @@ class RmNode:
 
     def silent_s(self, now: float, heartbeat_s: float) -> float | None:
         """How long it has not been heard of; None as long as it reports as it should, each `heartbeat_s`."""
-        if self.heard_at is None or now - self.heard_at <= _MISSED_BEATS * heartbeat_s:
+        if self.heard_at is None or now - self.heard_at <= MISSED_BEATS * heartbeat_s:
             return None
         return round(now - self.heard_at, 3)
 

@@ -4,9 +4,11 @@ import math
 from bisect import bisect_left
 
 from rm.scheduler.asks import Ask
+from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.opportunistic import Opportunistic
+from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.users import may_take
-from rm.scheduler.view import AttemptView, ClusterView
+from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST
 from yaqd.model.values import value
 
@@ -16,20 +18,35 @@ class WhyWaiting:
     reason: str
     #: applications of its queue that are served before it, for a container of this size
     ahead: int
-    #: seconds that a container would wait at the node where it waits least; None: nowhere, or for ever
+    #: seconds that a container would wait at the node where it waits least, of those that were heard of lately; None:
+    #: it waits at none, or for ever
     shortest_wait_s: float | None
 
 
-def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask) -> WhyWaiting:
-    """What keeps this pending ask from a container."""
-    leaf, shape = attempt.app.leaf, ask.capability
-    ahead = 0
-    if attempt.filed_at is not None:
-        whose = attempt.app.user if leaf.limits_users else ""
-        ahead = bisect_left(leaf.lines.get((shape, whose), []), attempt.filed_at)
-    waits = [queue.expected_wait() for queue in view.node_queues.all()] if view.node_queues is not None else []
-    shortest = min(waits, default=math.inf)
-    return WhyWaiting(_reason(view, attempt, ask, ahead), ahead, shortest if math.isfinite(shortest) else None)
+def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: float = -math.inf) -> WhyWaiting:
+    """What keeps this pending ask from a container. Of nodes that said how long their queues are before `heard_since`
+    alone (scheduler's seconds) nothing is expected."""
+    before = _before(attempt, ask)
+    reason = _in_the_way(view, attempt, ask)
+    if reason is not None:
+        return WhyWaiting(reason, len(before), None)
+    queues, said = view.node_queues, ["no node has room for it"]
+    never = _never_waits(queues, attempt, ask)
+    shortest = math.inf
+    if never is not None:
+        said += [*([never] if never else []), *_ahead(attempt.app.leaf, before), *_kept_free(queues, attempt, ask)]
+    elif queues is not None:
+        heard = [q for q in queues.all() if q.reported_at is not None and q.reported_at >= heard_since]
+        fits = view.calculator.fits
+        takes = (q for q in heard if fits(ask.capability, q.node.total) and attempt.accepts(q.node))
+        shortest = min((queue.expected_wait() for queue in takes), default=math.inf)
+        said += [
+            *_at_queues(queues, heard, attempt),
+            *_ahead(attempt.app.leaf, before),
+            *_kept_free(queues, attempt, ask),
+        ]
+    text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
+    return WhyWaiting(text, len(before), shortest if math.isfinite(shortest) else None)
 
 
 def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: Ask) -> WhyWaiting:
@@ -48,7 +65,17 @@ def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: A
     return WhyWaiting(reason, 0, min(waits, default=None))
 
 
-def _reason(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) -> str:
+def _before(attempt: AttemptView, ask: Ask) -> list[OrderKey]:
+    """The places of those of its leaf queue that are served before it, for a container of this size."""
+    leaf = attempt.app.leaf
+    if attempt.filed_at is None:
+        return []
+    line = leaf.lines.get((ask.capability, attempt.app.user if leaf.limits_users else ""), [])
+    return line[: bisect_left(line, attempt.filed_at)]
+
+
+def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
+    """None: nothing but that no node has room."""
     leaf, shape, fits = attempt.app.leaf, ask.capability, view.calculator.fits
     if attempt.master is None:
         return f"queue {leaf.path} lets no further application master start until one of those that run has ended"
@@ -63,32 +90,57 @@ def _reason(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) -> st
         if ask.prefers_places:
             return f"it waits for one of the places that it prefers ({ask.missed} other offers passed up so far)"
         return "there is room, which it gets at that node's next heartbeat"
-    return "no node has room for it: " + _at_queues(view, attempt, ask, ahead)
+    return None
 
 
-def _at_queues(view: ClusterView, attempt: AttemptView, ask: Ask, ahead: int) -> str:
-    queues = view.node_queues
+def _never_waits(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> str | None:
+    """Why it is not sent to wait at any node; empty where none ever is, None where it may."""
     if queues is None or queues.spec is None:
-        return f"{ahead} applications of its queue come before it"
-    held = queues.holds(attempt, ask)
-    draining = f"; {held} nodes let their queues drain for it" if held else ""
+        return ""
+    if queues.may_wait(attempt, ask):
+        return None
     if ask.is_master:
-        return "application masters never wait at nodes" + draining
+        return "application masters never wait at nodes"
     if attempt.app.leaf.path in queues.spec.leaves_without:
         return f"containers of queue {attempt.app.leaf.path} never wait at nodes"
-    if not queues.may_wait(attempt, ask):
-        return "nobody knows how long it runs, so it waits at no node" + draining
-    known = queues.all()
-    endless = sum(1 for queue in known if not math.isfinite(queue.expected_wait()))
-    full = sum(1 for queue in known if queue.length >= queue.bound)
-    said = [f"{full} of {len(known)} queues at nodes are as long as their bounds"]
+    if queues.estimate(attempt.app.id, ask.key[0]) is None:
+        return "nobody knows how long it runs, so it waits at no node"
+    return "it has waited at nodes for as long as it may, so it waits at none again"
+
+
+def _ahead(leaf: QueueView, before: list[OrderKey]) -> list[str]:
+    if not before:
+        return []
+    first = leaf.attempts[before[0][-1]].id.application_id
+    if len(before) == 1:
+        return [f"{first} of its queue comes before it"]
+    return [f"{len(before)} applications of its queue come before it, {first} first"]
+
+
+def _kept_free(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> list[str]:
+    """Nodes that nothing else is sent to until it has room there."""
+    found = []
+    reservation = attempt.reservation
+    if reservation is not None and reservation.ask is ask:
+        found.append(f"room at {reservation.node.id} is kept for it")
+    held = queues.holds(attempt, ask) if queues is not None and queues.spec is not None else 0
+    if held:
+        found.append("a node is being emptied for it" if held == 1 else f"{held} nodes are being emptied for it")
+    return found
+
+
+def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:
+    """Why no queue of those that were heard of takes it."""
+    full = sum(1 for queue in heard if queue.length >= queue.bound)
+    said = [f"{full} of {len(heard)} queues at nodes are as long as their bounds"]
+    if len(heard) < queues.number:
+        said.append(f"{queues.number - len(heard)} more have not been heard of lately")
+    endless = sum(1 for queue in heard if not math.isfinite(queue.expected_wait()))
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
     limit_s = queues.wait_limit(attempt)
-    long = sum(1 for queue in known if limit_s <= queue.expected_wait() < math.inf)
+    long = sum(1 for queue in heard if limit_s <= queue.expected_wait() < math.inf)
     if long:
         why = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
-        said.append(f"at {long} it would wait for longer than it may ({limit_s:g} s{why})" + draining)
-    if ahead:
-        said.append(f"{ahead} applications of its queue come before it")
-    return ", ".join(said)
+        said.append(f"at {long} it would wait for longer than it may ({limit_s:g} s{why})")
+    return said

@@ -5,6 +5,7 @@ import copy
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +19,12 @@ from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.node_use import NodeUse
+from rm.scheduler.events import QueueingChanged
 from rm.scheduler.why import why_waits
 from rm.state_store import StateStore
 from rm.task_records import TaskRecords
 from yaqd.cli.exits import CommandError
-from yaqd.cli.explain import explain
+from yaqd.cli.explain import _show_decisions, explain
 from yaqd.cli.top import table, top
 from yaqd.model import ApplicationId, ContainerId
 from yaqd.proto import convert
@@ -185,6 +187,73 @@ async def test_the_reason_names_what_is_in_the_way() -> None:
         assert isinstance(found, dict)
         [wanted] = found["asks"]
         assert wanted["isMaster"] and "application masters never wait at nodes" in wanted["why"]
+        assert wanted["shortestWaitS"] is None
+
+
+async def test_a_wait_is_said_of_nodes_that_are_heard_of_and_of_asks_that_may_wait() -> None:
+    clock = ManualClock()
+    async with cluster(ON, clock=clock) as rm:
+        silent, live = await queueing_node(rm), await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        await beat(live)
+        app_id, master = await rm.running(silent)
+        await master.allocate(ask(20))
+
+        async def said() -> dict[str, object]:
+            found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+            [wanted] = found["asks"]
+            return dict(wanted)
+
+        await beat(silent, running=4, queued=3, wait_ms=5000)
+        await beat(live, running=4, queued=3, wait_ms=77_000)
+        before = await said()
+        assert before["shortestWaitS"] == pytest.approx(5.0) and "2 of 2 queues" in str(before["why"])
+        clock.seconds += 14.8
+        await beat(live, running=4, queued=3, wait_ms=77_000)
+        wanted = await said()
+        assert wanted["shortestWaitS"] == pytest.approx(77.0)
+        assert "1 of 1 queues" in str(wanted["why"]) and "1 more have not been heard of lately" in str(wanted["why"])
+        assert "a container waits 1m17s" in await command(rm, "explain", str(app_id))
+
+        spec = rm.manager.queueing.settings.spec
+        for other in (replace(spec, default_estimate_s=None), None):
+            rm.manager.cluster.schedule(QueueingChanged(other))
+            wanted = await said()
+            assert wanted["shortestWaitS"] is None and "queues at nodes" not in str(wanted["why"])
+            assert ("nobody knows how long it runs" in str(wanted["why"])) is (other is not None)
+            assert "shortest" not in await command(rm, "explain", str(app_id))
+
+
+async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_emptied_for_it() -> None:
+    async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        other, second = await rm.running(node)
+        await master.allocate(ask(20))
+        await second.allocate(ask(1))
+        scheduler = rm.manager.scheduler
+        attempt = scheduler.view.applications[app_id].attempt
+        assert attempt is not None
+        [waiting] = [a for a in attempt.asks if a.pending]
+        [queue] = scheduler.queues.all()
+        scheduler.queues.hold(queue, attempt, waiting)
+        assert why_waits(scheduler.view, attempt, waiting).reason.endswith("a node is being emptied for it")
+        scheduler.queues.release(queue)
+        reason = why_waits(scheduler.view, attempt, waiting).reason
+        assert "nobody knows how long it runs" in reason
+        assert reason.endswith(f"{other} of its queue comes before it"), "its job has less left"
+
+
+def test_decisions_are_listed_with_the_newest_last_and_containers_hide_no_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = ["AcceptApplication", "Reserve", *["Allocate"] * 12, "Unreserve"]
+    entries = [
+        {"agoS": float(90 - at), "decision": kind, "container": f"c{at}", "node": "n", "reason": f"why {at}"}
+        for at, kind in enumerate(kinds)
+    ]
+    _show_decisions(entries)
+    rows = capsys.readouterr().out.strip().splitlines()[1:]
+    assert [int(row.split()[-1]) for row in rows] == [1, *range(4, 15)], "ten containers, and what else was decided"
 
 
 def test_use_fades_with_time() -> None:

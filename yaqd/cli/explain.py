@@ -11,6 +11,7 @@ from yaqd.model import ApplicationId
 
 #: containers listed; --json has more
 _LISTED = 20
+#: decisions listed, of those that gave a container and of all others
 _DECISIONS = 10
 _ENDLESS = "no known end"
 
@@ -104,8 +105,10 @@ def _behind(entry: dict[str, Any]) -> str:
 
 
 def _show_decisions(decisions: list[dict[str, Any]]) -> None:
-    """The last ones that say more than where a container went."""
-    shown = [entry for entry in decisions if entry["decision"] not in ("Allocate", "AcceptApplication")]
+    """The last ones, newest last; many containers given at once do not hide what else was decided."""
+    given = [at for at, entry in enumerate(decisions) if entry["decision"] == "Allocate"]
+    others = [at for at, entry in enumerate(decisions) if entry["decision"] not in ("Allocate", "AcceptApplication")]
+    shown = [decisions[at] for at in sorted(given[-_DECISIONS:] + others[-_DECISIONS:])]
     if shown:
         click.echo()
         rows = [
@@ -116,7 +119,7 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
                 entry["node"] or "",
                 entry["reason"] or "",
             )
-            for entry in shown[-_DECISIONS:]
+            for entry in shown
         ]
         print_table(("when", "the scheduler decided", "container", "node", "why"), rows, empty="")
 
