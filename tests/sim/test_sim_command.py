@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT
+from yaqd.cli.sim_systems import parse_system
 from yaqd.sim.experiments import EXPERIMENTS
 
 
@@ -27,6 +28,11 @@ def test_compare_prints_and_writes(tmp_path: Path) -> None:
     result = run("sim", "compare", *words, "--system", "yarn,out_of_turn=on", "--out", str(tmp_path / "new"))
     assert result.exit_code == 0, result.output
     assert "median yarn,out_of_turn=on" in result.stdout
+    assert "heartbeat 1 s" in result.stdout
+    (stock,) = (line for line in result.stdout.splitlines() if line.endswith("decisions at heartbeats: yarn"))
+    assert "out of turn off" in stock
+    (prompt,) = (line for line in result.stdout.splitlines() if line.endswith(": yarn,out_of_turn=on"))
+    assert "out of turn on" in prompt
     assert "3 jobs, Poisson arrivals at 0.8 of the slots" in result.stdout
     written = json.loads((tmp_path / "new" / "compare.json").read_text())
     assert len(written["runs"]) == 4
@@ -56,6 +62,20 @@ def test_a_cluster_in_trouble_is_slower_and_says_what_troubles_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("sparrow,late_binding=off", "late_binding", False),
+        ("yaq-c,default_estimate_s=2.5", "default_estimate_s", 2.5),
+        ("yaq-c,default_estimate_s=none", "default_estimate_s", None),
+        ("yarn,job_order=srjf,job_starve_s=7", "job_starve_s", 7.0),
+        ("yaq-c,at_asks=off", "at_asks", False),
+    ],
+)
+def test_parameters_reach_the_system(text: str, field: str, value: object) -> None:
+    assert getattr(parse_system(text), field) == value
+
+
+@pytest.mark.parametrize(
     ("words", "why"),
     [
         (("run", "yaq-orderin"), "did you mean yaq-ordering"),
@@ -72,6 +92,8 @@ def test_a_cluster_in_trouble_is_slower_and_says_what_troubles_it() -> None:
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,starve_s=nan"), "must not be negative"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=few"), "not a whole number"),
         (("compare", "--workload", "hive-ms", "--system", "yarn,out_of_turn=perhaps"), "not true or false"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,default_estimate_s=few"), "not a number or none"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,default_estimate_s=inf"), "without an end it is none"),
         (("compare", "--workload", "hive-ms", "--system", "yarn", "--system", "yarn"), "the same one twice"),
         (("compare", "--workload", "/no/such", "--system", "yarn"), "nor a file"),
         (("compare", "--workload", "5-sec", "--fail", "3", "--system", "yarn"), "must be NODE@SECONDS"),

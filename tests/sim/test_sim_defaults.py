@@ -1,17 +1,28 @@
-"""One policy, two worlds: what the simulator calls ours is what a cluster does that configures nothing."""
+"""One policy, two worlds: what the simulator calls ours is what a cluster does that configures nothing.
+
+The paper's experiments differ in what they are about: heartbeats every 3 s, and decisions at heartbeats alone.
+"""
 
 import math
 from dataclasses import replace
 
+import click
+import pytest
+
 from rm.container_settings import ContainerSettings
 from rm.queue_settings import QueueSettings
 from rm.rebalancing import RebalanceSettings
+from rm.scheduler.scheduler import SchedulerLimits
+from yaqd.cli import sim
+from yaqd.cli.sim_systems import comparison, parse_system
 from yaqd.config import Configuration
 from yaqd.sim.cluster import ClusterShape
 from yaqd.sim.distributed import _DEVIATIONS, _TYPICAL_S
-from yaqd.sim.experiments.ground import OURS, OURS_D
+from yaqd.sim.experiments import Case
+from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS, OURS_D
 from yaqd.sim.queues import ordering
 from yaqd.sim.workload import Workload
+from yaqd.sim.workloads import Arrivals, Drawn
 from yaqd.sim.yaq_c import YaqC
 
 CONF = Configuration.load(environ={})
@@ -26,6 +37,39 @@ def test_queues_are_filled_ordered_and_guarded_alike() -> None:
     assert ordering(OURS) == live.orderings.cluster
     assert OURS.max_wait_s * 1000 == live.max_wait_ms
     assert OURS.job_order == live.job_order
+
+
+def commanded(command: click.Command, system: str) -> Case:
+    """What the command runs of whom nobody has said anything."""
+    unsaid = {p.name: p.get_default(click.Context(command)) for p in command.params}
+    shape = {name: unsaid[name] for name in ("nodes", "slots", "heartbeat", "polling", "start")}
+    drawn = Drawn("hive-ms", 1, Arrivals("burst"))
+    (case,) = comparison("unsaid", drawn, **shape, systems=(system,)).cases
+    return case
+
+
+@pytest.mark.parametrize("command", [sim.compare, sim.replay])
+def test_compare_and_replay_decide_when_a_live_cluster_does(command: click.Command) -> None:
+    case, live = commanded(command, "yaq-c"), QueueSettings.read(CONF)
+    assert live.spec is not None
+    limits = YaqC(case.shape, Workload(()), case.system, 1).limits()
+    assert case.system.out_of_turn == CONF.get_bool("yaq.nm.out-of-turn-heartbeats")
+    assert limits.at_asks == SchedulerLimits(limits.bounds).at_asks, "the live ResourceManager does not say"
+    assert limits.job_starvation == live.job_starvation
+    assert limits.queueing == replace(live.spec, unaware_wait_s=math.inf)
+    assert ordering(case.system) == live.orderings.cluster
+    assert case.system.job_order == live.job_order
+    for system in ("yarn", "yaq-c", "yaq-d"):
+        heartbeat_ms = CONF.get_int("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms")
+        assert commanded(command, system).shape.heartbeat_s * 1000 == heartbeat_ms
+
+
+def test_the_papers_experiments_decide_at_heartbeats_alone() -> None:
+    assert HIVE_SHAPE.heartbeat_s == 3.0
+    assert not OURS.out_of_turn and not OURS.at_asks
+    assert parse_system("yaq-c,out_of_turn=off,at_asks=off") == OURS
+    stock = parse_system("yarn")
+    assert not stock.out_of_turn and not stock.at_asks
 
 
 def test_the_starvation_threshold_can_make_a_difference() -> None:

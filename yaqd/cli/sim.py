@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _STOCK_START_S = 1.0
 #: our nodes' prepared process
 _OUR_START_S = 0.1
+#: between two reports of a node where nothing is configured: yarn.resourcemanager.nodemanagers.heartbeat-interval-ms
+HEARTBEAT_S = 1.0
 
 _HELP = """Try a policy on a simulated cluster before a real one has it.
 
@@ -135,8 +137,8 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
     options = (
         click.option("--nodes", type=click.IntRange(1, 100_000), default=80, show_default=True, help="Nodes."),
         click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Slots of each."),
-        click.option("--heartbeat", type=click.FloatRange(0.01, 3600), default=3.0, show_default=True, metavar="S",
-                     help="Between two reports of a node."),
+        click.option("--heartbeat", type=click.FloatRange(0.01, 3600), default=HEARTBEAT_S, show_default=True,
+                     metavar="S", help="Between two reports of a node; the paper's have 3."),
         click.option("--polling", type=click.FloatRange(0.001, 3600), default=1.0, show_default=True, metavar="S",
                      help="Between two polls of a job manager."),
         click.option("--start", type=click.FloatRange(0, 600), default=start, show_default=True, metavar="S",
@@ -144,7 +146,8 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
         click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N",
                      help="Seeds to run each system with."),
         click.option("--system", "systems", multiple=True, required=True, metavar="NAME[,KEY=VALUE...]",
-                     help="A system and its parameters; may be repeated, the first one is what others are held to."),
+                     help="A system and its parameters; may be repeated, the first one is what others are held to. "
+                     "yaq-c is as a live cluster: out_of_turn=on,at_asks=on."),
         click.option("--out", type=click.Path(path_type=Path, file_okay=False),
                      help="Write JSON, PNG and SVG to this folder."),
     )  # fmt: skip

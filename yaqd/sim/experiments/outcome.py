@@ -90,7 +90,8 @@ def _cluster(case: Case) -> str:
     return (
         f"{shape.nodes} nodes x {shape.slots} slots, heartbeat {shape.heartbeat_s:g} s, polling {shape.am_poll_s:g} s, "
         f"start gap {shape.start_gap_s:g} s after {shape.prepare_s:g} s of preparing, "
-        f"out of turn {'on' if case.system.out_of_turn else 'off'}{_troubles(case)}"
+        f"out of turn {'on' if case.system.out_of_turn else 'off'}, "
+        f"decisions at {'asks and heartbeats' if case.system.at_asks else 'heartbeats'}{_troubles(case)}"
     )
 
 
