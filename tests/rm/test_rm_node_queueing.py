@@ -80,6 +80,39 @@ async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
         assert not (await beat(node, running=4, queued=3)).HasField("yaq_orders")
 
 
+async def test_policies_of_others_that_raise_end_no_resource_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "angry_policies.py").write_text(
+        "from yaqd.policies.queueing.place_scores import PlaceStrategy\n"
+        "def angry(*args): return 1 / 0\n"
+        "place = PlaceStrategy(angry)\n"
+    )
+    info = tmp_path / "angry_policies-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: angry-policies\nVersion: 1\n")
+    functions = ("job_order", "bound", "estimate")
+    lines = [f"[yaqd.{kind}]\nangry = angry_policies:angry\n" for kind in functions]
+    (info / "entry_points.txt").write_text("".join((*lines, "[yaqd.place]\nangry = angry_policies:place\n")))
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = ("job-order", "bound-policy", "estimates", "placement")
+    angry = {f"yaq.queue.{key}": "angry" for key in keys}
+    async with cluster({"yaq.queue.enabled": "true", **angry}) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node, application_name="job 1")
+        first = given(await master.allocate(ask(9)))
+        assert len(first) == 3
+        for container_id in first:
+            node.run(container_id)
+        await beat(node, running=4)
+        node.end(first[0])
+        await beat(node, running=3, times=(20, 7000))
+        assert len(given(await master.allocate())) > 1, "one where it is free, and others wait"
+    said = [record.getMessage() for record in caplog.records if "gives way to" in record.getMessage()]
+    assert {text.split(" policy")[0] for text in said} >= {"job-order", "bound", "estimate", "place"}
+    assert len(said) == len(set(said)), "once of each"
+
+
 async def test_nodes_are_told_how_long_a_container_may_wait_whose_master_does_not_know() -> None:
     async with cluster({**ON, "yaq.queue.max-wait-unaware": "700ms"}) as rm:
         node = await queueing_node(rm)
