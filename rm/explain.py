@@ -41,6 +41,8 @@ from yaqd.proto import yarn_server_pb2 as server
 _ASKS_MAX: Final = 50
 _CONTAINERS_MAX: Final = 200
 _DECISIONS_MAX: Final = 100
+#: a node that was heard of so long ago is not silent, s: a busy one misses some heartbeats when they are short
+_LATE_S: Final = 5.0
 _KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
 
 
@@ -78,7 +80,7 @@ class Explain:
         attempt = scheduled.attempt if scheduled is not None else None
         if attempt is None:
             return
-        heard_since = self._cluster.clock.now() - MISSED_BEATS * self._heartbeat_s
+        heard_since = self._cluster.clock.now() - max(_LATE_S, MISSED_BEATS * self._heartbeat_s)
         for ask in sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key):
             yield self._ask(attempt, ask, why_waits(view, attempt, ask, heard_since), ExecutionType.GUARANTEED)
         opportunistic = self._cluster.scheduler.opportunistic

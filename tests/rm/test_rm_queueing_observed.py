@@ -1,0 +1,66 @@
+"""What queues at nodes go by is what was observed: heartbeats, masters' calls, and what runs beside each other."""
+
+import pytest
+from rm_harness import FakeNode, Harness, ManualClock, cluster
+from test_rm_node_queueing import OURS, beat
+from test_rm_queueing import Life
+
+from rm.scheduler.queueing_spec import QueueingSpec
+from yaqd.policies.queueing.place_scores import Affinity
+
+#: the bound finds itself, and it is told from 1 s of polling and of heartbeats on
+FOUND = {"yaq.queue.enabled": "true", "yaq.queue.bound": "", "yaq.queue.poll-gap": "1s"}
+SLOTS = 16
+
+
+async def full_node(rm: Harness) -> FakeNode:
+    node = await rm.node(memory_mb=SLOTS * 1024, vcores=SLOTS, capabilities=OURS)
+    await beat(node, running=SLOTS)
+    return node
+
+
+def bound(rm: Harness, node: FakeNode) -> int:
+    return rm.manager.scheduler.queues.bound_of(node.id)
+
+
+async def test_a_node_that_is_refilled_less_often_may_have_more_waiting() -> None:
+    clock = ManualClock()
+    async with cluster(FOUND, clock=clock) as rm:
+        node = await full_node(rm)
+        found = []
+        for interval_s in (1.0, 6.0, 1.0):
+            for _ in range(40):
+                clock.seconds += interval_s
+                await beat(node, running=SLOTS)
+            found.append(bound(rm, node))
+        often, seldom, again = found
+        assert 0 < often < seldom and again < seldom
+
+
+async def test_masters_that_call_less_often_let_more_wait() -> None:
+    clock = ManualClock()
+    async with cluster(FOUND, clock=clock) as rm:
+        node = await full_node(rm)
+        _, master = await rm.running(node)
+        found = []
+        for calls_every in (1, 6, 1):
+            for number in range(120):
+                clock.seconds += 1.0
+                if number % calls_every == 0:
+                    await master.allocate()
+                await beat(node, running=SLOTS)
+            found.append(bound(rm, node))
+        often, seldom, again = found
+        assert 0 < often < seldom and again < seldom
+
+
+@pytest.mark.parametrize(("interference", "chosen"), [(0.0, "a*"), (1.0, "b*")])
+def test_tasks_of_one_stage_that_fight_for_a_node_go_elsewhere(interference: float, chosen: str) -> None:
+    life = Life(QueueingSpec(bound=9, affinity=Affinity(interference=interference)))
+    first, second = life.app(), life.app()
+    life.node("a", wait=2.0)
+    assert life.ask(first, 4) == ["a"] * 4
+    life.node("b", wait=3.0)
+    assert life.ask(second, 4) == ["b"] * 4
+    # 2 s beside four of its like, or 3 s beside others
+    assert life.ask(first, 1) == [chosen]
