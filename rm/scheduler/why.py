@@ -34,7 +34,8 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
     never = _never_waits(queues, attempt, ask)
     shortest = math.inf
     if never is not None:
-        said += [*([never] if never else []), *_ahead(attempt.app.leaf, before), *_kept_free(queues, attempt, ask)]
+        said += [*([never] if never else []), *_ahead(attempt.app.leaf, before)]
+        said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
     elif queues is not None:
         heard = [q for q in queues.all() if q.reported_at is not None and q.reported_at >= heard_since]
         fits = view.calculator.fits

@@ -240,7 +240,8 @@ async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_emptie
         scheduler.queues.release(queue)
         reason = why_waits(scheduler.view, attempt, waiting).reason
         assert "nobody knows how long it runs" in reason
-        assert reason.endswith(f"{other} of its queue comes before it"), "its job has less left"
+        ahead = f"{other} of its queue comes before it, no node is being emptied for it yet"
+        assert reason.endswith(ahead), "the other job has less left"
 
 
 def test_decisions_are_listed_with_the_newest_last_and_containers_hide_no_others(
