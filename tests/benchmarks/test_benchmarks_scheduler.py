@@ -17,6 +17,11 @@ def test_masters_get_what_they_asked_for_and_count_as_the_scheduler_does(gb: int
     assert counts.given == 6 * 8 * 5 and 0 < counts.node_local < counts.given
     assert counts.released == sum(isinstance(event, ContainerEnded) for event, _ in first.events) > 0
     first.scheduler.validate()
+    own_mb = 1024 * len(first.masters)
+    root = first.scheduler.view.root
+    counted_mb = root.used_mb + root.sent.used_mb - own_mb
+    assert first.held_mb == counted_mb <= counts.held_mb, "as the scheduler counts, which has the masters too"
+    assert (counts.queued > 0) is queues, "sent to wait where there are queues, and where they fill"
     for master in first.masters.values():
         attempt = first.scheduler.view.attempt(master.attempt_id)
         assert attempt is not None
