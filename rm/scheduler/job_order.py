@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rm.scheduler.view import AppView, AttemptView, ClusterView
 
 
-#: how long a task is taken to run of whose application nothing is known, s: it only has its place among the others
+#: how long a task is taken to run of whose application nothing is known, s, as long as nothing was seen of any: it only
+#: has its place among the others
 _TYPICAL_S: Final = 30.0
 
 
@@ -44,15 +45,24 @@ def rank(jobs: Jobs, app: "AppView") -> float:
     if job.is_starved or (not app.containers and _waits_for_master(app)):
         return -math.inf
     ordering, facts = app.leaf.spec.ordering, jobs.facts(app)
-    at = (ordering, facts, job.done_work, None if ordering in SHIPPED else job.since)
+    typical_s = None
+    if facts.remaining_work is None:
+        typical_s = jobs.typical_s
+        jobs.unknown.add(app.id)
+    elif jobs.unknown:
+        jobs.unknown.discard(app.id)
+    at = (ordering, facts, typical_s, job.done_work, None if ordering in SHIPPED else job.since)
     if job.ranked_at != at:
-        job.rank, job.ranked_at = _rank(job, app, facts), at
+        job.rank, job.ranked_at = _rank(job, app, facts, typical_s), at
     return job.rank
 
 
-def _rank(job: Job, app: "AppView", facts: JobFacts) -> float:
+def _rank(job: Job, app: "AppView", facts: JobFacts, typical_s: float | None) -> float:
+    """`typical_s`: how long a task runs of which nothing is known."""
     if facts.remaining_work is None:
-        facts = replace(facts, remaining_work=(facts.remaining_tasks or 0) * _TYPICAL_S)
+        task_s = typical_s if typical_s is not None else _TYPICAL_S
+        path_s = facts.critical_path if facts.critical_path is not None else typical_s
+        facts = replace(facts, remaining_work=(facts.remaining_tasks or 0) * task_s, critical_path=path_s)
     work = facts.remaining_work
     whole = work + job.done_work if work is not None else None
     waiting = WaitingJob(app.id, app.sequence, job.since or 0.0, facts, whole)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft, bounded, facts_of
+from yaqd.policies.queueing.means import RecentMean
 
 if TYPE_CHECKING:
     from rm.scheduler.view import AppView, AttemptView, Held
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 _PRIORITIES_MAX: Final = 1000
 #: asks of one attempt that are looked at for its remaining work; further ones are taken to be like them
 _ASKS_LOOKED_AT: Final = 64
+#: tasks that say what is typical, and how many times as long, or as short, is something else
+_REMEMBERED: Final = 64
+_STEP: Final = 1.25
 
 
 class Job:
@@ -82,6 +86,21 @@ class Job:
 class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[ApplicationId, Job] = {}
+        self._ran = RecentMean(_REMEMBERED)
+        #: how long a task runs as far as was seen of late, s; it moves in steps. None: nothing was seen
+        self.typical_s: float | None = None
+        #: applications of which nothing is known, whose place in the order is that of typical tasks
+        self.unknown: set[ApplicationId] = set()
+
+    def ran(self, seconds: float) -> bool:
+        """A task ran so long: does that change what is typical?"""
+        if not self._ran.add(seconds):
+            return False
+        mean, before = self._ran.mean, self.typical_s
+        if before is not None and before <= mean * _STEP and mean <= before * _STEP:
+            return False
+        self.typical_s = mean
+        return True
 
     def begin(self, containers: "Iterable[Held]") -> None:
         """Count from here on; these are there."""
@@ -103,6 +122,7 @@ class Jobs:
         return job.version if job is not None else 0
 
     def forget(self, app_id: ApplicationId) -> None:
+        self.unknown.discard(app_id)
         self._jobs.pop(app_id, None)
 
     def touch(self, app_id: ApplicationId) -> None:

@@ -119,6 +119,10 @@ class QueueEvents:
             self._queues.ran(node, event.run_s)
         if self._view.shares is not None and event.container_id is not None:
             self._view.shares.ran(event.container_id, event.run_s)
+        jobs = self._queues.jobs
+        if self._queues.spec is not None and jobs.ran(event.run_s):
+            for app_id in list(jobs.unknown):
+                self._view.reorder(app_id)
         yield from ()
 
     def _place_lost(self, event: PlaceLost, now: float) -> Iterator[Decision]:

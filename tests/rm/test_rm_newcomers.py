@@ -1,0 +1,177 @@
+"""Jobs of which nobody knows anything, beside known ones that fill the nodes' queues: how soon they begin."""
+
+import heapq
+import math
+from collections import defaultdict
+
+import pytest
+
+from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, NodeQueueSettings
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.decisions import Allocate
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptStarted,
+    ContainerEnded,
+    Estimated,
+    NodeBeat,
+    NodeJoined,
+    NodeQueueReported,
+    SchedulerEvent,
+    TaskTimes,
+    WaitingTolerated,
+)
+from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.queueing.facts import TaskFacts
+from yaqd.policies.queueing.order import Ordering
+
+SLOT = Resource(1024, 1)
+NODES, SLOTS, BOUND = 2, 2, 3
+BEAT_S = 0.5
+LONG_S = 6.0
+OVERDUE_S = 60.0
+SRJF = {
+    "root.queues": "q",
+    "root.q.capacity": "100",
+    "root.q.ordering-policy": "srjf",
+    "maximum-am-resource-percent": "1",
+}
+
+
+class Cluster:
+    """A scheduler and real node queues, and masters that ask for everything when they start and learn at its end how
+    long a task ran."""
+
+    def __init__(self) -> None:
+        spec = QueueingSpec(bound=BOUND, overdue_s=OVERDUE_S)
+        tree = parse_capacity_scheduler({PREFIX + name: value for name, value in SRJF.items()})
+        self.scheduler = Scheduler(tree, SchedulerLimits(AllocationBounds(SLOT, SLOT), queueing=spec))
+        self.now = 0.0
+        self.tasks: dict[ApplicationId, tuple[int, float]] = {}
+        self.accepted: dict[ApplicationId, float] = {}
+        #: by application: when its master and its tasks started, s after it was accepted
+        self.masters: dict[ApplicationId, float] = {}
+        self.started: defaultdict[ApplicationId, list[float]] = defaultdict(list)
+        self.is_master: set[ContainerId] = set()
+        self.running: dict[NodeId, dict[ContainerId, float]] = {}
+        #: when, node, what
+        self.ends: list[tuple[float, NodeId, ContainerId]] = []
+        self.over: dict[NodeId, list[ContainerId]] = defaultdict(list)
+        settings = NodeQueueSettings(True, BOUND, Ordering("srjf"), OVERDUE_S)
+        self.queues = {
+            NodeId(host, 1): NodeQueue(SLOT * SLOTS, max_length=100, settings=settings) for host in "ab"[:NODES]
+        }
+        for node_id in self.queues:
+            self.running[node_id] = {}
+            self.tell(NodeJoined(node_id, "/r", SLOT * SLOTS))
+            self.tell(NodeQueueReported(node_id, 0, 0, 0.0))
+
+    def tell(self, event: SchedulerEvent) -> None:
+        given = [d for d in self.scheduler.handle(event, self.now) if isinstance(d, Allocate)]
+        self.scheduler.validate()
+        for one in given:
+            app_id = one.container_id.application_id
+            most_s = OVERDUE_S if one.is_master and one.queued is not None else math.inf
+            estimate = None if one.is_master else self.scheduler.queues.estimate(app_id, one.priority)
+            facts = TaskFacts(app_id, estimate=estimate, priority=one.priority, most_wait_s=most_s)
+            if one.is_master:
+                self.is_master.add(one.container_id)
+            came = Arrived(one.container_id, SLOT, ExecutionType.GUARANTEED, facts, one.is_master)
+            self.at_node(one.node_id, self.queues[one.node_id].handle(came, self.now))
+
+    def at_node(self, node_id: NodeId, decisions: list[Decision]) -> None:
+        for decision in decisions:
+            assert isinstance(decision, Launch), decision
+            one, app_id = decision.container_id, decision.container_id.application_id
+            self.running[node_id][one] = self.now
+            assert len(self.running[node_id]) <= SLOTS, "no node runs more than fits"
+            after_s = self.now - self.accepted[app_id]
+            if one in self.is_master:
+                self.masters[app_id] = after_s
+                number, _ = self.tasks[app_id]
+                attempt_id = ApplicationAttemptId(app_id, 1)
+                self.tell(WaitingTolerated(attempt_id))
+                self.tell(Asked(attempt_id, (AskRow(1, -1, "*", SLOT, number),)))
+            else:
+                self.started[app_id].append(after_s)
+                heapq.heappush(self.ends, (self.now + self.tasks[app_id][1], node_id, one))
+
+    def app(self, tasks: int, seconds: float, *, estimate: float | None = None, master: bool = True) -> ApplicationId:
+        app_id = ApplicationId(1, len(self.tasks) + 1)
+        self.tasks[app_id], self.accepted[app_id] = (tasks, seconds), self.now
+        attempt_id = ApplicationAttemptId(app_id, 1)
+        self.tell(ApplicationSubmitted(app_id, "q", "ann", 0))
+        self.tell(AttemptStarted(attempt_id, (AskRow(0, -1, "*", SLOT, 1),) if master else ()))
+        if estimate is not None:
+            self.tell(Estimated(app_id, 1, estimate))
+        if not master:
+            self.tell(WaitingTolerated(attempt_id))
+            self.tell(Asked(attempt_id, (AskRow(1, -1, "*", SLOT, tasks),)))
+        return app_id
+
+    def run(self, seconds: float) -> None:
+        """Nodes beat one after the other; what ends at a node is followed there at once, and told with its beat."""
+        until = self.now + seconds
+        while self.now < until:
+            for node_id in self.queues:
+                self.now += BEAT_S / NODES
+                self.end_tasks()
+                self.beat(node_id)
+
+    def end_tasks(self) -> None:
+        now = self.now
+        while self.ends and self.ends[0][0] <= now:
+            self.now, node_id, one = heapq.heappop(self.ends)
+            del self.running[node_id][one]
+            self.over[node_id].append(one)
+            self.at_node(node_id, self.queues[node_id].handle(Ended(one), self.now))
+        self.now = now
+
+    def beat(self, node_id: NodeId) -> None:
+        seen = self.queues[node_id].snapshot(self.now, first=100)
+        waiting = frozenset(task.container_id for task in seen.waiting)
+        running = frozenset(self.running[node_id])
+        self.tell(NodeQueueReported(node_id, len(running), len(waiting), seen.wait_s, waiting, running))
+        for one in self.over.pop(node_id, []):
+            app_id = one.application_id
+            self.tell(TaskTimes(app_id, 1, 0.0, self.tasks[app_id][1], node_id, one))
+            self.tell(Estimated(app_id, 1, self.tasks[app_id][1]))
+            self.tell(ContainerEnded(one))
+        self.tell(NodeBeat(node_id))
+
+
+@pytest.mark.parametrize("phase_s", [0.0, 1.0, 2.5, 4.0, 5.5])
+def test_a_new_job_begins_at_once_beside_one_that_fills_all_queues(phase_s: float) -> None:
+    cluster = Cluster()
+    cluster.app(40, LONG_S, estimate=LONG_S, master=False)
+    cluster.run(8.0 + phase_s)
+    zeta = cluster.app(4, 2.0)
+    cluster.run(40.0)
+    assert cluster.masters[zeta] <= LONG_S + BEAT_S, "the next place that gets free"
+    assert cluster.started[zeta][0] - cluster.masters[zeta] <= LONG_S + BEAT_S
+    assert cluster.started[zeta][-1] <= 4 * LONG_S
+
+
+@pytest.mark.parametrize("phase_s", [0.0, 2.5, 5.5])
+def test_an_unknown_job_is_neither_last_nor_first(phase_s: float) -> None:
+    cluster = Cluster()
+    alpha = cluster.app(30, LONG_S, estimate=LONG_S, master=False)
+    cluster.run(8.0 + phase_s)
+    beta, large = cluster.app(8, 3.0, master=False), cluster.app(60, 3.0, master=False)
+    cluster.run(60.0)
+    assert cluster.started[beta][0] <= 2 * LONG_S, "eight tasks as long as others lately are less than alpha has left"
+    assert min(cluster.started[large]) + phase_s > cluster.started[alpha][-1] - 8.0 - LONG_S, "sixty are more"
+
+
+def test_what_is_typical_moves_with_what_runs() -> None:
+    """Two jobs that came before anything was seen: the unknown one's place is found again when something is."""
+    cluster = Cluster()
+    known = cluster.app(30, 4.0, estimate=4.0, master=False)
+    unknown = cluster.app(20, 4.0, master=False)
+    cluster.run(30.0)
+    assert cluster.started[unknown][0] <= 4 * 4.0 < cluster.started[known][-1]
