@@ -200,8 +200,6 @@ class NodeQueueing:
                 facts.most_wait_ms = _ms(spec.unaware_wait_s)
             if container.allocation.waits_since is not None:
                 facts.waited_ms = _ms(max(0.0, self._cluster.clock.now() - container.allocation.waits_since))
-        elif container.allocation.queued is not None:
-            facts.most_wait_ms = _ms(spec.overdue_s)  # for a place, and then it starts all the same
         return facts
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:

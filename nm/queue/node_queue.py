@@ -8,12 +8,10 @@ node is empty: the scheduler granted it, and waiting would be for ever.
 
 The first of a line is the first that came, as in Hadoop's ContainerScheduler. Where the ResourceManager fills the queue
 on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks, application masters start at once
-even beyond what is free, unless the ResourceManager has them wait for the next place (`TaskFacts.most_wait_s`), and a
-guaranteed container that waits too long is refused so that it is placed elsewhere.
+even beyond what is free, and a guaranteed container that waits too long is refused so that it is placed elsewhere.
 Neither clock nor identifiers are made here, so the simulator drives the same object.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
@@ -37,7 +35,7 @@ from nm.queue.events import (
 )
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
-from nm.queue.patience import due, place_due, why_back
+from nm.queue.patience import due, why_back
 from nm.queue.running import Running, in_the_way, running_tasks
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
@@ -122,7 +120,6 @@ class NodeQueue:
             case JobsReported(jobs):
                 self._hear(jobs)
             case Tick():
-                self._hurry(now)
                 return [*self._give_back(now), *self._settle(now)]
         return list(self._settle(now))
 
@@ -132,9 +129,7 @@ class NodeQueue:
             return None
         line = self._lines[ExecutionType.GUARANTEED].values()
         most_s = self._settings.max_wait_s
-        masters = self._waiting_masters
-        ends = (place_due(task) if task.container_id in masters else due(task, most_s) for task in line)
-        return min((at for at in ends if at < math.inf), default=None)
+        return min((due(task, most_s) for task in line if task.container_id not in self._waiting_masters), default=None)
 
     # Events -----------------------------------------------------------------------------------------------------------
 
@@ -257,14 +252,6 @@ class NodeQueue:
                 if facts is not held.task.facts:
                     self._running[container_id] = held._replace(task=replace(held.task, facts=facts))
 
-    def _hurry(self, now: float) -> None:
-        """Masters that have waited long enough for a place start beyond what is free."""
-        line = self._lines[ExecutionType.GUARANTEED]
-        for container_id in self._waiting_masters if self._settings.enabled else ():
-            task = line.get(container_id)
-            if task is not None and place_due(task) <= now:
-                line[container_id] = replace(task, facts=replace(task.facts, most_wait_s=math.inf))
-
     def _give_back(self, now: float) -> Iterator[Decision]:
         tick = self.next_tick()
         if tick is None or tick > now:
@@ -313,9 +300,9 @@ class NodeQueue:
         if len(line) == 1:
             return next(iter(line.values()))
         if self._settings.enabled:
-            masters = [line[container_id] for container_id in self._waiting_masters if container_id in line]
-            if masters:  # those that wait for no place first
-                return min(masters, key=lambda task: task.facts.most_wait_s < math.inf)
+            for container_id in self._waiting_masters:
+                if container_id in line:
+                    return line[container_id]
         return first_of(line.values(), self._ordering(kind), self._jobs.facts, now, self._capacity - self._used)
 
     def _ordering(self, kind: ExecutionType) -> Ordering | None:
@@ -335,8 +322,7 @@ class NodeQueue:
         wanted = self._used + task.resource
         is_enabled = self._settings.enabled
         is_fitted = self._by_resources or is_enabled or kind is ExecutionType.OPPORTUNISTIC
-        is_master = is_enabled and task.container_id in self._waiting_masters
-        if is_fitted and not (is_master and task.facts.most_wait_s == math.inf):
+        if is_fitted and not (is_enabled and task.container_id in self._waiting_masters):
             return wanted.fits_in(self._capacity)
         # memory and cores can be shared out more than once; a device cannot
         return all(wanted.extras.get(n, 0) <= self._capacity.extras.get(n, 0) for n in task.resource.extras)

@@ -5,7 +5,6 @@ tolerates waiting, `TaskFacts.most_wait_s` counts besides, from when the contain
 took it for running, and it must not look stuck.
 """
 
-import math
 from typing import Final
 
 from yaqd.policies.queueing.facts import QueuedTask
@@ -21,11 +20,6 @@ def due(task: QueuedTask, max_wait_s: float) -> float:
     if came is None:
         return at
     return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s)
-
-
-def place_due(master: QueuedTask) -> float:
-    """When a master that was told to wait for a place starts without one; inf: it does not wait, or not any more."""
-    return math.inf if master.came is None else master.came + master.facts.most_wait_s
 
 
 def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:

@@ -86,7 +86,7 @@ class Claims:
             ours = [sent.app.leaf.path in self._paths for sent in queue.waiting.values()]
             last = len(ours) - 1 - ours[::-1].index(True) if True in ours else len(ours) if want_more else 0
             for container_id, sent in list(queue.waiting.items())[:last]:
-                if self._gives(view, sent.app.leaf) and not view.containers[container_id].is_master:
+                if self._gives(view, sent.app.leaf):
                     yield container_id, sent.app.leaf.path
 
     def _gives(self, view: "ClusterView", leaf: "QueueView") -> bool:

@@ -3,9 +3,8 @@
 Two questions, as the capacity policy has them. `for_ask`: an ask found no free room, at which node does it wait least?
 The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
 node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
-policy, asks by priority. A master whose turn it is goes before all that waits at the node, which starts it in the next
-place that gets free. When what else comes next must not wait (it has no end that is known), or not as long as it would
-have to, the queue is left to drain for it, at as many nodes as it wants containers.
+policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
+long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers.
 """
 
 import math
@@ -97,19 +96,16 @@ class QueueFilling:
         if queue is None:
             return
         self._queues.release(queue)
-        while self._view.root.waiting:
-            has_room = self._queues.has_room(queue)
-            if not has_room and not self._queues.takes_master(queue):
-                break
+        while self._view.root.waiting and self._queues.has_room(queue):
             chosen: QueuePick | _Hold | None = None
             for leaf in self._leaves():
                 chosen = self._in_leaf(leaf, node, queue, passed)
                 if chosen is not None:
                     break
-            if isinstance(chosen, QueuePick) and (has_room or chosen.ask.is_master):
+            if isinstance(chosen, QueuePick):
                 yield chosen
                 continue
-            if isinstance(chosen, _Hold) and has_room:
+            if chosen is not None:
                 self._queues.hold(queue, chosen.attempt, chosen.ask)
             break
         self._queues.enter_again(queue)
@@ -162,9 +158,6 @@ class QueueFilling:
                 passed[id(ask)] = ask
             elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
                 rule = "its queue had room, and it was this ask's turn"
-                return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
-            elif ask.is_master and queues.takes_master(queue):
-                rule = "nothing is free; it is the next one that starts there"
                 return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
             elif queues.holds(attempt, ask) < ask.pending:
                 return _Hold(attempt, ask)

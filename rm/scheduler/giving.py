@@ -136,9 +136,7 @@ class Giving:
             self._view.shares.given(container_id, attempt.app, ask.capability, estimate)
         if queued is not None and self._view.node_queues is not None:
             self._view.node_queues.sent(node, container_id, attempt, ask)
-        if ask.is_master and self._view.node_queues is not None:
-            self._view.node_queues.masters.discard(attempt.id)
-        if (queued is None or ask.is_master) and not ask.pending and self._view.node_queues is not None:
+        elif not ask.pending and self._view.node_queues is not None:
             self._view.node_queues.release_all(attempt, ask)
         if self._view.jobs is not None:
             if not ask.is_master:

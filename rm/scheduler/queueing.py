@@ -67,8 +67,6 @@ class NodeQueues:
         self.polls = PollGaps()
         #: queues that are not to be found yet as they are now
         self._changed: dict[NodeQueue, None] = {}
-        #: attempts whose masters were admitted and have no container
-        self.masters: set[ApplicationAttemptId] = set()
         #: queues held for each ask
         self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
 
@@ -103,8 +101,8 @@ class NodeQueues:
         return found
 
     def may_wait(self, attempt: "AttemptView", ask: "Ask") -> bool:
-        """Masters never wait behind others, and nothing whose end nobody knows: it would take a slot for good. Nor what
-        has waited too long at other nodes."""
+        """Masters never wait, and nothing whose end nobody knows: it would take a slot for good. Nor what has waited
+        too long at other nodes."""
         if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
             return False
         app_id, priority = attempt.id.application_id, ask.key[0]
@@ -354,23 +352,8 @@ class NodeQueues:
             self.release(queue)
             self.enter_again(queue)
 
-    def admitted(self, attempt: "AttemptView") -> None:
-        """Its master was asked for."""
-        if self.spec is not None and any(ask.is_master and ask.pending for ask in attempt.asks):
-            self.masters.add(attempt.id)
-
-    def takes_master(self, queue: NodeQueue) -> bool:
-        """May a master be the next one that starts here? One at a time, beyond the bound if need be, and only where
-        what runs has an end soon enough."""
-        if not self.masters or self.spec is None or not queue.bound or queue.length > queue.bound:
-            return False
-        if queue.held_for is not None or queue.node.is_draining or queue.node.reserved_for is not None:
-            return False
-        return queue.wait_s < self.spec.overdue_s and not any(self._charged[c].is_master for c in queue.waiting)
-
     def attempt_ended(self, attempt: "AttemptView") -> None:
         """Before its asks are forgotten."""
-        self.masters.discard(attempt.id)
         for ask in attempt.asks if self._holds else ():
             self.release_all(attempt, ask)
 

@@ -257,7 +257,6 @@ class Scheduler:
             attempt.master = need
             self.view.count_master(attempt, need, 1)
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
-            self.queues.admitted(attempt)
 
     def _admit_everywhere(self, now: float) -> Iterator[Decision]:
         for queue in self.view.queues.values():

@@ -150,26 +150,6 @@ def test_a_master_starts_ahead_of_all_and_beyond_what_is_free() -> None:
     assert started(node.handle(Ended(container_id(1)), 3)) == [2]
 
 
-def test_a_master_that_was_told_to_wait_for_a_place_gets_the_next_one() -> None:
-    node = queue(2)
-    for event in (came(1, 5), came(2, 5), came(3, 1), came(4, is_master=True, most_wait_s=9.0), came(5, 0)):
-        assert started(node.handle(event, 0)) in ([1], [2], [])
-    assert [w.container_id.sequence for w in node.snapshot(0).waiting] == [4, 5, 3]
-    assert started(node.handle(Ended(container_id(2)), 1)) == [4], "though others are shorter"
-    assert started(node.handle(Ended(container_id(1)), 1)) == [5]
-
-
-def test_a_master_does_not_wait_for_a_place_longer_than_it_was_told() -> None:
-    node = queue()
-    for event in (came(1), came(2, 1), came(3, is_master=True, most_wait_s=9.0)):
-        node.handle(event, 0)
-    assert node.next_tick() == 9.0
-    assert node.handle(Tick(), 8.9) == []
-    assert started(node.handle(came(4, is_master=True), 8.9)) == [4], "this one was not told to wait"
-    assert started(node.handle(Tick(), 9.0)) == [3]
-    assert node.next_tick() == 60.0
-
-
 def test_a_master_that_waits_for_a_device_comes_before_all_others() -> None:
     node = NodeQueue(Resource(100, 9, {"gpu": 1}), max_length=9, settings=FILLED)
     gpu = Resource(100, 1, {"gpu": 1})
@@ -260,13 +240,8 @@ class Watcher:
         return [c for c, (a, _) in self.waiting.items() if a.execution_type is GUARANTEED]
 
     def most_wait(self, arrived: Arrived) -> float:
-        told = self.told(arrived)
-        return told if arrived.is_master else min(self.settings.max_wait_s, told)
-
-    @staticmethod
-    def told(arrived: Arrived) -> float:
         assert arrived.facts is not None
-        return arrived.facts.most_wait_s
+        return min(self.settings.max_wait_s, arrived.facts.most_wait_s)
 
     def see(self, event: Event, now: float) -> None:
         is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}
@@ -319,13 +294,7 @@ class Watcher:
         )
         if not self.settings.enabled:
             return
-        masters = [self.waiting[c] for c in self.guaranteed() if self.waiting[c][0].is_master]
-        assert all(self.told(arrived) < math.inf for arrived, _ in masters), "no master waits that was not told to"
-        if isinstance(event, Tick):
-            assert all(now - since < self.told(arrived) for arrived, since in masters)
-        if masters:
-            room = self.capacity - self.used()
-            assert self.running and not any(arrived.resource.fits_in(room) for arrived, _ in masters[:1])
+        assert not [c for c in self.guaranteed() if self.waiting[c][0].is_master], "no master waits"
         if is_new and isinstance(event, Arrived) and event.container_id in self.guaranteed():
             assert len(self.guaranteed()) <= self.settings.hard_bound
         tick = self.queue.next_tick()

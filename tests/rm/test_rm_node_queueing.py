@@ -125,24 +125,6 @@ async def test_nodes_are_told_how_long_a_container_may_wait_whose_master_does_no
             assert facts.most_wait_ms == (0 if tolerates_waiting else 700)
 
 
-async def test_a_master_that_finds_nothing_free_is_told_to_wait_for_the_next_place() -> None:
-    async with cluster({**ON, "yaq.queue.max-wait": "40s"}) as rm:
-        node = await queueing_node(rm)
-        first, master = await rm.running(node)
-        assert len(given(await master.allocate(ask(9)))) == 6
-        await beat(node, running=4, queued=3)
-        second = await rm.submit()
-        await beat(node, running=4, queued=3)
-        await rm.launched(second, node)
-        facts = {
-            container.attempt.app.id: rm.manager.queueing.task_facts(container)
-            for container in rm.manager.cluster.nodes[node.id].containers.values()
-            if container.allocation.is_master
-        }
-        assert not facts[first].HasField("most_wait_ms"), "it had room"
-        assert facts[second].most_wait_ms == 40_000
-
-
 async def test_what_ended_teaches_how_long_the_others_run() -> None:
     async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
         node = await queueing_node(rm)

@@ -190,16 +190,14 @@ def test_a_stock_node_is_given_no_more_than_fits() -> None:
     assert sorted(life.ask(life.app(), 20)) == ["a"] * 4 + ["b"] * 4 + ["b*"] * 2
 
 
-def test_a_master_never_waits_where_no_end_is_known_and_a_queue_drains_for_it() -> None:
+def test_a_master_never_waits_and_a_queue_drains_for_it() -> None:
     life = Life()
-    node = life.node("a")
+    life.node("a")
     first = life.app()
     assert life.ask(first, 6) == ["a"] * 4 + ["a*"] * 2
     second = life.app(has_master=True)
     life.ask(second, 1)
-    assert life.report(node, queued=2, wait=math.inf) == []
     assert life.end("a") == [] and life.end("a") == []  # the two that waited start, nobody is sent after them
-    life.tell(NodeQueueReported(node, 4, 0, 1.0))
     assert life.end("a") == ["a", "a*"]  # the master at once, and what comes after it may wait again
     master = next(given for given in life.live.values() if given.is_master)
     assert master.queued is None and master.container_id.attempt_id == second
@@ -211,11 +209,10 @@ def test_only_as_many_queues_drain_as_are_wanted() -> None:
     life.node("b")
     first = life.app()
     life.ask(first, 12)
-    second = life.app(estimate=None)
-    life.ask(second, 1)
+    life.app(has_master=True)
     third = life.app()
     life.ask(third, 5)
-    assert life.end("a") == []  # held for the one whose turn it is and whose end nobody knows
+    assert life.end("a") == []  # held for the master, whose turn it is
     assert life.end("b") == ["b*"]  # and this one goes on
 
 
@@ -433,9 +430,8 @@ def test_a_queue_is_filled_again_when_what_it_was_held_for_is_gone() -> None:
     life.node("a")
     first = life.app()
     life.ask(first, 6)
-    second = life.app(estimate=None)
-    life.ask(second, 1)
-    assert life.end("a") == []  # held for the second one's task
+    second = life.app(has_master=True)
+    assert life.end("a") == []  # held for the second one's master
     life.tell(AttemptEnded(second))
     assert life.ask(first, 5) == ["a*"]
 

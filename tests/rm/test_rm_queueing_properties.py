@@ -80,18 +80,13 @@ class QueueingLife(SchedulerLife):
             return
         assert given.container_id not in self.live and given.node_id not in self.drained
         self.live[given.container_id] = given
-        node = self.scheduler.view.nodes.get(given.node_id)
-        assert node is not None and node.queue is not None and given.node_id != STOCK, "only to nodes that queue"
-        if given.is_master:
-            masters = [c for c in node.queue.waiting if self.scheduler.view.containers[c].is_master]
-            assert masters == [given.container_id], "the next one that starts there"
-            assert self.bound and node.queue.length <= self.bound + 1
-            assert math.isfinite(given.queued.expected_wait_s), "nothing waits where nothing ends"
-            return
         key = (given.container_id.attempt_id, given.priority)
         self.wanted[key] -= 1
         assert self.wanted[key] >= 0, "never more than was asked for"
+        node = self.scheduler.view.nodes.get(given.node_id)
+        assert node is not None and node.queue is not None and given.node_id != STOCK, "only to nodes that queue"
         assert len(node.queue.waiting) <= self.bound and node.queue.length <= self.bound, "never beyond the bound"
+        assert not given.is_master, "masters never wait"
         known = (given.container_id.application_id, given.priority) in self.estimated
         assert known or self.queueing.default_estimate_s is not None, "nothing waits whose end nobody knows"
         assert math.isfinite(given.queued.expected_wait_s), "nothing waits where nothing ends"
