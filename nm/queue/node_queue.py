@@ -35,7 +35,7 @@ from nm.queue.events import (
 )
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
-from nm.queue.patience import due, why_back
+from nm.queue.patience import due, hurried, why_back
 from nm.queue.running import Running, in_the_way, running_tasks
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
@@ -303,6 +303,9 @@ class NodeQueue:
             for container_id in self._waiting_masters:
                 if container_id in line:
                     return line[container_id]
+            late = hurried(line.values(), now)
+            if late is not None:
+                return late
         return first_of(line.values(), self._ordering(kind), self._jobs.facts, now, self._capacity - self._used)
 
     def _ordering(self, kind: ExecutionType) -> Ordering | None:

@@ -2,9 +2,11 @@
 
 `max_wait_s` counts from when its task was queued first, at whatever node. Where the master did not say that it
 tolerates waiting, `TaskFacts.most_wait_s` counts besides, from when the container came here: about then that master
-took it for running, and it must not look stuck.
+took it for running, and it must not look stuck. Not every such master takes one that comes back for nobody's fault
+(Hadoop's distributed shell does not), so it goes before all others first, and back only where that does not help.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from yaqd.policies.queueing.facts import QueuedTask
@@ -12,6 +14,8 @@ from yaqd.policies.queueing.facts import QueuedTask
 #: the part of `max_wait_s` that a container may wait here however long it had waited elsewhere: where room is being
 #: made for it, it must not be sent away meanwhile
 _LEAST_STAY: Final = 0.1
+#: times `most_wait_s` after which a container goes back that has gone before all others since it waited so long
+_UNHELPED: Final = 3
 
 
 def due(task: QueuedTask, max_wait_s: float) -> float:
@@ -19,7 +23,13 @@ def due(task: QueuedTask, max_wait_s: float) -> float:
     at, came = task.since + max_wait_s, task.came
     if came is None:
         return at
-    return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s)
+    return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s * _UNHELPED)
+
+
+def hurried(line: Iterable[QueuedTask], now: float) -> QueuedTask | None:
+    """Whose master takes it for running and has done so for too long; who came first, of several."""
+    late = (t for t in line if t.came is not None and now - t.came >= t.facts.most_wait_s)
+    return min(late, key=lambda task: task.came or 0.0, default=None)
 
 
 def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:
@@ -28,8 +38,8 @@ def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:
     if task.came is not None and now < task.since + max_wait_s:
         waited_s = now - task.came
         limit = (
-            f"{task.facts.most_wait_s:g} s (yaq.queue.max-wait-unaware: its application master does not say that its "
-            "containers may wait)"
+            f"{task.facts.most_wait_s * _UNHELPED:g} s ({_UNHELPED} times yaq.queue.max-wait-unaware: its application "
+            "master does not say that its containers may wait)"
         )
     return (
         f"Container preempted before it ran: it waited {waited_s:.1f} s in the queues of nodes, of at most {limit}, "

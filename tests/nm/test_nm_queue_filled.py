@@ -189,6 +189,19 @@ def test_opportunistic_ones_follow_the_nodes_own_order_where_nobody_orders() -> 
     assert node.next_tick() is None
 
 
+def test_what_its_master_takes_for_running_goes_first_and_back_only_where_that_does_not_help() -> None:
+    node = queue(3)
+    for number in (1, 2, 3):
+        node.handle(came(number, 5), 0)
+    late = [came(number, 9, most_wait_s=1.0) for number in (4, 6)]
+    assert [decision for event in (late[0], came(5, 1), late[1]) for decision in node.handle(event, 1)] == []
+    assert started(node.handle(Ended(container_id(1)), 1.9)) == [5], "by the order"
+    assert started(node.handle(Ended(container_id(2)), 2.0)) == [4], "before all others, and the one that came first"
+    assert node.next_tick() == 1 + 3 * 1.0
+    (back,) = node.handle(Tick(), 4.0)
+    assert isinstance(back, Refuse) and back.container_id == container_id(6) and back.status is ExitStatus.PREEMPTED
+
+
 def test_facts_of_many_jobs_stay_bounded() -> None:
     node = queue()
     node.handle(came(1, 5, app=1), 0)
@@ -241,7 +254,7 @@ class Watcher:
 
     def most_wait(self, arrived: Arrived) -> float:
         assert arrived.facts is not None
-        return min(self.settings.max_wait_s, arrived.facts.most_wait_s)
+        return min(self.settings.max_wait_s, 3 * arrived.facts.most_wait_s)
 
     def see(self, event: Event, now: float) -> None:
         is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}
