@@ -63,6 +63,8 @@ def _main() -> None:
             for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
                 service.publish(job, file)
             drop(app_dir)
+        while line.strip() == "counts" and service.statistics.connections:
+            time.sleep(0.005)  # clients have their bytes before the service has counted them, and then they leave
         reads = service.statistics.reads
         print(json.dumps(answer | {"reads": reads.reads, "bytes": reads.read_bytes}), flush=True)
     service.stop()
