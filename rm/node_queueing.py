@@ -19,7 +19,7 @@ from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus
-from yaqd.policies.queueing.left import STAGES_MAX, StageLeft
+from yaqd.policies.queueing.left import STAGES_MAX, told
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.policies.queueing.order import Ordering
 from yaqd.proto import convert
@@ -177,7 +177,7 @@ class NodeQueueing:
     def left_told(self, attempt: Attempt, left: common.JobLeft) -> None:
         """Its master says what is left of its job; stages that it has not asked for yet may be known as well."""
         if self._are_estimates_used:
-            stages = tuple(_stage(stage) for stage in left.stages[:STAGES_MAX])
+            stages = tuple(told(stage) for stage in left.stages[:STAGES_MAX])
             self.estimates.expect(attempt.app, {stage.priority for stage in stages})
             self._cluster.schedule(LeftTold(attempt.id, stages))
 
@@ -261,20 +261,6 @@ def _put_starvation(message: server.NodeQueueSettings | server.LeafOrder, orderi
         message.starve_ms = _ms(ordering.starve_s)
     if math.isfinite(ordering.starve_ratio):
         message.starve_ratio = ordering.starve_ratio
-
-
-def _stage(message: common.StageLeft) -> StageLeft:
-    def seconds(name: str) -> float | None:
-        return getattr(message, name) / 1000 if message.HasField(name) else None
-
-    return StageLeft(
-        message.priority,
-        message.tasks,
-        task_s=seconds("task_ms"),
-        work_s=seconds("work_ms"),
-        longest_s=seconds("longest_ms"),
-        after=tuple(message.after[:STAGES_MAX]),
-    )
 
 
 def _ms(seconds: float) -> int:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from nm.retries import RetryPolicy
 from yaqd.model import LocalResourceType, LocalResourceVisibility
-from yaqd.policies.queueing.left import STAGES_MAX, StageLeft, bounded
+from yaqd.policies.queueing.left import StageLeft, bounded, told
 from yaqd.proto import yarn_common_pb2 as pb
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
@@ -81,22 +81,8 @@ class LaunchContext:
             commands=tuple(message.command),
             acls={_ACL_NAMES[entry.accessType]: entry.acl for entry in message.application_ACLs},
             retry_policy=RetryPolicy.from_pb(message.container_retry_context),
-            left=bounded(map(_stage, message.yaq_left.stages)) if message.HasField("yaq_left") else None,
+            left=bounded(map(told, message.yaq_left.stages)) if message.HasField("yaq_left") else None,
         )
-
-
-def _stage(message: pb.StageLeft) -> StageLeft:
-    def seconds(name: str) -> float | None:
-        return getattr(message, name) / 1000 if message.HasField(name) else None
-
-    return StageLeft(
-        message.priority,
-        message.tasks,
-        task_s=seconds("task_ms"),
-        work_s=seconds("work_ms"),
-        longest_s=seconds("longest_ms"),
-        after=tuple(message.after[:STAGES_MAX]),
-    )
 
 
 def local_resource(link: str, message: pb.LocalResource) -> LocalResource:

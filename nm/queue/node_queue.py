@@ -35,7 +35,7 @@ from nm.queue.events import (
 )
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
-from nm.queue.patience import due, hurried, why_back
+from nm.queue.patience import due, is_late, late_first, why_back
 from nm.queue.running import Running, in_the_way, running_tasks
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
@@ -234,7 +234,8 @@ class NodeQueue:
 
     def _in_order(self, kind: ExecutionType, now: float) -> list[QueuedTask]:
         """The line as it would start if nothing changed."""
-        return in_order(self._lines[kind].values(), self._ordering(kind), self._jobs.facts, now)
+        ordered = in_order(self._lines[kind].values(), self._ordering(kind), self._jobs.facts, now)
+        return late_first(ordered, now) if self._settings.enabled else ordered
 
     def _hear(self, reports: tuple[JobReport, ...]) -> None:
         jobs = {report.job for report in reports if self._jobs.report(report)}
@@ -303,9 +304,9 @@ class NodeQueue:
             for container_id in self._waiting_masters:
                 if container_id in line:
                     return line[container_id]
-            late = hurried(line.values(), now)
-            if late is not None:
-                return late
+            late = [task for task in line.values() if is_late(task, now)]
+            if late:
+                return late_first(late, now)[0]
         return first_of(line.values(), self._ordering(kind), self._jobs.facts, now, self._capacity - self._used)
 
     def _ordering(self, kind: ExecutionType) -> Ordering | None:

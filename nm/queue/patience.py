@@ -6,7 +6,6 @@ took it for running, and it must not look stuck. Not every such master takes one
 (Hadoop's distributed shell does not), so it goes before all others first, and back only where that does not help.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from yaqd.policies.queueing.facts import QueuedTask
@@ -26,10 +25,15 @@ def due(task: QueuedTask, max_wait_s: float) -> float:
     return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s * _UNHELPED)
 
 
-def hurried(line: Iterable[QueuedTask], now: float) -> QueuedTask | None:
-    """Whose master takes it for running and has done so for too long; who came first, of several."""
-    late = (t for t in line if t.came is not None and now - t.came >= t.facts.most_wait_s)
-    return min(late, key=lambda task: task.came or 0.0, default=None)
+def is_late(task: QueuedTask, now: float) -> bool:
+    """Has its master taken it for running for too long?"""
+    return task.came is not None and now - task.came >= task.facts.most_wait_s
+
+
+def late_first(line: list[QueuedTask], now: float) -> list[QueuedTask]:
+    """The same in the order of their turns: the late ones go before all others, who came first before."""
+    late = sorted((task for task in line if is_late(task, now)), key=lambda task: task.came or 0.0)
+    return [*late, *(task for task in line if not is_late(task, now))] if late else line
 
 
 def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:

@@ -72,6 +72,7 @@ _WARNING = re.compile(r"^\S+ \S+ (WARNING|ERROR) ")
 _START_TIMEOUT_S = 60.0
 #: two, so that reduces have something to fetch over the wire
 _NODES = 2
+_JOBS_MAX = 10
 _KINDS = {"masters": "YARN_AM_RM_TOKEN", "containers": "NMToken", "umbilical": "mapreduce.job"}
 
 
@@ -149,7 +150,7 @@ class FuzzCluster:
         return str(submitted.application_id)
 
     def record(self) -> Corpus:
-        application = self.run_job("recorded-out")
+        application = self._recorded_job()
         self._yaq("app", "logs", application)
         self._yaq("app", "status", application)
         self._yaq("app", "list", "--all")
@@ -167,6 +168,14 @@ class FuzzCluster:
         self.stay()
         (self.recorded / "stop").touch()
         return Corpus.read(self.recorded)
+
+    def _recorded_job(self) -> str:
+        """On a busy machine one container may run the whole of so small a job, and then nothing is fetched."""
+        for number in range(_JOBS_MAX):
+            application = self.run_job(f"recorded-out-{number}")
+            if any(self.recorded.glob("shuffle.*")):
+                return application
+        raise AssertionError(f"the reduces of {_JOBS_MAX} jobs fetched nothing over the wire")
 
     def _administer(self) -> None:
         # not updateNodeResource: a node that is made too small for any container is sent away when it comes again

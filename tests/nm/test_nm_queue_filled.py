@@ -196,6 +196,8 @@ def test_what_its_master_takes_for_running_goes_first_and_back_only_where_that_d
     late = [came(number, 9, most_wait_s=1.0) for number in (4, 6)]
     assert [decision for event in (late[0], came(5, 1), late[1]) for decision in node.handle(event, 1)] == []
     assert started(node.handle(Ended(container_id(1)), 1.9)) == [5], "by the order"
+    assert node.handle(came(7, 1), 1.9) == []
+    assert [task.container_id for task in node.snapshot(2.0, first=9).waiting] == list(map(container_id, (4, 6, 7)))
     assert started(node.handle(Ended(container_id(2)), 2.0)) == [4], "before all others, and the one that came first"
     assert node.next_tick() == 1 + 3 * 1.0
     (back,) = node.handle(Tick(), 4.0)

@@ -6,11 +6,11 @@ whoever reads it. The critical path is that of the paper's future work (Yaq, sec
 still to run one after the other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import inf
-from typing import Final
+from typing import Any, Final, Protocol
 
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
@@ -38,6 +38,37 @@ class StageLeft:
     longest_s: float | None = None
     #: stages that must be over first, by priority
     after: tuple[int, ...] = ()
+
+
+class StageTold(Protocol):
+    """The message that says so (`StageLeft` of yarn_common.proto), by its fields; times in ms."""
+
+    priority: int
+    tasks: int
+    task_ms: int
+    work_ms: int
+    longest_ms: int
+
+    @property
+    def after(self) -> Sequence[int]: ...
+
+    def HasField(self, field_name: Any, /) -> bool: ...
+
+
+def told(message: StageTold) -> StageLeft:
+    """As it came, to be `bounded`."""
+
+    def seconds(name: str) -> float | None:
+        return getattr(message, name) / 1000 if message.HasField(name) else None
+
+    return StageLeft(
+        message.priority,
+        message.tasks,
+        task_s=seconds("task_ms"),
+        work_s=seconds("work_ms"),
+        longest_s=seconds("longest_ms"),
+        after=tuple(message.after[:STAGES_MAX]),
+    )
 
 
 def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
