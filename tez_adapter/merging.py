@@ -66,6 +66,7 @@ class Merging:
             nodes=self._node_count,
             disks=nodes.disks.values,
             place_of=str if folder is None else _anywhere,
+            is_merger_coming=lambda place: bool(self._mergerless(place)),
         )
         self._feed = OutputFeed(job, settings)
         self._links = MergerLinks(
@@ -99,7 +100,11 @@ class Merging:
             log.info("map outputs: %s (%s)", self._feed.choice.policy, self._feed.choice.reason)
 
     def tick(self) -> None:
-        self._news(self._feed.tick(self._clock()))
+        now = self._clock()
+        self._news(self._feed.tick(now))
+        for place in self._feed.awaited(now):
+            for node in self._mergerless(place):
+                self._nodes.ask_services(node)
 
     def summary(self) -> dict[str, Any]:
         found = self._feed.summary()
@@ -140,6 +145,12 @@ class Merging:
         """Of all nodes that have started a container of the job."""
         ports = self._nodes.merger_ports
         return [(node.host, port) for node, port in ports.items() if 0 < port < 65536]
+
+    def _mergerless(self, place: str) -> list[NodeId]:
+        """Nodes of a place that said that their mergers are being started."""
+        ports = self._nodes.merger_ports
+        nodes = ports if self._folder is not None else (NodeId.parse(place),)
+        return [node for node in nodes if ports.get(node) == 0]
 
     def _address_of(self, node: str) -> tuple[str, int] | None:
         node_id = NodeId.parse(node)

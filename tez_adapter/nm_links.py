@@ -39,6 +39,8 @@ class _Node:
     starts: list[tuple[ContainerId, pb.StartContainerRequest]] = field(default_factory=list)
     stops: list[ContainerId] = field(default_factory=list)
     questions: list[ContainerId] = field(default_factory=list)
+    #: about its services, and it has not answered
+    is_asked: bool = False
 
 
 class NodeLinks:
@@ -61,7 +63,7 @@ class NodeLinks:
         self._is_flush_due = False
         #: port of each node's shuffle service, as its answers to starts tell it
         self.shuffle_ports: dict[NodeId, int] = {}
-        #: and of its merger, where it has one
+        #: and of its merger, where it has one; 0 while that is being started
         self.merger_ports: dict[NodeId, int] = {}
         #: and what its merger found of its disk
         self.disks: dict[NodeId, DiskFacts] = {}
@@ -90,6 +92,13 @@ class NodeLinks:
         """Does it still wait there? No answer is as good as no."""
         self._node(node).questions.append(container)
         self._schedule_flush()
+
+    def ask_services(self, node: NodeId) -> None:
+        """What its answer to a start says, without a start; one question at a time."""
+        record = self._node(node)
+        if not record.is_asked:
+            record.is_asked = True
+            self._spawn(self._ask_services(record))
 
     def _node(self, node: NodeId) -> _Node:
         return self._nodes.setdefault(node, _Node(node))
@@ -153,6 +162,15 @@ class NodeLinks:
                 self._on_failure(container, failed[container], True)
             else:
                 self._on_started(container)
+
+    async def _ask_services(self, record: _Node) -> None:
+        try:
+            answer = await self._client(record).call(Protocol.startContainers, pb.StartContainersRequest())
+            self._note_services(record.id, answer)
+        except (RpcError, RemoteException, OSError) as error:
+            log.warning("node %s does not tell its services: %s", record.id, error)
+        finally:
+            record.is_asked = False
 
     def _note_services(self, node: NodeId, response: pb.StartContainersResponse) -> None:
         ports = {

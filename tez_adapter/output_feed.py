@@ -24,6 +24,8 @@ from tez_adapter.merge_settings import MergeSettings
 
 #: outputs whose sizes the automatic choice goes by
 _SAMPLE: Final = 5
+#: a merger that is being started is waited for so long; then its node's outputs are read as they are until it is there
+_AWAITED_S: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class Job:
     disks: Callable[[], Collection[DiskFacts]] = tuple
     #: what is merged together: a node's outputs, unless told otherwise
     place_of: Callable[[str], str] = str
+    #: whether a merger that is not there is being started
+    is_merger_coming: Callable[[str], bool] = lambda _: False
 
 
 @dataclass(slots=True)
@@ -70,6 +74,8 @@ class OutputFeed:
     _held: list[Completion] = field(default_factory=list)
     _ids: dict[str, Completion] = field(default_factory=dict)
     _announced: set[str] = field(default_factory=set)
+    #: places that had outputs and no merger, and since when
+    _awaited: dict[str, float] = field(default_factory=dict)
     _files: dict[int, str] = field(default_factory=dict)
     _tally: _Tally = field(default_factory=_Tally)
 
@@ -108,7 +114,14 @@ class OutputFeed:
         return self._announce(self._scheduler.failed(merge, now)) if self._scheduler is not None else []
 
     def tick(self, now: float) -> list[Decision]:
-        return self._announce(self._scheduler.tick(now)) if self._scheduler is not None else []
+        if self._scheduler is None:
+            return []
+        found = [decision for place in list(self._awaited) for decision in self._merger_of(place, self._scheduler, now)]
+        return self._announce([*found, *self._scheduler.tick(now)])
+
+    def awaited(self, now: float) -> list[str]:
+        """Places whose outputs wait for a merger that is being started: to be asked whether it is there."""
+        return [place for place, since in self._awaited.items() if self._is_awaited(place, since, now)]
 
     def anomalies(self) -> list[str]:
         """For the log; each is said once."""
@@ -162,8 +175,21 @@ class OutputFeed:
         self._ids[name] = entry
         place = self.job.place_of(entry.node)
         output = MapOutput(entry.attempt.task, name, place, max(0, self.job.size_of(entry.attempt)))
-        decisions = [] if self.job.has_merger(place) else self._scheduler.without_merger(place, now)
+        decisions = self._merger_of(place, self._scheduler, now)
         return self._announce([*decisions, *self._scheduler.finished(output, now)])
+
+    def _merger_of(self, place: str, scheduler: MergeScheduler, now: float) -> list[Decision]:
+        """Tell the scheduler whether there is one. It may listen only after the first maps of a job have ended."""
+        if self.job.has_merger(place):
+            self._awaited.pop(place, None)
+            return scheduler.with_merger(place, now)
+        if self._is_awaited(place, self._awaited.setdefault(place, now), now):
+            scheduler.await_merger(place)
+            return []
+        return scheduler.without_merger(place, now)
+
+    def _is_awaited(self, place: str, since: float, now: float) -> bool:
+        return now - since < _AWAITED_S and self.job.is_merger_coming(place)
 
     def _announce(self, decisions: list[Decision]) -> list[Decision]:
         """Add what is settled to the list; what is left is for the mergers."""

@@ -111,11 +111,11 @@ class NodeShuffle:
         }
 
     def merger_metadata(self) -> dict[str, bytes]:
-        """What whoever starts containers here is told of the merger; nothing while there is none."""
-        if self.merger is None or self.merger.port is None:
+        """What whoever starts containers here is told of the merger: port 0 while it is being started."""
+        if self.merger is None:
             return {}
         disk = {DISK_SERVICE: self.merger.disk.pack()} if self.merger.disk is not None else {}
-        return {MERGER_SERVICE: struct.pack(">i", self.merger.port)} | disk
+        return {MERGER_SERVICE: struct.pack(">i", self.merger.port or 0)} | disk
 
     def job_came(self, job: ShuffleJob) -> None:
         """With the first container of a job, and with each that follows."""

@@ -65,6 +65,8 @@ class _Node:
     failures: int = 0
     #: merges here have failed too often, or there is no merger
     is_broken: bool = False
+    #: its merger is being started: merges wait here for it
+    is_awaited: bool = False
 
 
 class MergeScheduler:
@@ -143,6 +145,20 @@ class MergeScheduler:
         self._break(node, now)
         return self._out
 
+    def await_merger(self, node: str) -> None:
+        """The node's merger is being started: merges are formed, and sent once it is there."""
+        self._nodes.setdefault(node, _Node()).is_awaited = True
+
+    def with_merger(self, node: str, now: float) -> list[Decision]:
+        """There is one at the node: what waits for it is sent, and what comes is merged, unless too many failed."""
+        self._out = []
+        found = self._nodes.setdefault(node, _Node())
+        found.is_awaited = False
+        if found.failures < self.spec.node_failures:
+            found.is_broken = False
+        self._send(found, now)
+        return self._out
+
     def tick(self, now: float) -> list[Decision]:
         """Time has passed: merges that take too long are given up."""
         self._out = []
@@ -189,7 +205,7 @@ class MergeScheduler:
         return outputs
 
     def _send(self, node: _Node, now: float) -> None:
-        while node.waiting and node.sent < self.spec.outstanding:
+        while node.waiting and node.sent < self.spec.outstanding and not node.is_awaited:
             merge = self._open.get(node.waiting.popleft())
             if merge is None or not self._move(merge, MergeEvent.SEND):
                 continue

@@ -9,7 +9,8 @@ from yaqd.ipc.errors import NamedRemoteException
 from yaqd.proto import riffle_pb2 as pb
 from yaqd.proto.protocols import Method
 
-#: service metadata of startContainers that carries the merger's port, four bytes big-endian; absent while it is down
+#: service metadata of startContainers that carries the merger's port, four bytes big-endian: 0 while it is being
+#: started, absent where there is none
 MERGER_SERVICE: Final = "riffle_merger"
 #: and what its disk does (`DiskFacts.pack`), once that is known
 DISK_SERVICE: Final = "riffle_disk"

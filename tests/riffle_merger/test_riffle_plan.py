@@ -135,6 +135,30 @@ def test_a_node_without_a_merger_hands_out_its_originals() -> None:
     assert plan.is_settled
 
 
+def test_merges_wait_for_a_merger_that_is_being_started_and_for_no_other() -> None:
+    plan = scheduler(100, MergePolicy(files=2), outstanding=1)
+    plan.await_merger("n0")
+    for index in range(4):
+        assert not plan.finished(output(index), 0)
+    plan.finished(output(4, "other"), 0)
+    assert len(sends(plan.finished(output(5, "other"), 0))) == 1
+    [send] = sends(plan.with_merger("n0", 1))
+    assert not plan.with_merger("n0", 1)  # said again
+    assert len(sends(plan.merged(send.merge, 2))) == 1
+
+
+def test_a_merger_that_is_there_at_last_merges_what_comes_then() -> None:
+    plan = scheduler(100, MergePolicy(files=2), node_failures=1)
+    plan.without_merger("n0", 0)
+    assert published(plan.finished(output(0), 0)) == [("attempt_0_0",)]
+    plan.with_merger("n0", 1)
+    assert not plan.finished(output(1), 1)
+    [send] = sends(plan.finished(output(2), 1))
+    plan.failed(send.merge, 2)
+    plan.with_merger("n0", 3)  # that it is there is no news: its merges fail
+    assert published(plan.finished(output(3), 3)) == [("attempt_3_0",)]
+
+
 @pytest.mark.parametrize(
     "bad", [{"files": 1}, {"files": FAN_IN_MAX + 1}, {"files": 5, "block_bytes": 5}, {"files": -1}]
 )
@@ -184,7 +208,7 @@ class _World:
         self.numbers: Counter[int] = Counter()
         self.told: Counter[str] = Counter()
         self.under_way: dict[int, SendMerge] = {}
-        self.per_node: Counter[str] = Counter()
+        self.awaited: set[str] = set()
 
     def step(self, kind: int, pick: int, now: float) -> None:
         if kind < 5 and self.maps:
@@ -194,10 +218,20 @@ class _World:
         elif kind == 7 and self.present:
             index = sorted(self.present)[pick % len(self.present)]
             self.take(self.plan.lost(self.present.pop(index), now))
-        elif kind == 8 and pick % 10 == 0:
-            self.take(self.plan.without_merger(f"n{pick % 3}", now))
+        elif kind == 8:
+            self.news_of_a_merger(f"n{pick % 3}", pick // 3 % 10, now)
         elif kind == 9:
             self.take(self.plan.tick(now))
+
+    def news_of_a_merger(self, node: str, news: int, now: float) -> None:
+        if news == 0:
+            self.take(self.plan.without_merger(node, now))
+        elif news < 5:
+            self.plan.await_merger(node)
+            self.awaited.add(node)
+        else:
+            self.awaited.discard(node)
+            self.take(self.plan.with_merger(node, now))
 
     def end_of_map(self, index: int, pick: int, now: float) -> None:
         if index not in self.present or pick % 7 == 0:
@@ -217,6 +251,7 @@ class _World:
                 case SendMerge():
                     assert len(decision.outputs) >= 2 and len({o.node for o in decision.outputs}) == 1
                     assert not any(self.told[o.attempt] for o in decision.outputs)
+                    assert decision.node not in self.awaited
                     self.under_way[decision.merge] = decision
                 case CancelMerge():
                     assert self.under_way.pop(decision.merge).node == decision.node
@@ -234,6 +269,8 @@ class _World:
         for index in range(self.maps):
             if index not in self.present:
                 self.end_of_map(index, index, now)
+        for node in sorted(self.awaited):
+            self.news_of_a_merger(node, 9, now)
         while self.under_way:
             self.answer(min(self.under_way), now, failed=False)
             self.check()

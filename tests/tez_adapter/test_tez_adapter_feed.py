@@ -93,6 +93,47 @@ def test_a_lost_output_is_withdrawn_where_it_was_announced_and_only_there() -> N
     assert [output.attempt for output in again.outputs] == ["m1_1", "m2_1"]
 
 
+def late(maps: int) -> tuple[OutputFeed, set[str]]:
+    """A feed whose mergers are there or being started: the set, which the test changes."""
+    there: set[str] = set()
+    coming = {"h:1"}
+    job = Job(
+        maps,
+        10,
+        lambda a: f"m{a.task}_{a.number}",
+        lambda _: 1000,
+        there.__contains__,
+        lambda: 1,
+        is_merger_coming=lambda place: place in coming - there,
+    )
+    return OutputFeed(job, MergeSettings(MergePolicy(files=2), best_effort=1.0)), there
+
+
+def test_outputs_that_are_there_before_their_merger_are_merged_by_it() -> None:
+    found, there = late(4)
+    completions = [done(index) for index in range(3)]
+    assert not found.follow(completions, 0)
+    assert found.entries == [] and found.awaited(0.5) == ["h:1"]
+    there.add("h:1")
+    [send] = found.tick(1)
+    assert isinstance(send, SendMerge) and not found.awaited(1)
+    found.merged(send.merge, "file", 2000, 3, 2)
+    assert told(found) == [(0, True, "file"), (1, True, "file")]
+
+
+def test_a_merger_that_does_not_come_holds_outputs_up_for_a_while_alone() -> None:
+    found, there = late(8)
+    completions = [done(0), done(1), done(2, node="h2:1")]
+    found.follow(completions, 0)
+    assert told(found) == [(2, True, "")]  # there is none at the other, and none is being started
+    assert not found.tick(4) and told(found) == [(2, True, "")]
+    assert not found.tick(6) and not found.awaited(6)
+    assert told(found)[1:] == [(0, True, ""), (1, True, "")]
+    there.add("h:1")
+    completions += [done(3), done(4)]
+    assert [type(decision) for decision in found.follow(completions, 60)] == [SendMerge]
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([None, OFF, MergePolicy(files=2), MergePolicy(files=3), MergePolicy(block_bytes=250)]),

@@ -117,6 +117,18 @@ def mergers(folder: Path) -> list[psutil.Process]:
     return found
 
 
+def test_outputs_of_maps_that_ended_before_the_mergers_listened_are_merged_too(
+    merging: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    for merger in mergers(folder):
+        merger.kill()  # they are there again a second or two later
+    job = run(merging.with_overrides(MERGED), write, tmp_path / "out")
+    finish(job)
+    assert counts(tmp_path / "out") == expected()
+    summary = shuffle_of(merging, job)
+    assert summary["merged_outputs"] >= 20, json.dumps(summary)
+
+
 def test_a_job_whose_mergers_are_killed_again_and_again_ends_with_the_right_bytes(
     merging: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
 ) -> None:
