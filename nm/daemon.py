@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 from nm.admission import admission
 from nm.amrm_proxy.proxy import AmrmProxy
@@ -78,7 +79,8 @@ class NodeManager:
         survive(log.error)
         self.settings = NodeSettings.read(conf)
         self._log_settings = LogAggregationSettings.read(conf)
-        self._merging_settings = MergingSettings.read(conf, bind_host=self.settings.bind_host)
+        folder = next(iter(self.settings.local_dirs), Path("/"))
+        self._merging_settings = MergingSettings.read(conf, bind_host=self.settings.bind_host, folder=folder)
         self._owns_process = owns_process
         self._started_ms = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []

@@ -51,7 +51,11 @@ _TASKS: Final = {
     "mapreduce.map.speculative": "false",
     "mapreduce.reduce.speculative": "false",
 }
-_MERGING: Final = {"yaq.riffle.enabled": "true", "yaq.riffle.shuffle.block-size-max": "1g"}
+_MERGING: Final = {
+    "yaq.riffle.enabled": "true",
+    "yaq.riffle.shuffle.policy": "files",
+    "yaq.riffle.shuffle.block-size-max": "1g",
+}
 Facts = dict[str, Mapping[str, Any]]
 
 

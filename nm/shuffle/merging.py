@@ -18,6 +18,10 @@ from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.scan import FolderScan, Found
 from nm.shuffle.server import ShuffleService
 from nm.shuffle.watch import JobWatch, Merge, WatchSettings
+from riffle_merger.merger.disk import DiskFacts
+from riffle_merger.merger.diskshape import KnownDisk
+from riffle_merger.plan.automatic import DiskShape
+from riffle_merger.plan.policy import MergePolicy
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +38,10 @@ class Merger(Protocol):
     def port(self) -> int | None:
         """None while there is none."""
 
+    @property
+    def disk(self) -> DiskFacts | None:
+        """What it found of the node's disk when it started; None until then, and where it cannot be tried."""
+
     async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> object:
         """Returns when the merged file is there; raises whatever went wrong."""
 
@@ -46,6 +54,8 @@ class _Job:
     #: map outputs that were found, and their partitions
     outputs: int = 0
     partitions: int = 0
+    #: what the log has of the automatic choice
+    said: MergePolicy | None = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
 
 
@@ -56,6 +66,7 @@ class OutputMerging:
         self,
         settings: WatchSettings,
         *,
+        disk: KnownDisk,
         jobs: ShuffleJobs,
         outputs: MapOutputs,
         directories: NodeDirectories,
@@ -66,6 +77,7 @@ class OutputMerging:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
+        self._disk = disk
         self._known_jobs = jobs
         self._outputs = outputs
         self._directories = directories
@@ -135,10 +147,23 @@ class OutputMerging:
         state.watch.appeared(found.outputs, now)
         if self._merger.port is None:
             return
-        for merge in state.watch.decide(now, fetched=self._fetched(job_id, state)):
+        merges = state.watch.decide(now, fetched=self._fetched(job_id, state), disk=self._disk_now())
+        self._say_choice(job_id, state)
+        for merge in merges:
             task = asyncio.create_task(self._merge(job_id, state, merge))
             state.tasks.add(task)
             task.add_done_callback(state.tasks.discard)
+
+    def _disk_now(self) -> DiskShape:
+        return self._disk.tried(() if self._merger.disk is None else (self._merger.disk,))
+
+    @staticmethod
+    def _say_choice(job_id: str, state: _Job) -> None:
+        """Once for each policy that a job comes to as more of it appears."""
+        choice = state.watch.choice
+        if choice is not None and choice.policy != state.said:
+            state.said = choice.policy
+            log.info("map outputs of %s: %s (%s)", job_id, choice.policy, choice.reason)
 
     def _fetched(self, job_id: str, state: _Job) -> float:
         """Share of the segments here that reducers have had."""

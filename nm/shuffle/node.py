@@ -26,7 +26,7 @@ class NodeShuffle:
 
     def __init__(self, settings: NodeSettings, merging: MergingSettings, directories: NodeDirectories) -> None:
         """Raises OSError when the port cannot be had."""
-        self._watch = merging.watch
+        self._merging = merging
         self._directories = directories
         self._outputs = MapOutputs(directories, index_cache_bytes=settings.shuffle_index_cache_bytes)
         self._task: asyncio.Task[None] | None = None
@@ -51,7 +51,8 @@ class NodeShuffle:
         if self.merger is not None:
             self.merger.start()
             merging = OutputMerging(
-                self._watch,
+                self._merging.watch,
+                disk=self._merging.disk,
                 jobs=self.jobs,
                 outputs=self._outputs,
                 directories=self._directories,

@@ -5,13 +5,17 @@ together in the order in which they come, which is the order in which reducers a
 policy says that it is enough. Fewer are merged when none has come for a while: for longer than they lately kept it
 waiting, so that waves of maps, and a busy node, are told from the end of the map stage. What reducers have mostly read
 already, or what has large blocks, is left alone.
+
+With the automatic policy the job is taken for as large as what has appeared of it here: outputs wait until merging so
+many of such a size is predicted to pay on the node's disk, which for a small job never comes.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from riffle_merger.plan.policy import MergePolicy
+from riffle_merger.plan.automatic import Choice, DiskShape, ShuffleShape, choose
+from riffle_merger.plan.policy import OFF, MergePolicy
 
 #: gaps between appearances that are remembered
 _GAPS = 32
@@ -40,7 +44,8 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    policy: MergePolicy
+    #: None: chosen for each job by what has appeared of it
+    policy: MergePolicy | None
     #: outputs whose average block is as large are left alone, bytes
     block_bytes_max: int
     #: silence after which fewer outputs are merged, at least and at most
@@ -60,6 +65,10 @@ class JobWatch:
         self._waiting: deque[Output] = deque()
         #: of the first output, and of all that are merged
         self._partitions = 0
+        #: all that appeared and were not left alone: how many, their bytes, and these squared
+        self._seen, self._seen_bytes, self._seen_squares = 0, 0.0, 0.0
+        #: the last automatic one, None before the first
+        self.choice: Choice | None = None
         self._gaps: deque[float] = deque(maxlen=_GAPS)
         self._last_at = began_at
         self._number = 0
@@ -81,15 +90,24 @@ class JobWatch:
         self._gaps.append(max(0.0, now - self._last_at))
         self._last_at = now
         self._waiting.extend(wanted)
+        for output in wanted:
+            self._seen += 1
+            self._seen_bytes += output.size_bytes
+            self._seen_squares += output.size_bytes**2
 
-    def decide(self, now: float, *, fetched: float = 0.0) -> list[Merge]:
-        """What to merge now. `fetched`: share of what appeared so far that reducers have read, 0..1."""
+    def decide(self, now: float, *, fetched: float = 0.0, disk: DiskShape | None = None) -> list[Merge]:
+        """What to merge now.
+
+        `fetched`: share of what appeared so far that reducers have read, 0..1. `disk`: the node's, which the automatic
+        policy needs.
+        """
         if fetched > 0.5:
             self._waiting.clear()  # most reducers would never read the merged file
             return []
-        merges = []
-        while len(self._outstanding) < self._settings.outstanding_max:
-            count = self._due(is_quiet=self._is_quiet(now))
+        policy = self._policy(disk)
+        merges: list[Merge] = []
+        while not policy.is_off and len(self._outstanding) < self._settings.outstanding_max:
+            count = self._due(policy, is_quiet=self._is_quiet(now))
             if not count:
                 break
             self._number += 1
@@ -109,13 +127,26 @@ class JobWatch:
         self._partitions = self._partitions or output.partitions
         return output.partitions != self._partitions
 
-    def _due(self, *, is_quiet: bool) -> int:
+    def _policy(self, disk: DiskShape | None) -> MergePolicy:
+        if self._settings.policy is not None:
+            return self._settings.policy
+        if not self._waiting or disk is None:
+            return OFF
+        mean = self._seen_bytes / self._seen
+        variance = max(0.0, self._seen_squares / self._seen - mean**2)
+        variation = variance**0.5 / mean if mean > 0 else 0.0
+        self.choice = choose(ShuffleShape(self._seen, self._partitions, mean, 1, variation), disk)
+        return self.choice.policy
+
+    def _due(self, policy: MergePolicy, *, is_quiet: bool) -> int:
         """How many of those that wait make a merge, 0 if none is due."""
+        while self._waiting and policy.leaves_alone(self._waiting[0].size_bytes / self._waiting[0].partitions):
+            self._waiting.popleft()
         files, block_bytes = 0, 0.0
         for output in self._waiting:
             files += 1
             block_bytes += output.size_bytes / output.partitions
-            if self._settings.policy.is_enough(files, block_bytes):
+            if policy.is_enough(files, block_bytes):
                 return files if files >= _FILES_MIN else 0
         return files if is_quiet and files >= _FILES_MIN else 0
 

@@ -65,7 +65,7 @@ class Served:
         cache_bytes: int,
         merging: MergedLimits = MergedLimits(),
     ) -> None:
-        directories = NodeDirectories([root / "a", root / "b"], [])
+        directories = self.directories = NodeDirectories([root / "a", root / "b"], [])
         self.output_dir = directories.app_dir(root / "b", USER, APPLICATION) / "output"
         self.outputs = MapOutputs(directories, index_cache_bytes=cache_bytes, open_files_max=4)
         self.service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=self.outputs, limits=limits, merging=merging)

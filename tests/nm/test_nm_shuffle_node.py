@@ -24,6 +24,7 @@ REDUCES = 5
 CONF = {
     "yaq.riffle.enabled": "true",
     "yaq.riffle.merger.memory": "64m",
+    "yaq.riffle.shuffle.policy": "files",
     "yaq.riffle.shuffle.files": "8",
     "yaq.riffle.shuffle.quiet-ms": "100",
 }

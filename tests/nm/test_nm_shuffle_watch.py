@@ -1,7 +1,10 @@
 """What becomes one merged file, and when: the decision, and the looks at folders that feed it."""
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,13 @@ from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.merging import OutputMerging
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import ShuffleLimits
 from nm.shuffle.watch import JobWatch, Output, WatchSettings
+from riffle_merger.merger.disk import DiskFacts
+from riffle_merger.merger.diskshape import KnownDisk
+from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import MergePolicy
 
 MB = 1 << 20
@@ -93,6 +100,84 @@ def test_blocks_are_merged_to_a_size() -> None:
     watch = JobWatch(WatchSettings(MergePolicy(block_bytes=1000), MB, 2, 30), 0.0)
     watch.appeared(outputs(0, 8, size=1600), 0)  # blocks of 400
     assert [len(merge.map_ids) for merge in watch.decide(0)] == [3, 3]
+
+
+SLOW = DiskShape()  # a turning disk, and no memory
+FAST = DiskShape(seek_s=1e-4, bytes_per_s=500e6, cache_bytes=4e9)
+AUTO = WatchSettings(None, MB, quiet_min_s=2, quiet_max_s=30)
+
+
+def one_by_one(watch: JobWatch, sizes: list[int], disk: DiskShape, partitions: int = 100) -> list[list[str]]:
+    """The merges as outputs appear, and once none has come for long."""
+    merged = []
+    for number, size in enumerate(sizes):
+        watch.appeared([Output(f"m{number}", size, partitions)], 0.1 * number)
+        merged += watch.decide(0.1 * number, disk=disk)
+    merged += watch.decide(0.1 * len(sizes) + 30, disk=disk)
+    for merge in merged:
+        watch.over(merge.merge_id)
+    return [list(merge.map_ids) for merge in merged]
+
+
+def test_automatic_merging_begins_when_what_has_come_pays_and_grows_with_it() -> None:
+    watch = JobWatch(replace(AUTO, outstanding_max=100), 0.0)
+    merged = one_by_one(watch, [100 * 64_000] * 200, SLOW)
+    assert [len(files) for files in merged] == [5, 20, 40, 40, 40, 40, 15]
+    assert [name for files in merged for name in files] == [f"m{number}" for number in range(200)]
+    assert watch.choice is not None and watch.choice.policy == MergePolicy(files=40)
+
+
+def test_automatic_merging_leaves_small_jobs_and_quick_disks_alone() -> None:
+    assert one_by_one(JobWatch(AUTO, 0.0), [100 * 64_000] * 200, FAST) == []
+    assert one_by_one(JobWatch(AUTO, 0.0), [1000] * 20, SLOW, partitions=2) == []
+    unknown = JobWatch(AUTO, 0.0)
+    unknown.appeared(outputs(0, 50), 0)
+    assert not unknown.decide(100)
+
+
+def test_large_outputs_among_small_ones_do_not_hold_automatic_merging_up() -> None:
+    watch = JobWatch(replace(AUTO, block_bytes_max=64 * MB, outstanding_max=100), 0.0)
+    merged = one_by_one(watch, [100 * 30 * MB, *[100 * 16_000] * 400], SLOW)
+    assert sum(map(len, merged)) >= 400
+
+
+@dataclass
+class FakeMerger:
+    """Takes what it is asked for."""
+
+    disk: DiskFacts | None = None
+    port: int | None = 1
+    asked: list[str] = field(default_factory=list)
+
+    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> None:
+        self.asked += map_ids
+
+
+async def test_the_node_goes_by_what_its_merger_found_of_the_disk(place: Served) -> None:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    merger = FakeMerger()
+    with ThreadPoolExecutor(1) as io:
+        merging = OutputMerging(
+            WatchSettings(None, MB, quiet_min_s=0, quiet_max_s=0),
+            disk=KnownDisk(FAST),
+            jobs=jobs,
+            outputs=place.outputs,
+            directories=place.directories,
+            service=place.service,
+            merger=merger,
+            io=io,
+        )
+        for number in range(5):
+            place.write(f"m{number}", [b"zero", b"one"])
+        for merger.disk in (None, DiskFacts(100, 10**9, 10**10)):
+            await merging.look()
+            assert merger.asked == []
+        merger.disk = DiskFacts(1_000_000, 10**9, 0)  # a second for each seek
+        await merging.look()
+        await asyncio.sleep(0)
+        assert sorted(merger.asked) == [f"m{number}" for number in range(5)]
+    place.service.stop()
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from riffle_merger.merger.disk import DiskFacts
+from riffle_merger.merger.diskshape import is_turning
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.merge_settings import MergeSettings, is_turning, plans_merges
+from tez_adapter.merge_settings import MergeSettings, plans_merges
 from yaqd.config import Configuration
 from yaqd.config.errors import ConfigError
 
