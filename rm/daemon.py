@@ -332,6 +332,7 @@ class ResourceManager:
             self.tokens.roll,
             self.queueing.estimates.save_due,
             self.queueing.records.save_due,
+            self.queueing.named_hosts.check,
             self.identities.roll,
         )
         for check in checks:

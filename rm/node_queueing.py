@@ -14,6 +14,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.estimates import Estimates
+from rm.named_hosts import NamedHosts
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
@@ -74,6 +75,9 @@ class NodeQueueing:
         self._files_read_ms = 0
         #: what became of containers
         self.records = records
+        #: settings of hosts that are not there
+        self.named_hosts = NamedHosts(lambda: (node_id.host for node_id in cluster.nodes), cluster.clock.now())
+        self.named_hosts.read(settings.named_hosts)
 
     @property
     def is_on(self) -> bool:
@@ -87,6 +91,7 @@ class NodeQueueing:
     def refresh(self, settings: QueueSettings) -> None:
         """Go by these from now on; nodes hear of them at their next heartbeat."""
         self._files_read_ms = max(self._files_read_ms + 1, self._cluster.clock.wall_ms())
+        self.named_hosts.read(settings.named_hosts)
         if settings == self.settings:
             return
         was_on, self.settings = self.is_on, settings

@@ -4,6 +4,7 @@ A leaf queue's own settings hold when it is its turn at a node, whatever the nod
 (`yaq.queue.scope`). What a host or a leaf queue does not set is the cluster's.
 """
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
 #: what can be set for one host and for one leaf queue, beside other things
 _PARTS: Final = ("order", "starve-ms", "starve-ratio")
+#: all that can be set for them
+_OF_NODE: Final = ("bound", "target-utilization", *_PARTS)
+_OF_LEAF: Final = ("enabled", *_PARTS)
 #: a longer time is none, and would not fit the messages to the nodes
 MS_MAX: Final = int(limits.LONGEST_S * 1000)
 
@@ -45,17 +49,34 @@ class Orderings:
 def family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str]]:
     """What stands between, and the key. One without a value sets nothing, as everywhere."""
     keys = [key for key, text in conf.items() if key.startswith(prefix) and key.endswith(suffix) and text.strip()]
-    return [(key[len(prefix) : -len(suffix)], key) for key in keys]
+    return [(key[len(prefix) : len(key) - len(suffix)], key) for key in keys]
 
 
-def check_leaves(conf: Configuration, leaves: Iterable[str]) -> None:
-    """Raises ConfigError for a setting of a leaf queue that is not there: it would silently do nothing."""
+def check_names(conf: Configuration, leaves: Iterable[str]) -> None:
+    """Raises ConfigError for what would silently do nothing: a setting of a leaf queue that is not there, and one of a
+    leaf queue or a host that is no setting."""
+    for prefix, parts in ((_LEAF, _OF_LEAF), (_NODE, _OF_NODE)):
+        for name, key in family(conf, prefix, ""):
+            part = name.rpartition(".")[2]
+            if part not in parts:
+                near = difflib.get_close_matches(part, parts, 1)
+                meant = f"did you mean {near[0]}? " if near else ""
+                raise conf.error(key, f"there is no setting {part}", f"{meant}the settings are {', '.join(parts)}")
     known = set(leaves)
-    for part in ("enabled", *_PARTS):
+    for part in _OF_LEAF:
         for path, key in family(conf, _LEAF, f".{part}"):
             if path not in known:
                 names = ", ".join(sorted(known)[:20])
                 raise conf.error(key, f"there is no leaf queue {path}", f"the leaf queues are {names}")
+
+
+def named_hosts(conf: Configuration) -> dict[str, str]:
+    """The hosts that have settings of their own, and the first key of each."""
+    hosts: dict[str, str] = {}
+    for part in _OF_NODE:
+        for host, key in family(conf, _NODE, f".{part}"):
+            hosts.setdefault(host, key)
+    return hosts
 
 
 def _own(conf: Configuration, prefix: str, cluster: Ordering) -> dict[str, Ordering]:

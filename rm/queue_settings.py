@@ -1,9 +1,10 @@
 """What the ResourceManager reads about queues at the nodes: the keys `yaq.queue.*`, from `yaq-site.xml` as a rule."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from rm.queue_orderings import MS_MAX, Orderings, family
+from rm.queue_orderings import MS_MAX, Orderings, family, named_hosts
 from rm.rebalancing import RebalanceSettings
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
@@ -38,6 +39,8 @@ class QueueSettings:
     rebalance: RebalanceSettings
     #: how estimates are made: a name in ESTIMATES (yaqd.policies.queueing.estimates)
     estimates: str
+    #: hosts with settings of their own, and where the first of each stands; none while nothing is sent to wait
+    named_hosts: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def read(cls, conf: Configuration) -> "QueueSettings":
@@ -60,6 +63,7 @@ class QueueSettings:
             ),
             RebalanceSettings.read(conf),
             conf.get_named("yaq.queue.estimates", ESTIMATES.check),
+            {host: f"{conf.origin(key)}: {key}" for host, key in named_hosts(conf).items()} if is_enabled else {},
         )
 
 

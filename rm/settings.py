@@ -9,7 +9,7 @@ from rm.container_settings import ContainerSettings
 from rm.hosts import HostLists, read_host_lists
 from rm.placement import PlacementSettings
 from rm.preemption import PreemptionSettings
-from rm.queue_orderings import check_leaves
+from rm.queue_orderings import check_names
 from rm.queue_settings import QueueSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
@@ -193,8 +193,8 @@ def read_queues(conf: Configuration) -> SchedulerSpec:
     try:
         spec = parse_capacity_scheduler(properties, QueueSettings.read(conf).job_order)
         if not spec.calculator.counts_vcores:
-            require_dominant(resource_types(conf), properties.get(f"{PREFIX}resource-calculator", ""))
-        check_leaves(conf, (queue.path for queue in spec.root.walk() if not queue.children))
+            require_dominant(conf, queues)
+        check_names(conf, (queue.path for queue in spec.root.walk() if not queue.children))
         return spec
     except QueueConfigError as error:
         if error.key in queues:

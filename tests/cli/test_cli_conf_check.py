@@ -121,6 +121,40 @@ def test_settings_of_queues_that_do_nothing_are_warnings(tmp_path: Path) -> None
     ]
 
 
+def test_settings_of_a_queue_are_read_whatever_its_name(tmp_path: Path) -> None:
+    read = {"user-limit-factor": "2", "minimum-user-limit-percent": "25", "disable_preemption": "true"}
+    own = {f"root__batch__{name}": value for name, value in read.items()}
+    everywhere = {"user-limit-factor": "2", "minimum-user-limit-percent": "25", "global-queue-max-application": "9"}
+    result = check_queues(tmp_path, root__queues="batch", root__batch__capacity="100", **own, **everywhere)
+    assert (result.exit_code, result.output) == (0, f"{tmp_path}: sound\n")
+
+
+def test_a_misspelt_setting_of_a_leaf_queue_or_a_host_is_told_its_name(tmp_path: Path) -> None:
+    result = check(tmp_path, {"yaq.queue.leaf.root.default.oder": "srjf", "yaq.queue.node.h1.starve-sm": "5"})
+    assert [line.rpartition(": ")[2] for line in result.output.splitlines() if "error: " in line] == [
+        "unknown key; did you mean yaq.queue.leaf.root.default.order?",
+        "unknown key; did you mean yaq.queue.node.h1.starve-ms?",
+    ]
+
+
+def test_settings_of_a_host_that_no_node_may_be_at_are_warnings(tmp_path: Path) -> None:
+    included = tmp_path / "included"
+    included.write_text("host8 host9\n")
+    settings = {
+        "yarn.resourcemanager.nodes.include-path": str(included),
+        "yaq.queue.node.host7.bound": "2",
+        "yaq.queue.node.host8.bound": "2",
+    }
+    result = check(tmp_path, settings)
+    assert result.exit_code == 0
+    [warning] = [line for line in result.output.splitlines() if "warning: " in line]
+    assert warning.startswith(
+        f"{tmp_path}/yarn-site.xml:3: warning: yaq.queue.node.host7.bound: no node may be at host7"
+    )
+    included.write_text("host8 10.0.0.7\n")
+    assert "warning" not in check(tmp_path, settings).output, "a name's address may be in the list"
+
+
 def test_gpus_that_nodes_find_themselves_are_not_looked_for_here(tmp_path: Path) -> None:
     settings = {
         "yarn.resource-types": "yarn.io/gpu",

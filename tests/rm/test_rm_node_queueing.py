@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 
+from rm.daemon import ResourceManager
+from rm.named_hosts import PATIENCE_S
 from rm.queue_settings import QueueSettings
+from rm.settings import read_queues
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteException
@@ -380,6 +383,9 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             site(tmp_path, **{**ON, "yaq.queue.leaf.root.defualt.enabled": "false"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:\d+.*no leaf queue root\.defualt.*root\.default"):
                 await refresh()
+            site(tmp_path, **{**ON, "yaq.queue.leaf.root.default.oder": "lrtf"})
+            with pytest.raises(RemoteException, match=r"yaq-site\.xml:\d+.*default\.oder.*did you mean order\?"):
+                await refresh()
             site(tmp_path, **{**ON, "yaq.queue.order": "whatever"})
             with pytest.raises(RemoteException, match=r"yaq-site\.xml:.*yaq\.queue\.order|yaq\.queue\.order.*yaq-site"):
                 await refresh()
@@ -418,6 +424,51 @@ def test_settings_that_cannot_be_are_refused_with_file_and_line(tmp_path: Path, 
     with pytest.raises(ConfigError) as refused:
         QueueSettings.read(conf)
     assert key in str(refused.value) and "yaq-site.xml" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("yaq.queue.leaf.root.default.oder", "no setting oder; did you mean order?"),
+        ("yaq.queue.leaf.root.default.bound", "no setting bound; the settings are enabled, order"),
+        ("yaq.queue.node.10.0.0.1.target-utilisation", "did you mean target-utilization?"),
+    ],
+)
+def test_nothing_starts_with_a_setting_that_is_none(tmp_path: Path, key: str, words: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        ResourceManager(site(tmp_path, **{key: "srjf"}))
+    assert f"yaq-site.xml:2: {key}" in str(refused.value) and words in str(refused.value)
+    read_queues(site(tmp_path, **{key: ""}))
+
+
+async def test_a_host_without_a_node_is_named_once_for_each_reading(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = {"yaq.queue.node.127.0.0.1.bound": "1", "yaq.queue.node.host7.order": "stf", **ON}
+    clock = ManualClock()
+    conf = site(tmp_path, **own)
+
+    def said() -> list[str]:
+        return [r.getMessage() for r in caplog.records if "has registered" in r.getMessage()]
+
+    async with cluster(conf=conf, clock=clock) as rm:
+        await queueing_node(rm)
+        check = rm.manager.queueing.named_hosts.check
+        clock.seconds += PATIENCE_S - 1
+        check(clock.now())
+        assert not said(), "nodes may still be on their way"
+        clock.seconds += 1
+        for _ in range(2):
+            check(clock.now())
+        [line] = said()
+        assert f"{tmp_path}/yaq-site.xml:3: yaq.queue.node.host7.order: no node of host host7" in line
+        assert line.endswith("nodes are at: 127.0.0.1")
+        rm.manager.queueing.refresh(QueueSettings.read(conf))
+        check(clock.now())
+        assert len(said()) == 2
+        rm.manager.queueing.refresh(QueueSettings.read(site(tmp_path, **{**own, **OFF})))
+        check(clock.now())
+        assert len(said()) == 2, "queues are off"
 
 
 def test_every_order_of_jobs_is_known_and_named_where_another_is_refused(tmp_path: Path) -> None:

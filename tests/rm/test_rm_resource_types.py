@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
 from rm_harness import LOOPBACK, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.daemon import ResourceManager
-from yaqd.config import ConfigError
+from rm.settings import read_queues
+from yaqd.config import ConfigError, Configuration
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import Resource
 from yaqd.proto import convert
@@ -109,7 +111,19 @@ async def test_types_that_nobody_defined_are_left_out() -> None:
         assert convert.resource(granted.resource).extras == {"disk": GB}
 
 
-def test_the_calculator_must_count_them() -> None:
+def test_the_calculator_must_count_them(tmp_path: Path) -> None:
     simple = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
     with pytest.raises(ConfigError, match="Use DominantResourceCalculator instead"):
         ResourceManager(configuration({**SETTINGS, CALCULATOR: simple}))
+    queues, types = tmp_path / "capacity-scheduler.xml", tmp_path / "resource-types.xml"
+
+    def write(file: Path, **settings: str) -> None:
+        rows = (f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in settings.items())
+        file.write_text(f"<configuration>{''.join(rows)}</configuration>")
+
+    write(types, **{"yarn.resource-types": "disk"})
+    only = {"yarn.scheduler.capacity.root.queues": "a", "yarn.scheduler.capacity.root.a.capacity": "100"}
+    for named, place in (({CALCULATOR: simple}, f"{queues}:3"), ({}, f"{types}:1")):
+        write(queues, **only, **named)
+        with pytest.raises(ConfigError, match=rf"^{place}: {CALCULATOR}.* specified disk\. Use Dominant"):
+            read_queues(Configuration.load(tmp_path, environ={}))

@@ -53,7 +53,7 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
     """
     import os
 
-    from yaqd.cli.conf_readers import refusals
+    from yaqd.cli.conf_readers import refusals, strangers
     from yaqd.config.check import Severity, check_folder
 
     named = os.environ.get("HADOOP_CONF_DIR")
@@ -62,6 +62,7 @@ def check(ctx: click.Context, conf_dir: Path | None, as_json: bool) -> None:
         raise CommandError("no configuration folder: give --conf DIR or set HADOOP_CONF_DIR")
     findings = check_folder(folder)
     findings.extend(refusals(folder, findings))
+    findings.extend(strangers(folder))
     if as_json:
         fields = ("severity", "key", "file", "line", "message")
         print_json([{field: getattr(found, field) for field in fields} for found in findings])

@@ -16,6 +16,7 @@ _Reader = Callable[[Configuration], object]
 #: mistakes after which a reader is left alone
 _MISTAKES_MAX: Final = 100
 _QUEUES: Final = "yarn.scheduler.capacity."
+_INCLUDED: Final = "yarn.resourcemanager.nodes.include-path"
 _GPUS: Final = "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices"
 
 
@@ -35,6 +36,27 @@ def refusals(folder: Path, found: Sequence[Finding]) -> Iterator[Finding]:
                 yield place
 
 
+def strangers(folder: Path) -> Iterator[Finding]:
+    """Warnings about settings of hosts whose nodes the ResourceManager would not let in. Blocking."""
+    from rm.hosts import read_host_lists
+    from rm.queue_orderings import named_hosts
+
+    try:
+        conf = Configuration.load(folder)
+        lists = read_host_lists(conf)
+        named = named_hosts(conf)
+    except ConfigError:
+        return  # said already
+    if lists.name_addresses:
+        return  # which host has which address may change
+    for host, key in named.items():
+        if lists.is_untracked(host):
+            origin = conf.origin(key)
+            file, line = (origin.file, origin.line) if origin is not None else (None, None)
+            problem = f"no node may be at {host}, which {_INCLUDED} does not name"
+            yield Finding(Severity.WARNING, problem, key, file, line)
+
+
 def _mistakes(read: _Reader, conf: Configuration, defaults: Configuration) -> Iterator[Finding]:
     mended: set[str] = set()
     #: parents of queues whose own share was wrong: what their children add up to says nothing then
@@ -44,9 +66,11 @@ def _mistakes(read: _Reader, conf: Configuration, defaults: Configuration) -> It
             read(conf)
         except ConfigError as error:
             key = error.key
+            if key in mended:
+                return
             if key not in doubtful:
                 yield finding_of(error)
-            if key is None or key in mended or (key.startswith(_QUEUES) and key.endswith(".queues")):
+            if key is None or (key.startswith(_QUEUES) and key.endswith(".queues")):
                 return
             mended.add(key)
             if key.startswith(_QUEUES) and key.endswith(".capacity"):

@@ -4,6 +4,7 @@ A name with `*` in it stands for a family of keys (`yarn.scheduler.capacity.*.ca
 none.
 """
 
+import difflib
 import re
 from functools import lru_cache
 
@@ -37,3 +38,12 @@ def documentation(name: str) -> Property | None:
 
 def documented_names() -> list[str]:
     return list(_by_name())
+
+
+def near_in_family(name: str, alike: float) -> str | None:
+    """This name with another last part, where that makes it one of a family's."""
+    head, _, last = name.rpartition(".")
+    split = (found.name.partition(".*.") for _, found in _families())
+    tails = [tail for before, _, tail in split if tail and "*" not in tail and head.startswith(f"{before}.")]
+    near = difflib.get_close_matches(last, tails, 1, alike)
+    return f"{head}.{near[0]}" if near else None

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from yaqd.config import values
-from yaqd.config.catalogue import documentation, documented_names
+from yaqd.config.catalogue import documentation, documented_names, near_in_family
 from yaqd.config.check_queues import queue_warnings
 from yaqd.config.configuration import DEFAULT_RESOURCES, Configuration
 from yaqd.config.defaults import QUEUES_FILE
@@ -29,6 +29,8 @@ _RESOURCE_FILES = (TYPES_FILE, NODE_FILE, SIZES_FILE)
 # Names are long, so two wrong letters still leave them very alike; unread families are compared more strictly.
 ALIKE = 0.88
 VERY_ALIKE = 0.95
+#: of the last part of a family's name alone, which is short
+PART_ALIKE = 0.75
 
 
 class Severity(StrEnum):
@@ -159,6 +161,8 @@ def _about(found: Property) -> list[Finding]:
     nearest = difflib.get_close_matches(
         found.name, documented_names(), 1, ALIKE if is_own and not is_unread else VERY_ALIKE
     )
+    if is_own and not is_unread and (in_family := near_in_family(found.name, PART_ALIKE)) is not None:
+        nearest = [in_family]
     suggestion = f"; did you mean {nearest[0]}?" if nearest else ""
     if is_own and (nearest or not is_unread):
         return finding(Severity.ERROR, f"unknown key{suggestion or '; `yaq conf docs` lists the known ones'}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from yaqd.config.configuration import Configuration
+from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.errors import ConfigError
 
 TYPES_FILE: Final = "resource-types.xml"
@@ -20,6 +21,7 @@ NODE_FILE: Final = "node-resources.xml"
 SIZES_FILE: Final = "dynamic-resources.xml"
 _NAMES: Final = "yarn.resource-types"
 _NODE: Final = "yarn.nodemanager.resource-type."
+_CALCULATOR: Final = "yarn.scheduler.capacity.resource-calculator"
 _MANDATORY: Final = {"memory-mb": "Mi", "vcores": ""}
 #: taken for memory by older clients
 _FORBIDDEN: Final = ("memory",)
@@ -156,13 +158,23 @@ def _check_strays(types: Configuration, found: Mapping[str, ResourceType]) -> No
             raise types.error(key, f"{name} is not a resource type", f"add it to {_NAMES}")
 
 
-def require_dominant(types: tuple[ResourceType, ...], calculator: str) -> None:
-    """Raises ConfigError, in Hadoop's words, where further types meet the calculator that counts memory alone."""
-    if types:
-        names = ", ".join(kind.name for kind in types)
-        raise ConfigError(
-            f"RM uses DefaultResourceCalculator which used only memory as resource-type but invalid resource-types "
-            f"specified {names}. Use DominantResourceCalculator instead to make effective use of these resource-types",
-            key="yarn.scheduler.capacity.resource-calculator",
-            value=calculator,
-        )
+def require_dominant(conf: Configuration, queues: Configuration) -> None:
+    """Raises ConfigError, in Hadoop's words, where further types meet the calculator that counts memory alone.
+
+    `queues` is `conf` with the file of queues. Where that leaves the calculator to its default, the line that names the
+    types is at fault. Blocking.
+    """
+    types = resource_types(conf)
+    if not types:
+        return
+    problem = (
+        "RM uses DefaultResourceCalculator which used only memory as resource-type but invalid resource-types "
+        f"specified {', '.join(kind.name for kind in types)}. Use DominantResourceCalculator instead to make effective "
+        "use of these resource-types"
+    )
+    if (queues.get(_CALCULATOR) or "").strip():
+        raise queues.error(_CALCULATOR, problem)
+    origin = conf.with_file(TYPES_FILE).origin(_NAMES)
+    file, line = (origin.file, origin.line) if origin is not None else (None, None)
+    remedy = f"set {_CALCULATOR} in {QUEUES_FILE}"
+    raise ConfigError(problem, key=_CALCULATOR, file=file, line=line, remedy=remedy)
