@@ -149,6 +149,8 @@ class Connection:
         service = self._service
         self._answer = Answer()
         parts: Parts = {}
+        if request.merged:
+            service.merged.look_for(request.job, request.job_id, request.merged)
         for map_id in request.map_ids:
             segment, entry = self._segment(request, map_id, parts)
             header = (

@@ -5,6 +5,7 @@ when each of its segments was sent, when nobody asked for a while, or when there
 sending from count, too, so that readers who take nothing cannot make it grow.
 """
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -111,3 +112,26 @@ class KeptPartitions:
         kept = self._partitions.pop(key)
         if not kept.users:
             self._bytes -= len(kept.data)
+
+
+class KeptRange:
+    """A part of a kept partition on its way into a socket."""
+
+    __slots__ = ("_at", "_keeper", "_kept", "_key", "_view", "remaining")
+
+    def __init__(self, keeper: KeptPartitions, key: Hashable, kept: KeptPartition, at: int, length: int) -> None:
+        self._keeper = keeper
+        self._key = key
+        self._kept = kept
+        self._view = memoryview(kept.data)[at : at + length]
+        self.remaining = length
+
+    def send(self, descriptor: int, most: int) -> int:
+        sent = os.write(descriptor, self._view[:most])
+        self._view = self._view[sent:]
+        self.remaining -= sent
+        return sent
+
+    def release(self) -> None:
+        self._view = memoryview(b"")
+        self._keeper.release(self._key, self._kept)

@@ -19,10 +19,19 @@ from typing import TypeVar
 from nm.shuffle.answer import FileRange, OutputSegment, Range, ReadCounts, Segment
 from nm.shuffle.files import OpenFile, OutputMissing
 from nm.shuffle.jobs import ShuffleJob
-from nm.shuffle.kept import KeptPartition, KeptPartitions
+from nm.shuffle.kept import KeptPartition, KeptPartitions, KeptRange
 from nm.shuffle.outputs import MapOutputs
 from riffle_merger.format import FormatError, IndexEntry
-from riffle_merger.format.merged import CHECKSUM_BYTES, MergedIndex, MergedPartition, checked_trailer
+from riffle_merger.format.merged import (
+    CHECKSUM_BYTES,
+    DATA_SUFFIX,
+    INDEX_SUFFIX,
+    MERGED_FOLDER,
+    MergedIndex,
+    MergedPartition,
+    checked_trailer,
+    is_safe_name,
+)
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +102,8 @@ class MergedOutputs:
         self._index_cache_bytes = index_cache_bytes
         #: by job and map attempt: the file, and the map's place in it
         self._jobs: dict[str, dict[str, tuple[MergedFile, int]]] = {}
+        #: by job: names of the files that are known, or were found unusable
+        self._names: dict[str, set[str]] = {}
         self._indexes: OrderedDict[Path, MergedIndex] = OrderedDict()
         self._index_bytes = 0
         self._lock = threading.Lock()
@@ -119,12 +130,36 @@ class MergedOutputs:
     def publish(self, job_id: str, file: MergedFile) -> None:
         """From now on the file's maps are answered from it; those that another file has stay with that one."""
         maps = self._jobs.setdefault(job_id, {})
+        self._names.setdefault(job_id, set()).add(file.path.stem)
         for number, map_id in enumerate(file.maps):
             known = maps.get(map_id)
             if known is None or known[0].is_bad:
                 maps[map_id] = file, number
 
+    def look_for(self, job: ShuffleJob, job_id: str, name: str) -> None:
+        """A client was told of this file, and the node may not have looked since it appeared. Blocking."""
+        names = self._names.setdefault(job_id, set())
+        if name in names or not is_safe_name(name):
+            return
+        for app_dir in self._outputs.app_dirs(job):
+            folder = app_dir / MERGED_FOLDER
+            path, index_path = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"
+            try:
+                index_path.lstat()
+            except OSError:  # not there, or the name is too long for a file
+                continue
+            names.add(name)  # whatever is wrong with it: it is not read for each request
+            try:
+                index = load_merged(path, index_path, folder=folder)
+            except OutputMissing as error:
+                log.warning("merged file left alone, the originals are served: %s", error)
+                return
+            self._remember(path, index)
+            self.publish(job_id, MergedFile(path, index_path, index.maps))
+            return
+
     def forget_job(self, job_id: str) -> None:
+        self._names.pop(job_id, None)
         files = {file.path for file, _ in self._jobs.pop(job_id, {}).values()}
         for path in files:
             self._forget_index(path)
@@ -283,7 +318,7 @@ class MergedSegment:
         kept = self._partition(counts)
         if kept is not None:
             at = self._entry.start - self._part.whole.offset
-            return _KeptRange(self._kept, self._part.key, kept, at, self._entry.part_length)
+            return KeptRange(self._kept, self._part.key, kept, at, self._entry.part_length)
         file = self._outputs.files.open(self._part.file.path)
         try:
             self._verify_in_place(file, counts)
@@ -350,28 +385,3 @@ class MergedSegment:
         if end < entry.start or self._pread_from(file, end, CHECKSUM_BYTES, counts) != checksum.to_bytes(4, "big"):
             raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")
         part.file.verified.add(key)
-
-
-class _KeptRange:
-    """A part of a kept partition on its way into a socket."""
-
-    __slots__ = ("_at", "_keeper", "_kept", "_key", "_view", "remaining")
-
-    def __init__(
-        self, keeper: KeptPartitions, key: tuple[Path, int], kept: KeptPartition, at: int, length: int
-    ) -> None:
-        self._keeper = keeper
-        self._key = key
-        self._kept = kept
-        self._view = memoryview(kept.data)[at : at + length]
-        self.remaining = length
-
-    def send(self, descriptor: int, most: int) -> int:
-        sent = os.write(descriptor, self._view[:most])
-        self._view = self._view[sent:]
-        self.remaining -= sent
-        return sent
-
-    def release(self) -> None:
-        self._view = memoryview(b"")
-        self._keeper.release(self._key, self._kept)

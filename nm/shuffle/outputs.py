@@ -58,6 +58,10 @@ class MapOutputs:
         """The output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
         return self.files.open(output.path)
 
+    def app_dirs(self, job: ShuffleJob) -> list[Path]:
+        """Where outputs of the job may lie, merged or not."""
+        return self._directories.app_dirs(job.user, job.application)
+
     def forget_job(self, job_id: str) -> None:
         for key in [k for k in self._outputs if k[0] == job_id]:
             output = self._outputs.pop(key)
@@ -80,7 +84,7 @@ class MapOutputs:
 
     def load(self, job: ShuffleJob, map_id: str) -> MapOutput:
         """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing."""
-        for app_dir in self._directories.app_dirs(job.user, job.application):
+        for app_dir in self.app_dirs(job):
             folder = app_dir / "output" / map_id
             try:
                 descriptor = os.open(folder / "file.out.index", OPEN_FLAGS)

@@ -2,7 +2,8 @@
 
 `GET /mapOutput?job=J&reduce=R&map=M1,M2,...` with the headers name, version and UrlHash, the HMAC-SHA1 of port, path
 and query under the job's key. Everything in it is a stranger's until the hash is verified, and a map id is an opaque
-folder name even then.
+folder name even then. `&merged=FILE`, which no client of Hadoop sends, names the merged file that these maps lie in:
+who was told of it may ask before this node has seen it.
 """
 
 import base64
@@ -38,6 +39,8 @@ class ShuffleRequest:
     job_id: str
     map_ids: tuple[str, ...]
     reduce: int
+    #: the client was told that they lie in this merged file; "" or no name of a file: it was not
+    merged: str
     #: the client asked to keep the connection
     wants_keep_alive: bool
     #: proves to the client that the server knows the key
@@ -72,6 +75,7 @@ def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleReques
         job_id=job_id,
         map_ids=map_ids,
         reduce=reduce,
+        merged=values.get("merged", [""])[-1],
         wants_keep_alive=values.get("keepAlive", [""])[-1].lower() == "true",
         reply_hash=_hash(job.password, url_hash),
     )

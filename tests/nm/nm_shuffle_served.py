@@ -76,6 +76,11 @@ class Served:
 
     def merge(self, name: str, maps: list[str]) -> MergedFile:
         """Writes and publishes what a merger would have made of the outputs."""
+        file = self.write_merged(name, maps)
+        self.service.publish(JOB, file)
+        return file
+
+    def write_merged(self, name: str, maps: list[str]) -> MergedFile:
         indexes = [SpillIndex.load(self.output_dir / map_id / "file.out.index") for map_id in maps]
         files = [(self.output_dir / map_id / "file.out").read_bytes() for map_id in maps]
         rows = []
@@ -89,9 +94,7 @@ class Served:
         data, index = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"
         data.write_bytes(b"".join(segment for row in rows for segment in row))
         index.write_bytes(MergedIndex.build(maps, lengths, checksums).to_bytes())
-        file = MergedFile(data, index, tuple(maps))
-        self.service.publish(JOB, file)
-        return file
+        return MergedFile(data, index, tuple(maps))
 
     def target(self, maps: list[str], reduce: object = 0, more: str = "") -> str:
         return f"/mapOutput?job={JOB}&reduce={reduce}&map={','.join(maps)}{more}"

@@ -273,6 +273,35 @@ def test_thousands_of_ids_in_one_request_are_read_once(served: Served) -> None:
     assert response.status == 500
 
 
+def test_a_merged_file_that_the_client_names_is_served_before_the_node_has_looked(served: Served) -> None:
+    write(served, 200)
+    before = fetch(served, 1, MAPS)
+    served.write_merged("news", MAPS)
+    settle(served)
+    reads = served.service.statistics.reads.reads
+    for _ in range(2):
+        _, body = served.get(served.target(MAPS, 1, "&merged=news"))
+        assert hashlib.sha256(body).hexdigest() == before
+    settle(served)
+    counts = served.service.statistics.reads
+    assert (counts.reads - reads, counts.merged_segments) == (2, 2 * len(MAPS))
+
+
+@pytest.mark.parametrize("name", ["none", "..", "../riffle/all", "%2e%2e/riffle/all", "a" * 900, "%00", "%ff", "bad"])
+def test_names_of_no_merged_file_are_answered_by_the_originals(served: Served, name: str) -> None:
+    write(served, 200)
+    before = fetch(served, 1, MAPS)
+    served.write_merged("all", MAPS)
+    truncate(served.write_merged("bad", MAPS))
+    for _ in range(2):
+        response, body = served.get(served.target(MAPS, 1, f"&merged={name}"))
+        assert (response.status, hashlib.sha256(body).hexdigest()) == (200, before)
+    settle(served)
+    assert served.service.statistics.reads.merged_segments == 0
+    response, _ = served.get(served.target(MAPS, 1, "&merged=all").replace(JOB, "job_1_0002"))
+    assert response.status == 401
+
+
 def test_a_foreign_jobs_maps_are_not_found_in_merged_files(served: Served) -> None:
     write(served, 200)
     served.merge("all", MAPS)

@@ -142,6 +142,7 @@ def test_the_signature_is_hadoops() -> None:
     url_hash = sign(b"secret", f"13562{path}".encode())
     assert url_hash == "h7JhRRGIi2BtCiSfabak5CPLuLM="
     assert sign(b"secret", url_hash.encode()) == "mI8W83sxzAODfk6Kcf4Eiy3y/G0="
+    assert url_path("job_1_0001", 0, ["m"], "a&b") == "/mapOutput?job=job_1_0001&reduce=0&map=m&merged=a%26b"
 
 
 def test_many_maps_come_in_few_requests(tmp_path: Path, service: Service) -> None:

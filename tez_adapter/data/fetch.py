@@ -167,7 +167,7 @@ class Fetcher:
         try:
             with request(
                 (batch.host, batch.port),
-                url_path(self._job_id, self._partition, attempts),
+                url_path(self._job_id, self._partition, attempts, remote[0].merged),
                 self._secret,
                 connect_timeout_s=settings.connect_timeout_s,
                 read_timeout_s=settings.read_timeout_s,

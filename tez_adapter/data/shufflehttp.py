@@ -11,6 +11,7 @@ import http.client
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 from riffle_merger.format.errors import FormatError
 from riffle_merger.format.vint import read_vint
@@ -31,8 +32,10 @@ class ShuffleError(Exception):
         self.retry_after_s = retry_after_s
 
 
-def url_path(job_id: str, partition: int, attempts: list[str]) -> str:
-    return f"/mapOutput?job={job_id}&reduce={partition}&map={','.join(attempts)}"
+def url_path(job_id: str, partition: int, attempts: list[str], merged: str = "") -> str:
+    """`merged`: the file that has them all; only a service that merges has any, and only that one reads it."""
+    path = f"/mapOutput?job={job_id}&reduce={partition}&map={','.join(attempts)}"
+    return f"{path}&merged={quote(merged, safe='')}" if merged else path
 
 
 def sign(secret: bytes, message: bytes) -> str:
