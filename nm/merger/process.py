@@ -75,6 +75,11 @@ class MergerProcess:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
 
+    @property
+    def is_starting(self) -> bool:
+        """It runs and does not listen yet; else it is up, or ended and waits for its next start."""
+        return self.pid is not None and self.port is None
+
     def start(self) -> None:
         """Returns at once; the merger comes up, and comes up again when it ends, in the background."""
         self._keeper = asyncio.create_task(self._keep_alive(), name="merger")

@@ -17,7 +17,7 @@ class MergerPage:
         self._merger = merger
 
     async def answer(self, _: web.Request) -> web.Response:
-        """`{"merger": {"enabled", "up", "restarts", ...}}`; the numbers are there when it is up."""
+        """`{"merger": {"enabled", "up", "starting", "restarts", ...}}`; the numbers are there when it is up."""
         return web.json_response({"merger": await self._facts()})
 
     async def _facts(self) -> dict[str, Any]:
@@ -26,6 +26,7 @@ class MergerPage:
         facts: dict[str, Any] = {
             "enabled": True,
             "up": False,
+            "starting": self._merger.is_starting,
             "restarts": self._merger.restarts,
             "pid": self._merger.pid,
             "port": self._merger.port,

@@ -46,10 +46,13 @@ class PackedFile:
         start = self.footer.row_at(partition)
         return self.footer.parse_row(partition, self._end(start, start + row_bytes(self.footer.maps)))
 
+    def rows(self) -> Iterator[Row]:
+        """Of all partitions, which follow each other without gaps."""
+        return self.footer.parse_rows(self._end(self.footer.rows_at, self.footer.names_at))
+
     def bounds(self) -> "array[int]":
         """Where each partition begins, and where the last one ends."""
-        data = self._end(self.footer.rows_at, self.footer.names_at)
-        return array("Q", (*(row.offset for row in self.footer.parse_rows(data)), self.footer.rows_at))
+        return array("Q", (*(row.offset for row in self.rows()), self.footer.rows_at))
 
     def read(self, offset: int, length: int) -> bytes:
         if offset + length > self.footer.rows_at:

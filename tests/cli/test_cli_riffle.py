@@ -4,11 +4,13 @@ import http.server
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from tests.riffle_merger.map_outputs import write_output
+from riffle_merger.format.packed import index_of
+from tests.riffle_merger.map_outputs import sealed, write_output
 from yaqd.cli import riffle as module
 from yaqd.cli.app import yaq
 
@@ -47,6 +49,51 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     assert code == 1 and "attempt_a" in text and "1 of 3 partitions are damaged" in text
     merged.write_bytes(data[:-1])
     assert run("inspect", str(merged))[0] == 1
+
+
+def put(folder: Path, name: str, segments: list[list[bytes]]) -> Path:
+    """A file as on HDFS: by partition, the segments of two maps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"{name}_a", f"{name}_b"]
+    data = b"".join(b"".join(row) for row in segments)
+    (folder / name).write_bytes(data + index_of(names, ([len(segment) for segment in row] for row in segments)))
+    return folder / name
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def test_files_of_a_job_on_a_shared_file_system_are_shown_and_checked(tmp_path: Path) -> None:
+    staging = tmp_path / "job_1_0001"
+    segments = [[sealed(b"a" * 100), sealed(None)], [sealed(b"x" * 3_000_000), sealed(b"")], [sealed(None)] * 2]
+    file = put(staging / "shuffle" / "2", "am2-000001.1-1", segments)
+    put(staging / "shuffle" / "2", "attempt_1", segments)
+    (staging / "shuffle" / "2" / ".half").write_bytes(b"not yet")
+    (staging / "job.xml").write_text("nothing of it")
+
+    code, text = run("inspect", f"file://{file}", "--verify")
+    assert code == 0 and "every segment is whole" in text and f"{file.name}_a ... {file.name}_b" in text
+    code, text = run("inspect", f"file://{file}", "--partition", "1", "--json")
+    rows = json.loads(text)["rows"]
+    assert [(row["offset"], row["length"]) for row in rows] == [(104, 3_000_004), (3_000_108, 4)]
+    assert run("inspect", f"file://{file}", "--partition", "3")[0] == 2
+    for folder in (staging, staging / "shuffle", staging / "shuffle" / "2"):
+        code, text = run("inspect", f"file://{folder}", "--verify", "--json")
+        assert code == 0 and [len(found["maps"]) for found in json.loads(text)] == [2, 2]
+    assert run("inspect", f"file://{staging}", "--partition", "1")[0] == 2
+    assert run("inspect", f"file://{tmp_path}/none")[0] == 2
+
+    flip(file, 2_000_000)
+    code, text = run("inspect", f"file://{file}", "--verify")
+    assert code == 1 and f"partition 1: {file.name}_a" in text and "1 of 3 partitions are damaged" in text
+    assert run("inspect", f"file://{file}")[0] == 0  # its index is as it was
+    flip(file, file.stat().st_size - 5)
+    assert run("inspect", f"file://{file}")[0] == 1
+    code, text = run("inspect", f"file://{staging}", "--verify")
+    assert code == 1 and "1 of 2 files are damaged" in text and text.count("whole") == 1
 
 
 #: of a merger that runs
@@ -89,6 +136,12 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, o
     else:
         assert expected.items() <= found.items()
     assert module._row({"node": "n", **found})[0] == "n"
+
+
+def test_a_merger_that_is_starting_is_not_down() -> None:
+    down: dict[str, Any] = {"node": "n", "enabled": True, "up": False, "starting": False}
+    states = [module._row(down | more)[1] for more in ({}, {"starting": True}, {"enabled": False})]
+    assert states == ["down", "starting", "off"]
 
 
 def test_what_is_no_merged_file_and_no_folder_of_outputs_is_said(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The merger's process under its node: real merges over real RPC, and every way in which it can go away."""
 
 import asyncio
+import json
 import os
 import signal
 import struct
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
 
 from nm.daemon import NodeManager
 from nm.merger import MergerProcess, MergerProcessSettings, MergerUnavailable
+from nm.merger.web import MergerPage
 from riffle_merger.format import MergedIndex
 from riffle_merger.service.protocol import MergeRefused, RiffleMergerProtocol
 from tests.riffle_merger.map_outputs import write_output
@@ -170,6 +173,29 @@ async def test_a_killed_merger_and_one_that_hangs_are_replaced_and_callers_are_t
         assert merger.restarts == 2
     finally:
         await merger.stop()
+
+
+async def test_its_page_says_whether_it_is_down_starting_or_up() -> None:
+    merger = MergerProcess(SETTINGS)
+    page = MergerPage(merger)
+
+    async def state() -> tuple[bool, bool]:
+        body = (await page.answer(make_mocked_request("GET", "/"))).body
+        assert isinstance(body, bytes)
+        facts = json.loads(body)["merger"]
+        return facts["starting"], facts["up"]
+
+    assert await state() == (False, False)
+    merger.start()
+    try:
+        await asyncio.sleep(0)  # it is started by a task
+        assert await state() == (True, False)
+        async with asyncio.timeout(30):
+            await merger.ready()
+        assert await state() == (False, True)
+    finally:
+        await merger.stop()
+    assert await state() == (False, False)
 
 
 async def test_the_node_announces_it_and_tells_it_of_jobs(

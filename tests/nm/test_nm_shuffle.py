@@ -22,6 +22,7 @@ from nm.shuffle.jobs import BadServiceData, ShuffleJobs
 from nm.shuffle.request import RequestRefused, parse_request
 from nm.shuffle.server import ShuffleLimits
 from riffle_merger.format import IndexEntry, SpillIndex
+from yaqd.model import ApplicationId
 from yaqd.security import Token
 
 
@@ -133,6 +134,30 @@ def test_refusals_have_hadoops_status(served: Served, change: dict[str, object],
     response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))  # type: ignore[arg-type]
     assert response.status == status
     assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
+
+
+def test_a_hash_is_good_for_its_own_url_at_its_own_port_and_job(served: Served, jobs: ShuffleJobs) -> None:
+    served.write("m0", [b"zero", b"one"])
+    target = served.target(["m0"])
+    signed = served.headers(target)
+    response, _ = served.get(target, headers=signed)
+    assert response.status == 200
+    answered = str(response.getheader("ReplyHash"))
+    elsewhere = hmac.digest(KEY, f"{served.service.port + 1}{target}".encode(), "sha1")
+    jobs.add(ApplicationId(1, 2), USER, job_token(b"another's"))
+    replayed = [
+        (served.target(["m0"], 1), signed["UrlHash"]),
+        (served.target(["m0", "m0"]), signed["UrlHash"]),
+        (f"{target}&keepAlive=true", signed["UrlHash"]),
+        (target.replace(JOB, "job_1_0002"), signed["UrlHash"]),
+        (target, answered),
+        (target, base64.b64encode(elsewhere).decode()),
+        (target, signed["UrlHash"].rstrip("=")),
+        (target, ""),
+    ]
+    for other, url_hash in replayed:
+        response, body = served.get(other, headers={**signed, "UrlHash": url_hash})
+        assert (response.status, b"zero" in body) == (401, False), (other, url_hash)
 
 
 def test_links_out_of_the_application_and_lying_indexes_are_not_served(served: Served, tmp_path: Path) -> None:

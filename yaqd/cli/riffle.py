@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import click
 
-from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table, size
+from yaqd.cli.riffle_inspect import inspect
 from yaqd.config import Configuration
 
 _TIMEOUT_S: Final = 10.0
 _ANSWER_BYTES_MAX: Final = 4 << 20
 _ASKED_AT_ONCE: Final = 16
-_LISTED: Final = 20
 #: of a merger's status
 _NUMBERS: Final = ("queued", "running", "mergedBytes", "merges", "failed", "busyMs", "usedBytes", "budgetBytes")
 _NUMBER_MAX: Final = 1 << 63
@@ -38,7 +38,8 @@ def status(conf: Configuration, as_json: bool) -> None:
 
     WAIT and RUN are merges, MERGED what they wrote and FILES how many merged files since the merger started, SPEED of
     the time in which it had something to do, MEMORY what its buffers hold of what they may, RESTARTS how often its node
-    has started it again. A node without a merger is "off" (yaq.riffle.enabled), one whose merger does not run "down".
+    has started it again. A node without a merger is "off" (yaq.riffle.enabled), one whose merger does not run "down",
+    or "starting" where it is about to.
 
     \b
     Example:
@@ -88,7 +89,8 @@ def _is_status(found: object) -> bool:
 
 def _row(facts: dict[str, Any]) -> tuple[object, ...]:
     if "error" in facts or not facts.get("up"):
-        state = facts.get("error") or ("down" if facts.get("enabled") else "off")
+        down = "starting" if facts.get("starting") is True else "down"
+        state = facts.get("error") or (down if facts.get("enabled") else "off")
         return (facts["node"], state, "", "", "", "", "", "", "", facts.get("restarts", ""))
     seconds = facts["busyMs"] / 1000
     speed = f"{size(facts['mergedBytes'] / seconds)}/s" if seconds else "-"
@@ -171,88 +173,4 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     )
 
 
-@riffle.command("inspect")
-@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--partition", type=click.IntRange(min=0), help="Show the segments of this partition.")
-@click.option("--verify", is_flag=True, help="Read the merged file and check every segment.")
-@json_option
-def inspect(path: Path, partition: int | None, verify: bool, as_json: bool) -> None:
-    """Show what is in a merged file: PATH is NAME.out or its index, NAME.out.index.
-
-    Listed is where each partition is, in bytes; with --partition each map's segment in it, with its length as stored
-    and, as RAW, what it is unpacked. Exit code 1: it is damaged or no merged file.
-
-    \b
-    Example:
-      yaq riffle inspect --verify riffle/1700000000000-1.out
-    """
-    from riffle_merger.format import FormatError, MergedIndex
-
-    data = path.with_name(path.name.removesuffix(".index"))
-    side = data.with_name(f"{data.name}.index")
-    if not side.exists():
-        raise CommandError(f"not a merged file: there is no {side}", FAILED)
-    try:
-        index = MergedIndex.load(side)
-        index.check()
-        index.check_file(data.stat().st_size, name=str(data))
-        rows = _segments(index, partition) if partition is not None else _partitions(index)
-        damaged = _verify(index, data) if verify else []
-    except IndexError as error:
-        raise CommandError(str(error)) from None
-    except (FormatError, OSError) as error:
-        raise CommandError(f"not a whole merged file: {error}", FAILED) from None
-    if as_json:
-        print_json({"file": str(data), "maps": index.maps, "rows": rows, "damaged": damaged, "verified": verify})
-    else:
-        _show(index, data, rows)
-        if verify:
-            click.echo("\n".join(damaged) or "every segment is whole")
-    if damaged:
-        raise CommandError(f"{len(damaged)} of {index.partitions} partitions are damaged", FAILED)
-
-
-def _partitions(index: Any) -> list[dict[str, int]]:
-    found = (index.partition(number) for number in range(index.partitions))
-    return [
-        {"partition": number, "offset": part.offset, "length": part.length, "checksum": part.checksum}
-        for number, part in enumerate(found)
-    ]
-
-
-def _segments(index: Any, partition: int) -> list[dict[str, Any]]:
-    return [
-        {"map": name, "offset": entry.start, "length": entry.part_length, "raw": entry.raw_length}
-        for name, entry in zip(index.maps, index.segments(partition), strict=True)
-    ]
-
-
-def _verify(index: Any, data: Path) -> list[str]:
-    from riffle_merger.format import FormatError
-
-    damaged = []
-    with data.open("rb") as file:
-        for number in range(index.partitions):
-            try:
-                index.verify(number, file.read(index.partition(number).length))
-            except FormatError as error:
-                damaged.append(str(error))
-    return damaged
-
-
-def _show(index: Any, data: Path, rows: list[dict[str, Any]]) -> None:
-    print_fields(
-        [
-            ("file", data),
-            ("size", size(index.file_bytes)),
-            ("maps", f"{len(index.maps)}: {' ... '.join(dict.fromkeys((index.maps[0], index.maps[-1])))}"),
-            ("partitions", index.partitions),
-        ]
-    )
-    print_table(
-        [name.upper() for name in (rows[0] if rows else ())],
-        [tuple(row.values()) for row in rows[:_LISTED]],
-        empty="It has no partitions.",
-    )
-    if len(rows) > _LISTED:
-        click.echo(f"... {len(rows) - _LISTED} more; --json has all")
+riffle.add_command(inspect)
