@@ -2,15 +2,19 @@
 
 import math
 from bisect import bisect_left
+from typing import Final
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.users import may_take
+from rm.scheduler.users import may_take, user_limit
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
-from yaqd.model import ANY_HOST
+from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+
+_LIMIT: Final = "yarn.scheduler.capacity.maximum-am-resource-percent"
+_MASTERS: Final = f"and its application masters alone leave no room for it ({_LIMIT} limits them)"
 
 
 @value()
@@ -30,6 +34,9 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
     reason = _in_the_way(view, attempt, ask)
     if reason is not None:
         return WhyWaiting(reason, len(before), None)
+    masters = _masters_everywhere(view, attempt, ask)
+    if masters is not None:
+        return WhyWaiting(": ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
     queues, said = view.node_queues, ["no node has room for it"]
     never = _never_waits(queues, attempt, ask)
     shortest = math.inf
@@ -82,9 +89,11 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
         return f"queue {leaf.path} lets no further application master start until one of those that run has ended"
     for queue in leaf.upwards():
         if queue.limit is not None and not fits(queue.used + shape, queue.limit):
-            return f"queue {queue.path} holds {queue.used} of at most {queue.limit}"
+            masters = "" if fits(queue.masters_used + shape, queue.limit) else f", {_MASTERS}"
+            return f"queue {queue.path} holds {queue.used} of at most {queue.limit}{masters}"
     if not may_take(view, attempt.app):
-        return f"user {attempt.app.user} holds as much of queue {leaf.path} as one user may"
+        masters = "" if fits(attempt.app.owner.masters_used + shape, user_limit(view, leaf)) else f", {_MASTERS}"
+        return f"user {attempt.app.user} holds as much of queue {leaf.path} as one user may{masters}"
     if not fits(shape, view.nodes.largest):
         return f"no node is as large as {shape}"
     if view.nodes.emptiest(shape, attempt.accepts, ANY_HOST) is not None:
@@ -92,6 +101,28 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
             return f"it waits for one of the places that it prefers ({ask.missed} other offers passed up so far)"
         return "there is room, which it gets at that node's next heartbeat"
     return None
+
+
+def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
+    """None: beside the masters that run there is room for it on a node, or would be once other things have ended."""
+    shape, fits = ask.capability, view.calculator.fits
+    number, held, total = 0, Resource(), Resource()
+    for node in view.nodes.all():
+        if not fits(shape, node.total) or node.is_draining or not attempt.accepts(node):
+            continue
+        masters = [amount for name, amount in node.containers.items() if view.containers[name].is_master]
+        taken = sum(masters, Resource())
+        if fits(shape, node.total - taken):
+            return None
+        number, held, total = number + len(masters), held + taken, total + node.total
+    if not number:
+        return None
+    which, ends = (
+        ("an application master holds", "it ends")
+        if number == 1
+        else (f"{number} application masters hold", "one ends")
+    )
+    return f"{which} {held} of {total}, so that no node has room for it until {ends} ({_LIMIT} limits them)"
 
 
 def _never_waits(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> str | None:

@@ -190,6 +190,35 @@ async def test_the_reason_names_what_is_in_the_way() -> None:
         assert wanted["shortestWaitS"] is None
 
 
+@pytest.mark.parametrize("enabled", ["true", "false"])
+async def test_masters_that_leave_no_room_are_named_as_the_reason(enabled: str) -> None:
+    dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+    settings = {"yaq.queue.enabled": enabled, "yarn.scheduler.capacity.resource-calculator": dominant}
+    async with cluster(settings) as rm:
+        jobs = []
+        for _ in range(2):
+            node = await rm.node(memory_mb=65536, vcores=1, capabilities=OURS)
+            await beat(node)
+            jobs.append(await rm.running(node))
+        for _, master in jobs:
+            await master.allocate(ask(3))
+        view = rm.manager.scheduler.view
+
+        async def said(app_id: ApplicationId) -> str:
+            found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+            return str(found["asks"][0]["why"])
+
+        held = "2 application masters hold <memory:2048, vCores:2> of <memory:131072, vCores:2>, so that no node"
+        for app_id, _ in jobs:
+            why = await said(app_id)
+            assert why.startswith(held) and "until one ends (yarn.scheduler.capacity.maximum-am-resource-percent" in why
+        await rm.node(memory_mb=512, vcores=8)
+        assert (await said(jobs[0][0])).startswith(held), "a node that is too small is none"
+        await rm.node(memory_mb=65536, vcores=2)
+        await rm.until(lambda: any(not held.is_master for held in view.containers.values()))
+        assert "masters hold" not in await said(jobs[0][0]), "a task holds the rest, and will end"
+
+
 async def test_a_wait_is_said_of_nodes_that_are_heard_of_and_of_asks_that_may_wait() -> None:
     clock = ManualClock()
     async with cluster(ON, clock=clock) as rm:
