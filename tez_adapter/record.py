@@ -79,9 +79,7 @@ class JobRecord:
         launched, failed, killed, millis = (name.value for name in names)
         attempts = [a for t in vertex.tasks for a in t.attempts]
         sums[(JOB_GROUP, launched)] = len(attempts)
-        sums[(JOB_GROUP, millis)] = sum(
-            int(1000 * (a.finished - a.started)) for a in attempts if a.finished is not None
-        )
+        sums[(JOB_GROUP, millis)] = sum(map(_ran_ms, attempts))
         if vertex.ended[AttemptState.FAILED]:
             sums[(JOB_GROUP, failed)] = vertex.ended[AttemptState.FAILED]
         if vertex.ended[AttemptState.KILLED]:
@@ -149,3 +147,10 @@ class JobRecord:
             "phases_ms": self._phases.get(attempt.id, {}),
             "counters": {f"{g}:{n}": v for g, n, v in self._counters.get(attempt.id, ())},
         }
+
+
+def _ran_ms(attempt: Attempt) -> int:
+    """How long its process had its task: what its container waited at a node before that is nobody's work."""
+    if attempt.finished is None or attempt.began is None:
+        return 0
+    return int(1000 * (attempt.finished - attempt.began))

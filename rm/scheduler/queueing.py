@@ -165,8 +165,12 @@ class NodeQueues:
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.given = 0
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
-        seen = max(queue.slots, queue.running, len(node.containers) - len(queue.waiting))
-        queue.slots = queue.running if queue.queued else seen
+        # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
+        within = queue.running
+        if queue.waiting and event.started:
+            within = max(0, within - sum(container_id in event.started for container_id in queue.waiting))
+        seen = max(queue.slots, within, len(node.containers) - len(queue.waiting))
+        queue.slots = within if queue.queued else seen
         queue.was_full = queue.was_full or queue.queued > 0
         queue.at_node = queue.queued
         queue.count_added()

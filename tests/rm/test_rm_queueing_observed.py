@@ -5,7 +5,9 @@ from rm_harness import FakeNode, Harness, ManualClock, cluster
 from test_rm_node_queueing import OURS, beat
 from test_rm_queueing import Life
 
+from rm.scheduler.events import NodeQueueReported, NodeResized
 from rm.scheduler.queueing_spec import QueueingSpec
+from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
 #: the bound finds itself, and it is told from 1 s of polling and of heartbeats on
@@ -64,3 +66,17 @@ def test_tasks_of_one_stage_that_fight_for_a_node_go_elsewhere(interference: flo
     assert life.ask(second, 4) == ["b"] * 4
     # 2 s beside four of its like, or 3 s beside others
     assert life.ask(first, 1) == [chosen]
+
+
+@pytest.mark.parametrize("queued", [0, 1])
+def test_what_runs_beyond_a_nodes_size_has_no_slot(queued: int) -> None:
+    life = Life(QueueingSpec(bound=3))
+    node = life.node("a", gb=3)
+    assert life.ask(life.app(has_master=True), 4) == ["a", "a", "a*", "a*"]
+    master, *tasks = life.live
+    life.tell(NodeResized(node, Resource(2048, 2)))
+    waits, runs = frozenset(tasks[3:] if queued else ()), frozenset([master, *tasks[: 4 - queued]])
+    [queue] = life.scheduler.queues.all()
+    queue.slots = 0
+    life.tell(NodeQueueReported(node, len(runs), len(waits), 1.0, waits, runs))
+    assert (queue.running, queue.slots) == (5 - queued, 2)

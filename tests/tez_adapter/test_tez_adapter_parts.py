@@ -11,17 +11,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_tez_adapter_machine import Driver, mapreduce
 
 from riffle_merger.format.columns import Columns
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
 from tez_adapter.history import NoHistory, read_history, write_history
 from tez_adapter.jobspec import BadJobSpec, JobKind, JobResource, JobSpec, Streaming, attempt_name
 from tez_adapter.launch import command_context, python_context, url
 from tez_adapter.plan import plan
 from tez_adapter.raw import raw_block
+from tez_adapter.record import JobRecord
 from tez_adapter.rm_link import AskTable
 from tez_adapter.staging import Staging, SubmitError, alias_of
 from yaqd.config import Configuration
+from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 from yaqd.mapreduce.serde import encode_key
 from yaqd.model import ApplicationId, Resource
 
@@ -289,3 +294,24 @@ def test_raw_blocks_leave_other_records_to_others() -> None:
     assert raw_block(Columns.from_lists([encode_key("ab")], [encode_key(b"cd")])) is None
     assert raw_block(Columns.from_lists([encode_key(b"a"), encode_key(b"bb")], [encode_key(b"c")] * 2)) is None
     assert raw_block(Columns.empty()) is None
+
+
+def test_a_tasks_time_is_what_its_process_had_it() -> None:
+    drive = Driver(mapreduce(2, 0))
+    drive.now = 10.0
+    drive.allocate("c1", "h1")
+    drive.allocate("c2", "h2")
+    drive.now = 30.0  # both have waited at their nodes
+    drive(ev.TaskRequested("c1"))
+    drive(ev.ContainerCompleted("c2", -102, ""))  # it came back from there
+    drive.now = 35.0
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    drive.now = 42.0
+    drive.allocate("c3", "h3")
+    drive(ev.TaskRequested("c1"))
+    drive(ev.AttemptSucceeded(AttemptId(0, 1, 1)))
+    counters = {
+        name: value for group, name, value in JobRecord(spec(), drive.machine, int).counters() if group == JOB_GROUP
+    }
+    assert counters[JobCounter.TOTAL_LAUNCHED_MAPS.value] == 3
+    assert counters[JobCounter.MILLIS_MAPS.value] == 5_000 + 7_000

@@ -20,6 +20,7 @@ from tez_adapter.history import history_path, read_history
 from tez_adapter.rm_client import RmClient
 from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
+from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 from yaqd.model import NodeId
 from yaqd.sim.workloads import read_workload
 
@@ -63,8 +64,11 @@ def test_a_task_that_waits_longer_than_its_time_out_is_not_ended(
         finally:
             job.close()
         assert result.state == "SUCCEEDED", result.diagnostics
-        attempts = read_history(conf, job.application_id).attempts
+        history = read_history(conf, job.application_id)
+    attempts = history.attempts
     assert [a["state"] for a in attempts] == ["SUCCEEDED"] * 4, "each task once"
+    own_ms = history.end["counters"][JOB_GROUP][JobCounter.MILLIS_MAPS.value]
+    assert 4 * 1900 < own_ms < 4 * 4000, "nor counted as its own"
     longest_ms = max(a["finished_ms"] - a["started_ms"] for a in attempts)
     assert longest_ms > 6000, "the last one had waited for two others"
     assert all(1900 < a["finished_ms"] - a["began_ms"] < 4000 for a in attempts), "which is not the task's own time"
