@@ -174,8 +174,8 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
 def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | None, as_json: bool) -> None:
     """Model merging of map outputs: the paper's figures beside the model's.
 
-    With and without merging and best effort, spilling against shuffling, where merging stops to pay, and how often the
-    automatic choice is right.
+    With and without merging and best effort, more and more tasks, spilling against shuffling, where merging stops to
+    pay, and how often the automatic choice is right.
 
     \b
     Example:
@@ -183,7 +183,7 @@ def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | 
     """
     from yaqd.sim import shuffle_figures as model
 
-    figures = [*model.headline(seed), *model.spilling(), *model.paying(seed)]
+    figures = [*model.headline(seed), *model.growing(), *model.spilling(), *model.paying(seed)]
     checked = model.check(shapes, seed)
     of_trace = _checked_with(swim, jobs, seed) if swim is not None else None
     if plots is not None:

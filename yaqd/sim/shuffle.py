@@ -174,3 +174,26 @@ def trade_off(size: float, partitions: int, counts: list[int], files: int = 0) -
         job = ShuffleJob(maps, partitions, size)
         reads = -(-maps // files) if files else maps
         yield maps, spill_s(job, storage), storage.reads_s(reads * partitions, size)
+
+
+# ---- more and more tasks (4.1.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A shuffle between as many maps as reduces, each map of the same size."""
+
+    tasks: int
+    reads: int
+    #: of one read, on average
+    read_bytes: float
+    seconds: float
+
+
+def growth(task_bytes: float, counts: list[int], files: int = 0) -> Iterator[Growth]:
+    """`files`: merged so; the merges themselves are not counted."""
+    storage = Storage()
+    for tasks in counts:
+        reads = (-(-tasks // files) if files else tasks) * tasks
+        size = tasks * task_bytes
+        yield Growth(tasks, reads, size / reads, storage.reads_s(reads, size))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from yaqd.sim.experiments.plots import FORMATS, NoPlots
-from yaqd.sim.shuffle import trade_off
-from yaqd.sim.shuffle_figures import Figure, by_fan_in
+from yaqd.sim.shuffle import growth, trade_off
+from yaqd.sim.shuffle_figures import TASKS, Figure, by_fan_in
 
 _DPI: Final = 130
 _GREY, _BLUE, _ORANGE = "#6b6b6b", "#0072b2", "#d55e00"
@@ -16,7 +16,7 @@ _COUNTS: Final = [300, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 6000, 8000]
 
 
 def draw(folder: Path, seed: int, paying: list[Figure]) -> list[Path]:
-    """Four plots as PNG and SVG. Raises NoPlots, OSError."""
+    """Five plots as PNG and SVG. Raises NoPlots, OSError."""
     try:
         import matplotlib
     except ImportError:
@@ -31,6 +31,12 @@ def draw(folder: Path, seed: int, paying: list[Figure]) -> list[Path]:
         axes.plot(maps, [shuffle for _, _, shuffle in points], color=_BLUE, label="shuffling")
         axes.plot(maps, [spill + shuffle for _, spill, shuffle in points], color=_GREY, label="both")
         axes.set(xlabel="maps", ylabel="s", xscale="log", ylim=(0, None))
+    with _axes(folder, "shuffle-tasks", "tasks of 512 MB, as many reduces as maps: the shuffle", written) as axes:
+        for files, style, colour, label in ((0, "o-", _BLUE, "no merging"), (40, "s--", _ORANGE, "40 files merged")):
+            points_of = list(growth(512e6, TASKS, files))
+            axes.plot([p.tasks for p in points_of], [p.seconds for p in points_of], style, color=colour, label=label)
+        axes.plot([300, 10_000], [100, 4000], "k_", markersize=14, label="reported")
+        axes.set(xlabel="tasks in each stage", ylabel="s", xscale="log", yscale="log")
     with _axes(folder, "shuffle-paying", "40 files merged, best effort 95 %, by size of a block", written) as axes:
         labels = [figure.what.split(":")[0].removeprefix("blocks of ") for figure in paying]
         axes.bar(labels, [figure.modelled for figure in paying], color=_BLUE, label="job's time without over with")
