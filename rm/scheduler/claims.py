@@ -62,13 +62,19 @@ class Claims:
         return self._counters.deficit(path) > 0.0
 
     def are_due(self, view: "ClusterView", interval_s: float, now: float) -> bool:
-        """A container is told of at one look and killed at the next one, so the last look but one before the oldest
-        claim reaches ST is the time for all that is due."""
-        queues = view.node_queues
-        starve_s = queues.spec.starve_s if queues is not None and queues.spec is not None else 0.0
-        oldest = min((self._short[path] for path in self._paths), default=now)
+        """A container is told of at one look and killed at the next one, its node hears of it with a heartbeat, and the
+        master for which it goes of another one with its own: so long before the oldest claim reaches ST all is due."""
+        spec = view.node_queues.spec if view.node_queues is not None else None
+        if spec is None or not self._paths:
+            return bool(self._paths)
+        oldest = min(self._short[path] for path in self._paths)
         # a queue may have been short for an interval when that was seen first
-        return bool(self._paths) and now - oldest >= starve_s - 3 * interval_s
+        soonest_s = 3 * interval_s + spec.tuning.heartbeat_s + spec.tuning.poll_s
+        return now - oldest >= spec.starve_s - soonest_s
+
+    def of(self, view: "ClusterView") -> "list[QueueView]":
+        """The leaf queues that have one."""
+        return [view.queues[path] for path in self._paths]
 
     def places(self, view: "ClusterView") -> dict[NodeId, int]:
         """Nodes where containers of such queues wait, and how many: what ends elsewhere is of no use to them."""

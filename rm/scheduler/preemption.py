@@ -95,14 +95,16 @@ class Preemption:
         """Whose masters to tell, and whose time is up."""
         for container_id in [c for c in self._noticed if c not in view.containers]:
             del self._noticed[container_id]
-        spec, waits = self.spec, bool(view.root.waiting)
+        spec, waits, is_due = self.spec, bool(view.root.waiting), False
         if view.shares is not None:
             self._claims.look(view, spec.interval_s, now)
             waits = bool(self._claims)
+            is_due = self._claims.are_due(view, spec.interval_s, now)
+            view.shares.serve_first(self._claims.of(view) if is_due and not spec.observe_only else ())
         if not waits or spec.observe_only:
             self._forget_old(now)
             return
-        if self._claims.are_due(view, spec.interval_s, now):
+        if is_due:
             spec = at_once(spec)
             for container_id, queue in list(self._claims.in_the_way(view)):
                 yield Preempt(container_id, f"it has not run, and {queue} has more than its guarantee")

@@ -361,6 +361,8 @@ class Scheduler:
     def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Decision]:
         if event.starts_anew:
             self._preemption = Preemption(event.spec)
+            if self.view.shares is not None:
+                self.view.shares.serve_first(())
         self._preemption.spec = event.spec
         yield from ()
 

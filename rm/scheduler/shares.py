@@ -7,7 +7,9 @@ is given, with how long it has run where that is longer, and with how long it ra
 having run, with nothing.
 """
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from yaqd.model import ContainerId, Resource
@@ -53,12 +55,19 @@ class Shares:
         #: by path of the parent
         self._counters: dict[str, DeficitCounters] = {}
         self._given: dict[ContainerId, _Given] = {}
+        #: paths of queues for which containers are being taken back, and of those above them
+        self._first: frozenset[str] = frozenset()
         #: how long containers ran of late, s
         self._usual_s = 0.0
 
     def queues_changed(self) -> None:
         """Other queues, or other guarantees: nobody is owed anything."""
         self._counters.clear()
+
+    def serve_first(self, queues: "Iterable[QueueView]") -> None:
+        """These need most, whatever they hold and are owed, until something else is said: what is taken back for them
+        must not go to those that it was taken from."""
+        self._first = frozenset(above.path for queue in queues for above in queue.upwards())
 
     def need(self, parent: "QueueView", held: "dict[str, float]") -> dict[str, float]:
         """By path of those children that want something, with `held`, what those asked for hold: how much of
@@ -78,6 +87,8 @@ class Shares:
             if path in held:
                 share = held[path] - counters.deficit(path) / _OVER_S
                 found[path] = share / guarantee if guarantee > 0 else share * 1e9
+                if path in self._first:
+                    found[path] = -inf
         return found
 
     # ---- containers

@@ -11,7 +11,7 @@ from typing import Final
 
 from nm.queue import NodeQueue, OpportunisticLimit
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Decision, Preempt
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
@@ -24,6 +24,7 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeLeft,
     NodeLoaded,
+    PreemptionDue,
 )
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.opportunistic import OpportunisticLimits
@@ -56,6 +57,8 @@ class Central(Model):
         self._gone: dict[int, list[Run]] = {}
         self._limit_at = -math.inf
         self._limit = 0
+        #: when the ResourceManager looks next for queues below their guarantee
+        self._look_at = self.scheduler.limits.preemption.interval_s if system.preempt else math.inf
         for node in self.nodes:
             self._join(node, 0.0)
 
@@ -92,6 +95,8 @@ class Central(Model):
         return self._unreported > 0 or self.scheduler.has_waiting
 
     def beat(self, now: float, node: SimNode) -> None:
+        if now >= self._look_at:
+            self._take_back(now)
         if not node.is_up:
             return
         if node.changed:
@@ -100,6 +105,9 @@ class Central(Model):
             self.report_queue(node, now)
             if node.ended:
                 self._report_ended(node, now)
+            taken, node.taken = node.taken, []
+            for run in taken:
+                self.end_taken(run, now)
         if self.scheduler.has_waiting:
             decisions = self.scheduler.handle(self._beats[node.index], now)
             if decisions:
@@ -133,6 +141,27 @@ class Central(Model):
             self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit(now), now
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
 
+    def _take_back(self, now: float) -> None:
+        """The live look for queues below their guarantee, carried out as `rm.preemption` does.
+
+        Managers hear of a container when it is taken; that they are told before, they make no use of.
+        """
+        self._look_at = now + self.scheduler.limits.preemption.interval_s
+        for decision in self.scheduler.handle(PreemptionDue(), now):
+            if type(decision) is not Preempt:
+                continue
+            container_id = decision.container_id
+            node = self._by_host[self.scheduler.view.containers[container_id].node_id.host]
+            run = node.runs.get(container_id)
+            if run is None:
+                continue  # its manager does not know it yet, or its node: it is chosen again
+            self.recorder.count("preempted")
+            run.is_taken = True
+            node.taken.append(run)
+            self.changed(node)
+            self.take(self.scheduler.handle(ContainerEnded(container_id), now), now)
+            self._tell_lost(run, now)
+
     # ---- what the model tells
 
     def _tell_estimates(self, job: JobRun, now: float) -> None:
@@ -140,6 +169,8 @@ class Central(Model):
             self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
 
     def container_done(self, run: Run, node: SimNode, now: float) -> None:
+        if run.is_taken:
+            return
         stage = run.stage
         learns = self.tells_estimates and self.system.estimates == "learned"
         if learns and not run.is_lost and not stage.job.is_over and stage.done & (stage.done - 1) == 0:
@@ -164,10 +195,11 @@ class Central(Model):
         self.beat(now, node)
 
     def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+        lost = [run for run in lost if not run.is_taken]
         for run in lost:
             run.is_lost = True
         self._gone[node.index] = lost + node.ended
-        node.ended = []
+        node.ended, node.taken = [], []
         self.engine.at(now + self.shape.expiry_s, self._expire, node)
 
     def _expire(self, now: float, node: SimNode) -> None:

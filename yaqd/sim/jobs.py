@@ -28,6 +28,7 @@ class Run:
         "ended",
         "group",
         "is_lost",
+        "is_taken",
         "node",
         "stage",
         "started",
@@ -47,6 +48,8 @@ class Run:
         self.node = -1
         #: it went without having done its work
         self.is_lost = False
+        #: the ResourceManager took it back, and its manager knows: what becomes of it is nobody's business any more
+        self.is_taken = False
         self.arrived = 0.0
         #: since when its task waits at nodes that gave it up; None: it comes to the first one
         self.waits_since: float | None = None

@@ -59,9 +59,18 @@ class Model:
             left = [job.spec.name for job in self.jobs if not job.is_over]
             raise Stuck(f"after {now:.0f} s nothing happens any more, and {len(left)} jobs are left, {left[0]} first")
         recorder = self.recorder
+        if self._left:
+            self._book_running(now)
         recorder.count("events", self.engine.events)
         recorder.count("heartbeats", self.engine.beats)
         return recorder.result(self.shape.total_slots, tuple(job.spec.queue for job in self.jobs), now)
+
+    def _book_running(self, now: float) -> None:
+        """What runs at the horizon has had its part of the slots."""
+        for node in self.nodes:
+            for run in node.runs.values():
+                if 0.0 <= run.started < now:
+                    self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=False)
 
     # ---- a system's own
 
@@ -257,6 +266,9 @@ class Model:
         if run.node < 0:
             return  # it was killed before
         node = self.nodes[run.node]
+        if run.is_taken:
+            self.end_taken(run, now)
+            return
         run.ended = now
         self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=True)
         self._leave(run, node)
@@ -274,6 +286,13 @@ class Model:
         if 0.0 <= run.started < math.inf:
             run.stage.launched -= 1
         self._leave(run, node)
+
+    def end_taken(self, run: Run, now: float) -> None:
+        """Its node ends a container that was taken back, unless it is gone by itself."""
+        if run.node >= 0:
+            node = self.nodes[run.node]
+            self._stop(run, node, now)
+            self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
 
     def _leave(self, run: Run, node: SimNode) -> None:
         del node.runs[run.container_id]

@@ -22,6 +22,7 @@ class SimNode:
         "running",
         "runs",
         "speed",
+        "taken",
         "told",
     )
 
@@ -39,6 +40,8 @@ class SimNode:
         self.ended: list[Run] = []
         #: the next heartbeat says something new
         self.changed = False
+        #: containers that it is told to end with its next heartbeat
+        self.taken: list[Run] = []
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True

@@ -39,7 +39,8 @@ class JobResult:
 
 @dataclass(frozen=True)
 class SimResult:
-    """All arrays have one entry for each container that ran, in the order in which they ended."""
+    """All arrays have one entry for each container that ran, in the order in which they ended; last those that the
+    horizon ended."""
 
     #: those that are over, in the order of the workload
     jobs: tuple[JobResult, ...]

@@ -10,9 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.model import Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.job_order import JOB_ORDERS
+from yaqd.policies.queueing.order import ORDERS, Scope
 from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.sim.workload import SLOT
 
 #: the systems that `System.name` may name
@@ -123,6 +127,8 @@ class System:
     job_order: str = "fifo"
     #: a job that was given nothing for so long goes first, s
     job_starve_s: float = 60.0
+    #: what a leaf queue has beyond its guarantee is taken back for one below its own
+    preempt: bool = False
     # ---- distributed: yaq-d, mercury, sparrow
     #: yaq-d: queues are told to be no longer than most are, as Hadoop does (mean and a standard deviation, within these
     #: two), and the last of a queue go where they start so much sooner, s; 0: only by length
@@ -148,6 +154,7 @@ class System:
         if self.estimates not in ESTIMATES:
             raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
         PLACES[self.place]
+        self._check_orders()
         if self.bound is not None and not 1 <= self.bound <= BOUND_MAX:
             raise ValueError(
                 f"bound is {self.bound}; it must be 1 to {BOUND_MAX}, or none for any number; "
@@ -161,6 +168,18 @@ class System:
                 raise ValueError(f"{name} is {part}; it is a part, 0 to 1")
         if self.bound_target == 1.0:
             raise ValueError("bound_target is 1; no bound keeps the slots busy in all intervals")
+
+    def _check_orders(self) -> None:
+        """Raise `ValueError` for a word that nobody knows: here, and not where a simulation is under way."""
+        ORDERS[self.order.removesuffix("+pack")]
+        if self.order_scope not in list(Scope):
+            raise ValueError(f"no order_scope is called {self.order_scope!r}; there are {', '.join(Scope)}")
+        if self.job_order.lower() not in LEAF_ORDERINGS:
+            try:
+                JOB_ORDERS[self.job_order.lower()]
+            except UnknownPolicy:
+                known = (*LEAF_ORDERINGS, *JOB_ORDERS.names())
+                raise ValueError(f"no job_order is called {self.job_order!r}; there are {', '.join(known)}") from None
 
 
 def host_name(node: int) -> str:

@@ -12,6 +12,9 @@ from yaqd.sim.workload import Workload
 SHARE_WINDOW_S: Final = 5.0
 #: over which a deviation counts
 SHARE_SPAN_S: Final = 60.0
+#: points of the slots in use from which on a queue's share counts as off, and how finely it is looked at, s
+SHARE_OFF_POINTS: Final = 5.0
+_MOMENT_S: Final = 1.0
 #: a job is `short` or `long` by its own work, about the middle one's
 NAMES: Final = {
     "jct_median": "job completion time from the job's start, median (s)",
@@ -30,6 +33,7 @@ NAMES: Final = {
     "short_median": "completion time of the jobs with less work than the middle one, median (s)",
     "long_median": "completion time of the other jobs, median (s)",
     "share_off": "largest deviation of a queue's share from its capacity, over any minute (points)",
+    "share_lasts": f"longest time that a queue's share was off by more than {SHARE_OFF_POINTS:g} points (s)",
     "unfinished": "jobs not over",
     "makespan": "until the last job is over (s)",
 }
@@ -58,16 +62,17 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
         "short_median": _quantile(short, 50),
         "long_median": _quantile(long, 50),
         "share_off": _share_off(case, result),
+        "share_lasts": _share_lasts(case, result),
         "unfinished": float(result.unfinished),
         "makespan": result.makespan,
     }
     return {name: number for name, number in found.items() if not math.isnan(number)}
 
 
-def shares(case: Case, result: SimResult) -> dict[str, tuple[float, ...]]:
-    """By queue: part of the slots in use that it holds, in windows of `SHARE_WINDOW_S` after the warm-up."""
-    by_queue = result.shares(SHARE_WINDOW_S)
-    skip = math.ceil(case.warm_up_s / SHARE_WINDOW_S)
+def shares(case: Case, result: SimResult, window_s: float = SHARE_WINDOW_S) -> dict[str, tuple[float, ...]]:
+    """By queue: part of the slots in use that it holds, in windows of `window_s` after the warm-up."""
+    by_queue = result.shares(window_s)
+    skip = math.ceil(case.warm_up_s / window_s)
     total = np.maximum(np.sum(list(by_queue.values()), axis=0), 1e-9)
     return {queue: tuple(float(x) for x in (part / total)[skip:-1]) for queue, part in by_queue.items()}
 
@@ -102,6 +107,20 @@ def _share_off(case: Case, result: SimResult) -> float:
             means = np.convolve(parts, np.full(width, 1 / width), mode="valid")
             worst = float(np.fmax(worst, 100 * np.abs(means - percent / 100).max()))
     return worst
+
+
+def _share_lasts(case: Case, result: SimResult) -> float:
+    """Seconds at a stretch; a stretch that the horizon ends counts as far as it goes."""
+    if len(case.shape.queues) < 2:
+        return math.nan
+    by_queue = shares(case, result, _MOMENT_S)
+    longest = 0
+    for queue, percent in case.shape.queues:
+        lasts = 0
+        for part in by_queue.get(queue, ()):
+            lasts = lasts + 1 if abs(100 * part - percent) > SHARE_OFF_POINTS else 0
+            longest = max(longest, lasts)
+    return longest * _MOMENT_S
 
 
 def _by_work(workload: Workload, result: SimResult) -> tuple[Floats, Floats]:

@@ -63,6 +63,8 @@ class Stages:
     reads: list[tuple[tuple[int, ...], ...]] | None = None
     #: by job: slots that each task takes; None: one
     widths: list[int] | None = None
+    #: by job: its queue's place among those drawn for, and when it comes, s; None: as `Drawn` says
+    comes: list[tuple[int, float]] | None = None
 
 
 def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
@@ -79,6 +81,9 @@ def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
     work = [width * sum(float(s.sum()) for s in job) for width, job in zip(widths, stages.jobs, strict=True)]
     arrivals = _arrivals(rng, drawn.arrivals, work, slots)
     queues = rng.integers(len(drawn.queues), size=len(stages.jobs))
+    if stages.comes is not None:
+        queues = np.array([place % len(drawn.queues) for place, _ in stages.comes])
+        arrivals = [at for _, at in stages.comes]
     jobs = [
         _job(f"{drawn.name}-{number}", drawn.queues[queues[number]], arrivals[number], stages, number)
         for number in range(len(stages.jobs))
@@ -214,6 +219,20 @@ def _gridmix_sizes(rng: np.random.Generator, drawn: Drawn) -> Stages:
     return Stages(("task",), [(part,) for part in np.split(every, np.cumsum(counts)[:-1])])
 
 
+#: s; when the first queue's jobs come
+LATE_S: Final = 30.0
+_LONG_S: Final = 300.0
+
+
+def _late_queue(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """A fifth of the jobs come first, to the second queue, of tasks of 300 s; after 30 s all others, of 5 s."""
+    long = max(1, drawn.jobs // 5)
+    tasks: list[tuple[Floats, ...]] = [
+        (np.full(_tasks(drawn), _LONG_S if number < long else 5.0),) for number in range(drawn.jobs)
+    ]
+    return Stages(("task",), tasks, comes=[(1, 0.0) if n < long else (0, LATE_S) for n in range(drawn.jobs)])
+
+
 #: stages of a graph
 _STAGES_MAX: Final = 10
 
@@ -268,6 +287,7 @@ WORKLOADS: Final[dict[str, Kind]] = {
     "heavy-tailed": Kind("gridmix-ms, the longest 20 % of all tasks 500 s longer", _heavy_tailed),
     "mixed-5-50-jobs": Kind("80 % of the jobs of 5 s tasks, 20 % of 50 s (section 4.3)", _mixed_jobs),
     "two-sizes": Kind("40 tasks a job, mean 20 s; those of every fifth job need four slots", _two_sizes),
+    "late-queue": Kind("a fifth of the jobs, tasks of 300 s, to one queue; after 30 s all others, of 5 s", _late_queue),
     "graphs": Kind("3 to 10 stages a job that read one or two others; 12 tasks a stage, mean 15 s", _graphs),
     "mixed-5-50-tasks": Kind("5 s and 50 s tasks in equal number in every job (table 2.1)", _mixed_tasks),
     **{f"{x}-sec": Kind(f"100 tasks a job, all of {x} s", _x_sec(float(x))) for x in (1, 5, 10, 20, 50)},
