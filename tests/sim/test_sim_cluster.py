@@ -279,6 +279,22 @@ def test_what_waits_too_long_goes_back_and_is_done_elsewhere() -> None:
     assert np.max(result.queuing_delays) <= 5.0 + 0.1
 
 
+@pytest.mark.parametrize("estimate_error", [1.0, 10.0])
+def test_containers_of_masters_that_do_not_know_of_waiting_wait_less(estimate_error: float) -> None:
+    workload = Workload(tuple(SimJob(f"job{i}", (stage(60, 10.0),)) for i in range(2)))
+    shape = ClusterShape(nodes=4, slots=4, heartbeat_s=1.0)
+    system = System("yaq-c", bound=8, max_wait_s=0.0, estimate_error=estimate_error)
+    aware, unaware, never = (
+        simulate(shape, workload, replace(system, **changed), 3)  # type: ignore[arg-type]
+        for changed in ({}, {"aware": False}, {"aware": False, "max_wait_unaware_s": 0.0})
+    )
+    assert aware.tasks == unaware.tasks == never.tasks == workload.tasks
+    longest = [float(np.max(result.queuing_delays)) for result in (aware, unaware, never)]
+    assert longest[0] > 9.0 and longest[1] <= 3 * 2.0 + 0.1 and longest[2] <= 0.1, longest
+    assert max(unaware.queuing_delays) > 0.5, "some wait, as less is expected"
+    assert unaware.counts["refused"] < workload.tasks / 2, "few were sent where they could not stay"
+
+
 @pytest.mark.parametrize("name", ["yarn", "yaq-c"])
 @pytest.mark.parametrize("order", ["srjf", "lrtf", "ejf", "sjf"])
 def test_jobs_take_turns_at_the_resource_manager(name: str, order: str) -> None:

@@ -31,9 +31,10 @@ CONF = Configuration.load(environ={})
 def test_queues_are_filled_ordered_and_guarded_alike() -> None:
     live = QueueSettings.read(CONF)
     assert live.spec is not None
-    spec = replace(live.spec, unaware_wait_s=math.inf)  # simulated masters know that their containers may wait
+    spec = replace(live.spec, unaware_wait_s=math.inf)  # masters that know that their containers may wait, unless told
     shape = ClusterShape(heartbeat_s=CONF.get_int("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms") / 1000)
     assert YaqC(shape, Workload(()), OURS, 1).limits().queueing == spec
+    assert YaqC(shape, Workload(()), replace(OURS, aware=False), 1).limits().queueing == live.spec
     assert ordering(OURS) == live.orderings.cluster
     assert OURS.max_wait_s * 1000 == live.max_wait_ms
     assert OURS.job_order == live.job_order

@@ -16,12 +16,13 @@ _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_
 _CENTRAL: Final = ("job_order", "job_starve_s")
 _QUEUED: Final = ("bound", "max_wait_s")
 _FILLED: Final = ("bound_target", "bound_wait_s", "default_estimate_s", "interference")
+_UNAWARE: Final = ("aware", "max_wait_unaware_s")
 _PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "order_scope")
 _EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s")
 PARAMETERS: Final = {
     "yarn": (*_ALL, *_CENTRAL),
     "yarn-opportunistic": (*_ALL, *_CENTRAL, *_QUEUED, "opportunistic_share"),
-    "yaq-c": (*_ALL, *_CENTRAL, *_QUEUED, *_FILLED, *_PLACED),
+    "yaq-c": (*_ALL, *_CENTRAL, *_QUEUED, *_UNAWARE, *_FILLED, *_PLACED),
     "yaq-d": (*_ALL, "job_order", *_QUEUED, *_PLACED, *_EVENED, "tasks_at_once", "published"),
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "published", "late_binding"),

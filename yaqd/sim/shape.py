@@ -111,6 +111,11 @@ class System:
     bound_wait_s: float = 0.0
     #: yaq-c: a container that has waited so long goes back and is placed again, s; 0: never
     max_wait_s: float = 60.0
+    #: yaq-c: masters say that their containers may wait, as ours do and stock ones do not
+    aware: bool = True
+    #: yaq-c: without that a container goes only where it is expected to wait less than this, after so long goes before
+    #: all others there, and after three times as long back, s
+    max_wait_unaware_s: float = 2.0
     # ---- placement
     #: at which of the nodes one waits, a name in `PLACES`; with "length" yaq-d knows nothing else of them
     place: str = "wait"
@@ -168,6 +173,11 @@ class System:
                 raise ValueError(f"{name} is {part}; it is a part, 0 to 1")
         if self.bound_target == 1.0:
             raise ValueError("bound_target is 1; no bound keeps the slots busy in all intervals")
+
+    @property
+    def most_wait_s(self) -> float:
+        """How long a container may wait at one node for its master's sake, s."""
+        return math.inf if self.aware else self.max_wait_unaware_s
 
     def _check_orders(self) -> None:
         """Raise `ValueError` for a word that nobody knows: here, and not where a simulation is under way."""

@@ -39,6 +39,7 @@ class YaqC(Central):
             free_share=system.free_min,
             wait_max_s=system.bound_wait_s or None,
             overdue_s=system.max_wait_s or math.inf,
+            unaware_wait_s=system.most_wait_s,
             default_estimate_s=system.default_estimate_s,
             starve_s=system.starve_s,
         )
@@ -48,12 +49,15 @@ class YaqC(Central):
         return new_queue(capacity, self.system, queues_guaranteed=True, opportunistic_max=0)
 
     def newcomer(self, run: Run) -> Arrived:
-        return newcomer(run, ExecutionType.GUARANTEED, self.system)
+        arrived = newcomer(run, ExecutionType.GUARANTEED, self.system)
+        if self.system.aware or arrived.facts is None:
+            return arrived
+        return replace(arrived, facts=replace(arrived.facts, most_wait_s=self.system.most_wait_s))
 
     def arrive(self, run: Run, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
         self.changed(node)
-        if self.system.max_wait_s > 0.0 and run.started < 0.0:
+        if (self.system.max_wait_s > 0.0 or not self.system.aware) and run.started < 0.0:
             self._wind(node, now)
 
     def _wind(self, node: SimNode, now: float) -> None:
