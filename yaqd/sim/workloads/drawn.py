@@ -225,11 +225,10 @@ _LONG_S: Final = 300.0
 
 
 def _late_queue(rng: np.random.Generator, drawn: Drawn) -> Stages:
-    """A fifth of the jobs come first, to the second queue, of tasks of 300 s; after 30 s all others, of 5 s."""
+    """A fifth of the jobs come first, to the second queue, of tasks of about 300 s; after 30 s all others, of 5 s."""
     long = max(1, drawn.jobs // 5)
-    tasks: list[tuple[Floats, ...]] = [
-        (np.full(_tasks(drawn), _LONG_S if number < long else 5.0),) for number in range(drawn.jobs)
-    ]
+    means = [_LONG_S if number < long else 5.0 for number in range(drawn.jobs)]
+    tasks: list[tuple[Floats, ...]] = [(mean * rng.uniform(0.9, 1.1, _tasks(drawn)),) for mean in means]
     return Stages(("task",), tasks, comes=[(1, 0.0) if n < long else (0, LATE_S) for n in range(drawn.jobs)])
 
 
