@@ -79,7 +79,17 @@ class DistributedSchedulingService:
         convert.put_resource(response.max_container_resource, self._cluster.scheduler.maximum_allocation())
         convert.put_resource(response.min_container_resource, self._cluster.scheduler.limits.bounds.minimum)
         response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        self._limit_waits(attempt, response)
         return response
+
+    def _limit_waits(
+        self,
+        attempt: Attempt,
+        response: pb.RegisterDistributedSchedulingAMResponse | pb.DistributedSchedulingAllocateResponse,
+    ) -> None:
+        most_wait_ms = self._queueing.most_wait_ms(attempt)
+        if most_wait_ms is not None and self._monitor.understands(_node(attempt)):
+            response.yaq_most_wait_ms = most_wait_ms
 
     def allocate(
         self, request: pb.DistributedSchedulingAllocateRequest, caller: Caller
@@ -104,6 +114,7 @@ class DistributedSchedulingService:
         response = pb.DistributedSchedulingAllocateResponse()
         response.allocate_response.CopyFrom(answer)
         response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        self._limit_waits(attempt, response)
         return response
 
     # ---- booking

@@ -44,6 +44,9 @@ _DECISIONS_MAX: Final = 100
 #: a node that was heard of so long ago is not silent, s: a busy one misses some heartbeats when they are short
 _LATE_S: Final = 5.0
 _KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
+_KEPT_SHORT: Final = (
+    "%s: one where they start within %g s as far as is known, as their master does not say that its containers may wait"
+)
 
 
 class Explain:
@@ -89,7 +92,7 @@ class Explain:
             yield self._ask(attempt, ask, why, ExecutionType.OPPORTUNISTIC)
         for priority, count in sorted(self._cluster.scheduler.queues.jobs.of(app.id).elsewhere.items()):
             if count > 0:
-                yield self._kept(app.id, priority, count)
+                yield self._kept(attempt, priority, count)
 
     def _ask(self, attempt: AttemptView, ask: Ask, why: WhyWaiting, kind: ExecutionType) -> dict[str, Any]:
         return {
@@ -106,8 +109,9 @@ class Explain:
             "shortestWaitS": why.shortest_wait_s,
         }
 
-    def _kept(self, app_id: ApplicationId, priority: int, count: int) -> dict[str, Any]:
+    def _kept(self, attempt: AttemptView, priority: int, count: int) -> dict[str, Any]:
         """What a proxy says that it keeps: no more than how many."""
+        most_s = self._cluster.scheduler.opportunistic.wait_limit(attempt)
         return {
             "priority": priority,
             "containers": count,
@@ -116,8 +120,8 @@ class Explain:
             "vcores": None,
             "isMaster": False,
             "waitingS": None,
-            "estimateS": self._cluster.scheduler.queues.estimate(app_id, priority),
-            "why": _KEPT_BY_PROXY,
+            "estimateS": self._cluster.scheduler.queues.estimate(attempt.app.id, priority),
+            "why": _KEPT_BY_PROXY if most_s == math.inf else _KEPT_SHORT % (_KEPT_BY_PROXY, most_s),
             "applicationsAhead": 0,
             "shortestWaitS": None,
         }

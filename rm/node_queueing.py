@@ -200,12 +200,20 @@ class NodeQueueing:
             estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
             if estimate_s is not None:
                 facts.estimate_ms = _ms(estimate_s)
-            scheduled = self._cluster.scheduler.view.attempt(container.attempt.id)
-            if scheduled is not None and not scheduled.tolerates_waiting:
-                facts.most_wait_ms = _ms(spec.unaware_wait_s)
+            most_wait_ms = self.most_wait_ms(container.attempt)
+            if most_wait_ms is not None:
+                facts.most_wait_ms = most_wait_ms
             if container.allocation.waits_since is not None:
                 facts.waited_ms = _ms(max(0.0, self._cluster.clock.now() - container.allocation.waits_since))
         return facts
+
+    def most_wait_ms(self, attempt: Attempt) -> int | None:
+        """How long a container of this master may wait at a node that takes what it has started for running; None: its
+        master knows better, or nothing is sent to wait."""
+        spec, scheduled = self.settings.spec, self._cluster.scheduler.view.attempt(attempt.id)
+        if spec is None or scheduled is None or scheduled.tolerates_waiting:
+            return None
+        return _ms(spec.unaware_wait_s)
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
         """What the node has not been told yet."""

@@ -27,7 +27,7 @@ class UsageMonitor:
 
     def publish(self, to: NodeId | None) -> Iterator[pb.RemoteNode]:
         """For the proxy at the node `to`."""
-        extended = self._understands(to)
+        extended = self.understands(to)
         for load in self._cluster.scheduler.opportunistic.ranked(self._cluster.clock.now()):
             node = self._cluster.nodes.get(load.node.id)
             if node is None:
@@ -44,7 +44,7 @@ class UsageMonitor:
         message.yaq_queued = (load.length or 0) + load.given
         if load.capacity is not None:
             message.yaq_queue_max = load.capacity
-        if self._understands(load.node.id):
+        if self.understands(load.node.id):
             message.yaq_reads_tasks = True
             queue = load.node.queue
             if queue is not None and queue.slots:
@@ -57,7 +57,8 @@ class UsageMonitor:
                 if wait_ms >= 0 or self._queueing.is_on:
                     message.yaq_wait_ms = wait_ms
 
-    def _understands(self, node_id: NodeId | None) -> bool:
+    def understands(self, node_id: NodeId | None) -> bool:
+        """Does the node speak of queues?"""
         node = self._cluster.nodes.get(node_id) if node_id is not None else None
         return node is not None and YAQ_QUEUE in node.capabilities
 

@@ -14,6 +14,8 @@ from yaqd.proto import yarn_service_pb2 as pb
 
 #: containers one ask may want; more is a mistake or an attack
 _COUNT_MAX: Final = 10_000_000
+#: how a container ends that its node gives up
+_GIVEN_UP: Final = (ExitStatus.KILLED_BY_CONTAINER_SCHEDULER, ExitStatus.PREEMPTED)
 #: published nodes that are read
 _NODES_MAX: Final = 10_000
 
@@ -66,13 +68,17 @@ def milliseconds(seconds: float) -> int:
     return int(1000 * min(seconds, limits.LONGEST_S))
 
 
+def most_wait_s(registration: pb.RegisterDistributedSchedulingAMResponse) -> float | None:
+    """How long the master's containers may wait; None: as long as it takes."""
+    return registration.yaq_most_wait_ms / 1000 if registration.HasField("yaq_most_wait_ms") else None
+
+
 def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerId]:
     """Those that their node gave up before they ran. Hadoop says so in words alone."""
     return frozenset(
         convert.container_id(status.container_id)
         for status in statuses
-        if status.exit_status == ExitStatus.KILLED_BY_CONTAINER_SCHEDULER
-        and any(words in status.diagnostics for words in NEVER_RAN)
+        if status.exit_status in _GIVEN_UP and any(words in status.diagnostics for words in NEVER_RAN)
     )
 
 

@@ -4,6 +4,7 @@ The fields are those that Hadoop's OpportunisticContainerAllocator writes. Estim
 alone and only to nodes that read them.
 """
 
+import math
 from collections.abc import Callable
 
 from nm.amrm_proxy.messages import milliseconds
@@ -99,3 +100,5 @@ def _put_facts(facts: server.TaskFacts, place: Place, payer: Payer) -> None:
     facts.leaf_queue = payer.queue
     if place.waited_s > 0.0:
         facts.waited_ms = milliseconds(place.waited_s)
+    if place.most_wait_s < math.inf:
+        facts.most_wait_ms = milliseconds(place.most_wait_s)

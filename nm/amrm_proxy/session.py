@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from nm.amrm_proxy.link import ResourceManagerLink
-from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, offers, placement_pb, unserved
+from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, most_wait_s, offers, placement_pb, unserved
 from nm.amrm_proxy.mint import Payer, ProxyMint
 from nm.distributed import (
     Asked,
@@ -21,6 +21,7 @@ from nm.distributed import (
     NodesPublished,
     StageEstimated,
     TooManyAsks,
+    WaitLimited,
 )
 from yaqd.ipc.errors import (
     ApplicationMasterNotRegistered,
@@ -140,14 +141,27 @@ class MasterSession:
         answer = await self._link.call(DistributedSchedulingAMProtocol.allocateForDistributedScheduling, message)
         response = answer.allocate_response
         scheduler.handle(NodesPublished(offers(answer.nodes_for_scheduling)), time.monotonic())
+        is_limit_new = self._limit_waits(answer, scheduler)
         over = [*request.release, *(status.container_id for status in response.completed_container_statuses)]
         if over:
             ended = Ended(tuple(convert.container_id(c) for c in over), unserved(response.completed_container_statuses))
             scheduler.handle(ended, time.monotonic())
+        if over or is_limit_new:
             await self._keep()
         await self._take_token(response)
         self._hand_out(placed, response)
         return response
+
+    def _limit_waits(self, answer: pb.DistributedSchedulingAllocateResponse, scheduler: DistributedScheduler) -> bool:
+        """The ResourceManager says how long this master's containers may wait; has it said otherwise before?"""
+        known, before = self._state.registration, most_wait_s(self._state.registration)
+        known.ClearField("yaq_most_wait_ms")
+        if answer.HasField("yaq_most_wait_ms"):
+            known.yaq_most_wait_ms = answer.yaq_most_wait_ms
+        if most_wait_s(known) == before:
+            return False
+        scheduler.handle(WaitLimited(most_wait_s(known)), time.monotonic())
+        return True
 
     def _place(
         self, request: pb.AllocateRequest, own: list[common.ResourceRequest], scheduler: DistributedScheduler
@@ -236,6 +250,7 @@ class MasterSession:
             most=convert.resource(answer.max_container_resource),
             id_start=lowest_id,
         )
+        self._scheduler.handle(WaitLimited(most_wait_s(answer)), time.monotonic())
         return self._scheduler
 
     def _resume(self) -> None:

@@ -15,6 +15,7 @@ from nm.distributed.facts import (
     NodesPublished,
     Place,
     StageEstimated,
+    WaitLimited,
 )
 from nm.distributed.scheduler import DistributedScheduler
 
@@ -30,4 +31,5 @@ __all__ = [
     "Place",
     "StageEstimated",
     "TooManyAsks",
+    "WaitLimited",
 ]

@@ -97,7 +97,17 @@ class StageEstimated:
     estimate_s: float | None
 
 
-Event = NodesPublished | Asked | Ended | StageEstimated
+@value()
+class WaitLimited:
+    """None of the job's containers is to go where it is expected to wait as long, s; None: as long as it takes.
+
+    Its master takes what it has started for running.
+    """
+
+    most_s: float | None
+
+
+Event = NodesPublished | Asked | Ended | StageEstimated | WaitLimited
 
 
 # ---- decisions
@@ -122,3 +132,5 @@ class Place:
     behind: int = 0
     #: why there, for people
     rule: str = ""
+    #: its master takes it for running, and must not for longer than this, s
+    most_wait_s: float = math.inf

@@ -7,12 +7,16 @@ no node will take - all would let it wait for ever or longer than the limit, all
 tasks under way as it may - is kept until a later heartbeat. A stock ResourceManager publishes an order and no loads:
 then each node gets at most one container that was not wanted there per heartbeat, as Hadoop's proxies do.
 
+Of a master that takes what it has started for running (WaitLimited) nothing goes where the wait is not known to be
+short. What came back all the same waits nowhere for a while (yaqd.policies.queueing.lost_places).
+
 Container ids count down from where the ResourceManager's begin. The lowest one used is handed in again after a restart.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from nm.distributed.asks import Ask, AskTable
@@ -26,6 +30,7 @@ from nm.distributed.facts import (
     NodesPublished,
     Place,
     StageEstimated,
+    WaitLimited,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing import limits
@@ -71,6 +76,12 @@ class _Node:
         return self.offer.wait_s is None and self.offer.free is None and self.offer.queued is None
 
     @property
+    def knows_wait(self) -> bool:
+        """How long what finds no room waits: what a node says while it has room does not tell."""
+        said_s = self.offer.wait_s
+        return said_s is not None and (said_s > 0 or self.soonest_s < math.inf)
+
+    @property
     def is_full(self) -> bool:
         offer = self.offer
         return (
@@ -105,6 +116,8 @@ class DistributedScheduler:
         #: hosts and racks that the master avoids
         self.blacklist: set[str] = set()
         self._estimates: dict[int, float] = {}
+        #: nothing goes where it would wait as long, s
+        self._most_wait_s = math.inf
         #: containers given and not known to be over, each with its priority and since when its task waits; None: of one
         #: from before a restart that is not known
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
@@ -131,13 +144,19 @@ class DistributedScheduler:
                     given = self.live.pop(container_id, None)
                     self._forget_place(container_id)
                     if given is not None and container_id in unserved:
-                        self._lost_places.lost(self._attempt_id.application_id, *given)
+                        self._lost(*given, now)
             case StageEstimated(priority, estimate_s):
                 self._estimated(priority, estimate_s)
+            case WaitLimited(most_s):
+                self._most_wait_s = limits.duration(most_s)
             case Asked():
                 self._take_in(event)
                 return list(self._place(now))
         return []
+
+    def _lost(self, priority: int, since: float, now: float) -> None:
+        is_overdue = now - since >= self._most_wait_s
+        self._lost_places.lost(self._attempt_id.application_id, priority, since, now, is_overdue=is_overdue)
 
     def _forget_place(self, container_id: ContainerId) -> None:
         place = self._places.pop(container_id, None)
@@ -187,7 +206,7 @@ class DistributedScheduler:
             if left <= 0 or misses >= _MISSES_MAX:
                 return
             while ask.pending and left > 0:
-                node = self._choose(ask, served)
+                node = self._choose(ask, served, self._may_wait_s(ask, now))
                 if node is None:
                     misses += 1
                     break
@@ -195,22 +214,34 @@ class DistributedScheduler:
                 yield self._give(ask, node, served, now)
             self.asks.drop_if_empty(ask)
 
-    def _choose(self, ask: Ask, served: set[int]) -> _Node | None:
+    def _may_wait_s(self, ask: Ask, now: float) -> float:
+        """How long the next container of this ask may."""
+        if self._lost_places and self._most_wait_s < math.inf:
+            stage = self._attempt_id.application_id, ask.key[0]
+            self._lost_places.forgive(*stage, now)
+            if ask.pending <= self._lost_places.overdue(*stage):
+                return 0.0
+        return self._most_wait_s
+
+    def _choose(self, ask: Ask, served: set[int], may_wait_s: float) -> _Node | None:
         """The best node that may have a container of this ask."""
         policy = self._policy
         nodes = self._nodes
         if policy.draws is not None:
-            nodes = self._placer.candidates(lambda node: self._worth(ask, node, served) is not None, len(nodes))
-        worths = ((node, self._worth(ask, node, served)) for node in nodes)
+            takes = partial(self._worth, ask, served=served, may_wait_s=may_wait_s)
+            nodes = self._placer.candidates(lambda node: takes(node) is not None, len(nodes))
+        worths = ((node, self._worth(ask, node, served, may_wait_s)) for node in nodes)
         return choose((node, *worth, node.placed) for node, worth in worths if worth is not None)
 
-    def _worth(self, ask: Ask, node: _Node, served: set[int]) -> tuple[float, float] | None:
+    def _worth(self, ask: Ask, node: _Node, served: set[int], may_wait_s: float) -> tuple[float, float] | None:
         """Affinity and load; None where the container must not go."""
         affinity = self._affinity(ask, node)
         if affinity <= 0 or node.is_full or (node.rank in served and node.offer.node_id.host not in ask.counts):
             return None
         wait = self._load_s(node, ask.resource)
         if wait == math.inf or wait > self._limits.wait_max_s:
+            return None
+        if wait > 0 and may_wait_s < math.inf and (wait >= may_wait_s or not node.knows_wait):
             return None
         queued = (node.offer.queued or 0) + node.placed
         return affinity, load_of(self._policy, Load(queued, wait, 0)) if wait > 0 else 0.0
@@ -249,9 +280,9 @@ class DistributedScheduler:
 
     def _give(self, ask: Ask, node: _Node, served: set[int], now: float) -> Place:
         offer, app_id, priority = node.offer, self._attempt_id.application_id, ask.key[0]
-        lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=True)
-        since = now if lost is None else min(lost, now)
         wait = self._load_s(node, ask.resource)
+        lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=wait > 0)
+        since = now if lost is None else min(lost, now)
         behind, rule = (offer.queued or 0) + node.waiting, self._rule(node, wait)
         estimate = self._estimates.get(priority)
         self.lowest_id -= 1
@@ -277,7 +308,8 @@ class DistributedScheduler:
         else:
             ask.take(ANY_HOST)
         known = wait if offer.wait_s is not None else None
-        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, now - since, behind, rule)
+        waited_s, most_s = now - since, self._most_wait_s
+        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s)
 
     def _rule(self, node: _Node, wait_s: float) -> str:
         """What a node was chosen by."""

@@ -8,10 +8,11 @@ node is empty: the scheduler granted it, and waiting would be for ever.
 
 The first of a line is the first that came, as in Hadoop's ContainerScheduler. Where the ResourceManager fills the queue
 on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks, application masters start at once
-even beyond what is free, and a guaranteed container that waits too long is refused so that it is placed elsewhere.
+even beyond what is free, and a container that waits too long is refused so that it is placed elsewhere.
 Neither clock nor identifiers are made here, so the simulator drives the same object.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import Enum, auto
@@ -35,7 +36,7 @@ from nm.queue.events import (
 )
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
-from nm.queue.patience import due, is_late, late_first, why_back
+from nm.queue.patience import due, goes_back, is_late, late_first, why_back
 from nm.queue.running import Running, in_the_way, running_tasks
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, snapshot
@@ -127,9 +128,9 @@ class NodeQueue:
         """When a Tick has something to do, if nothing else happens before; None: never."""
         if not self._settings.enabled:
             return None
-        line = self._lines[ExecutionType.GUARANTEED].values()
-        most_s = self._settings.max_wait_s
-        return min((due(task, most_s) for task in line if task.container_id not in self._waiting_masters), default=None)
+        waiting = goes_back(self._lines, self._waiting_masters, self._settings.max_wait_s)
+        first = min((due(task, most_s) for task, most_s in waiting), default=math.inf)
+        return first if first < math.inf else None
 
     # Events -----------------------------------------------------------------------------------------------------------
 
@@ -257,10 +258,9 @@ class NodeQueue:
         tick = self.next_tick()
         if tick is None or tick > now:
             return
-        line, most_s = self._lines[ExecutionType.GUARANTEED], self._settings.max_wait_s
-        for task in [t for t in line.values() if t.container_id not in self._waiting_masters]:
+        for task, most_s in list(goes_back(self._lines, self._waiting_masters, self._settings.max_wait_s)):
             if due(task, most_s) <= now:
-                del line[task.container_id]
+                self._remove(task.container_id)
                 yield Refuse(task.container_id, ExitStatus.PREEMPTED, why_back(task, most_s, now))
 
     # Decisions --------------------------------------------------------------------------------------------------------

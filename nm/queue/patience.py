@@ -1,13 +1,18 @@
-"""How long a guaranteed container may wait before its node gives it back.
+"""How long a container may wait before its node gives it back.
 
-`max_wait_s` counts from when its task was queued first, at whatever node. Where the master did not say that it
-tolerates waiting, `TaskFacts.most_wait_s` counts besides, from when the container came here: about then that master
-took it for running, and it must not look stuck. Not every such master takes one that comes back for nobody's fault
-(Hadoop's distributed shell does not), so it goes before all others first, and back only where that does not help.
+`max_wait_s`, for guaranteed ones alone, counts from when its task was queued first, at whatever node. Where the master
+did not say that it tolerates waiting, `TaskFacts.most_wait_s` counts besides, for both kinds, from when the container
+came here: about then that master took it for running, and it must not look stuck. Not every such master takes one that
+comes back for nobody's fault (Hadoop's distributed shell does not), so it goes before all others of its line first, and
+back only where that does not help.
 """
 
+import math
+from collections.abc import Container, Iterator, Mapping
 from typing import Final
 
+from nm.queue.words import WAITED_TOO_LONG
+from yaqd.model import ContainerId, ExecutionType
 from yaqd.policies.queueing.facts import QueuedTask
 
 #: the part of `max_wait_s` that a container may wait here however long it had waited elsewhere: where room is being
@@ -18,11 +23,23 @@ _UNHELPED: Final = 3
 
 
 def due(task: QueuedTask, max_wait_s: float) -> float:
-    """When it goes back."""
+    """When it goes back; inf: never."""
     at, came = task.since + max_wait_s, task.came
     if came is None:
         return at
     return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s * _UNHELPED)
+
+
+def goes_back(
+    lines: Mapping[ExecutionType, Mapping[ContainerId, QueuedTask]], masters: Container[ContainerId], max_wait_s: float
+) -> Iterator[tuple[QueuedTask, float]]:
+    """What may, and how long each waits at most at all nodes together, s: opportunistic containers however long, as far
+    as their masters know that they wait."""
+    for kind, line in lines.items():
+        most_s = max_wait_s if kind is ExecutionType.GUARANTEED else math.inf
+        for container_id, task in line.items():
+            if container_id not in masters:
+                yield task, most_s
 
 
 def is_late(task: QueuedTask, now: float) -> bool:
@@ -46,6 +63,6 @@ def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:
             "master does not say that its containers may wait)"
         )
     return (
-        f"Container preempted before it ran: it waited {waited_s:.1f} s in the queues of nodes, of at most {limit}, "
+        f"{WAITED_TOO_LONG} it waited {waited_s:.1f} s in the queues of nodes, of at most {limit}, "
         "and is to be placed again."
     )

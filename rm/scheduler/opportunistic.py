@@ -22,7 +22,7 @@ from rm.scheduler.decisions import Allocate, Locality, QueuePlace
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.spare_places import best_place
+from rm.scheduler.spare_places import best_place, takes
 from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
@@ -214,7 +214,8 @@ class Opportunistic:
                     break
                 load, locality = found
                 app_id = attempt.id.application_id
-                since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=True)
+                may_wait = not load.fits(ask.capability)
+                since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
                 table.take(ask, load.node.id.host, load.node.rack, locality, now)
                 left -= 1
                 yield self._give(attempt, ask, load, locality, since)
@@ -285,7 +286,8 @@ class Opportunistic:
         spec = self.queueing()
         if spec is not None:
             near = (load for _, nodes in choices for load in nodes)
-            open_ones = [load for load in near if load.takes(ask.capability) and attempt.accepts(load.node)]
+            most_s = self._may_wait_s(attempt, ask, now)
+            open_ones = [load for load in near if takes(load, ask.capability, most_s) and attempt.accepts(load.node)]
             app_id, priority = attempt.id.application_id, ask.key[0]
             return best_place(
                 spec,
@@ -300,6 +302,21 @@ class Opportunistic:
             if best is not None:
                 return best, locality
         return None
+
+    def wait_limit(self, attempt: AttemptView) -> float:
+        """None of the attempt's containers is sent where it is expected to wait as long, s."""
+        spec = self.queueing()
+        return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
+
+    def _may_wait_s(self, attempt: AttemptView, ask: Ask, now: float) -> float:
+        """The same of the ask's next container; what came back from a node waits at none for a while."""
+        most_s = self.wait_limit(attempt)
+        if self.lost_places and most_s < math.inf:
+            stage = attempt.id.application_id, ask.key[0]
+            self.lost_places.forgive(*stage, now)
+            if ask.pending <= self.lost_places.overdue(*stage):
+                return 0.0
+        return most_s
 
     def _least_loaded(self, now: float) -> list[NodeLoad]:
         if now - self._chosen_at >= self.limits.choice_s or not self._chosen:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
+from yaqd.model import Resource
 from yaqd.policies.queueing.place import choose, load_of
 from yaqd.policies.queueing.place_scores import PLACES, Load
 
@@ -40,7 +41,7 @@ def best_place(
         if spec.affinity.interference > 0.0:
             worth = spec.affinity.fought_for(worth, alike(node), slots)
         length = (node.length or 0) + node.given
-        load = 0.0 if need_fits(node) else load_of(policy, Load(length, _wait_s(node), slots))
+        load = 0.0 if need_fits(node) else load_of(policy, Load(length, wait_s(node), slots))
         # what is equal in all that goes to who holds less
         return node, worth, load, _SHARES * length + min(_SHARES - 1, int(_SHARES * min(1.0, node.share())))
 
@@ -57,7 +58,15 @@ def nearness(ask: Ask, node: "NodeLoad") -> Locality:
     return Locality.RACK if ask.allows(node.node.rack) else Locality.OFF_SWITCH
 
 
-def _wait_s(node: "NodeLoad") -> float:
+def takes(node: "NodeLoad", need: Resource, most_s: float) -> bool:
+    """Has it room, now or in its queue, and is what has to wait there known to wait for less than `most_s`? What a node
+    says of its wait while it has room tells nothing of that."""
+    if not node.takes(need):
+        return False
+    return most_s == math.inf or node.fits(need) or (node.wait_ms > 0 and wait_s(node) < most_s)
+
+
+def wait_s(node: "NodeLoad") -> float:
     """As it said, longer by what was sent there since, each as long as those that wait."""
     if node.wait_ms < 0:
         return math.inf

@@ -8,6 +8,7 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.spare_places import takes
 from rm.scheduler.users import may_take, user_limit
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
@@ -61,10 +62,16 @@ def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: A
     """The same for an opportunistic ask, which looks at the nodes' queues alone."""
     loads = opportunistic.loads()
     known = [load for load in loads if load.length is not None and load.capacity != 0 and attempt.accepts(load.node)]
+    limit_s = opportunistic.wait_limit(attempt)
     if not known:
         reason = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
     elif not any(load.takes(ask.capability) for load in known):
         reason = f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
+    elif not any(takes(load, ask.capability, limit_s) for load in known):
+        may = f"{limit_s:g} s, as its master does not say that its containers may wait"
+        reason = (
+            f"no queue at {len(known)} nodes is known to be so short that it would wait for less than it may ({may})"
+        )
     elif not ask.allows(ANY_HOST):
         reason = "no node of those that it insists on takes it"
     else:

@@ -31,6 +31,8 @@ class FakeScheduler:
         self.rpc.register(ApplicationMasterProtocol.registerApplicationMaster, self._register_plain)
         self.rpc.register(ApplicationMasterProtocol.allocate, self._allocate_plain)
         self.id_start = 0
+        #: how long containers of the master may wait, as every answer says; None: they say nothing
+        self.most_wait_ms: int | None = None
         #: published from the next answer on
         self.nodes: list[pb.RemoteNode] = []
         self.registrations = 0
@@ -68,6 +70,8 @@ class FakeScheduler:
         response.register_response.queue = "root.default"
         response.max_container_resource.memory, response.max_container_resource.virtual_cores = 8192, 8
         response.min_container_resource.memory, response.min_container_resource.virtual_cores = 128, 1
+        if self.most_wait_ms is not None:
+            response.yaq_most_wait_ms = self.most_wait_ms
         return response
 
     async def _allocate(
@@ -82,6 +86,8 @@ class FakeScheduler:
         self._response_id += 1
         response = pb.DistributedSchedulingAllocateResponse(nodes_for_scheduling=self.nodes)
         response.allocate_response.CopyFrom(self.news)
+        if self.most_wait_ms is not None:
+            response.yaq_most_wait_ms = self.most_wait_ms
         self.news = pb.AllocateResponse()
         response.allocate_response.response_id = self._response_id
         self._last = response

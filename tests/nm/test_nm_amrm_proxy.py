@@ -11,7 +11,7 @@ from nm_faults import NodeProcess
 from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 
 from nm.daemon import NodeManager
-from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
+from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
@@ -156,6 +156,38 @@ async def test_a_wait_that_cannot_be_places_nothing_and_every_other_fits_its_mes
     await proxied.register()
     assert len((await proxied.allocate(ask(2))).allocated_containers) == placed
     assert all(0 < why.wait_ms <= 10**13 for why in scheduler.requests[0].yaq_placed)
+
+
+async def test_what_its_master_takes_for_running_goes_where_it_starts_soon_also_by_a_proxy_that_starts_again(
+    proxied: ProxiedMaster, scheduler: FakeScheduler, node: NodeManager
+) -> None:
+    (published,) = scheduler.nodes
+    published.yaq_reads_tasks, published.yaq_queued, published.yaq_wait_ms = True, 1, 2500
+    scheduler.most_wait_ms = 2000
+    await proxied.register()
+    assert not (await proxied.allocate(ask(5))).allocated_containers
+    published.yaq_wait_ms = 1500
+    await proxied.allocate()
+    (container,) = (await proxied.allocate()).allocated_containers
+    facts = server.ContainerTokenIdentifier.FromString(container.container_token.identifier).yaq_task
+    assert facts.most_wait_ms == 2000
+    assert node.proxy is not None
+    folder = node.settings.local_dirs[0] / "amrmproxy"
+
+    def start_again() -> None:
+        assert node.proxy is not None
+        node.proxy._open(server.ProxiedMaster.FromString((folder / str(attempt())).read_bytes()))
+
+    start_again()
+    got = [numbers(await proxied.allocate()) for _ in range(3)]
+    assert got == [[], [-2], [-3]], "it knows of no node at first, and then still of the limit"
+    scheduler.most_wait_ms = None
+    await proxied.allocate()
+    start_again()
+    await proxied.allocate()
+    published.yaq_wait_ms = 90_000
+    assert numbers(await proxied.allocate()) == [-5], "the limit was lifted"
+    assert sorted(scheduler.booked, reverse=True) == scheduler.booked == [-1, -2, -3, -4, -5]
 
 
 async def test_a_repeated_request_gets_the_same_containers_and_no_more(
@@ -314,7 +346,13 @@ async def test_killed_between_question_and_answer_it_gives_each_container_once(
 
 @pytest.mark.parametrize(
     ("exit_status", "words", "moved"),
-    [(-108, DEQUEUED, True), (-108, QUEUE_FULL, True), (-108, MAKE_ROOM, False), (1, DEQUEUED, False)],
+    [
+        (-108, DEQUEUED, True),
+        (-108, QUEUE_FULL, True),
+        (-102, WAITED_TOO_LONG, True),
+        (-108, MAKE_ROOM, False),
+        (1, DEQUEUED, False),
+    ],
 )
 async def test_a_container_that_its_node_gave_up_has_waited_already(
     exit_status: int, words: str, moved: bool, proxied: ProxiedMaster, scheduler: FakeScheduler

@@ -18,6 +18,7 @@ from nm.distributed import (
     Place,
     StageEstimated,
     TooManyAsks,
+    WaitLimited,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
@@ -124,6 +125,55 @@ def test_nothing_waits_for_ever_or_longer_than_the_limit_and_is_kept() -> None:
     assert hosts(life.handle(Asked(), 1.0)) == ["stuck"] and life.asks.pending == 1
 
 
+def test_what_its_master_takes_for_running_goes_where_it_starts_soon_and_is_kept_else() -> None:
+    nodes = (
+        offer("long", wait_s=5.0),
+        offer("short", wait_s=1.5),
+        offer("at the limit", wait_s=2.0),
+        offer("said when it had room", wait_s=0.0),
+        offer("says nothing", queued=0),
+        offer("free", free=1, wait_s=0.0),
+    )
+    for most_s, given_to in ((2.0, ["free", "short"]), (0.0, ["free"]), (None, ["free", "said when it had room"])):
+        life = scheduler()
+        life.handle(WaitLimited(most_s), 0.0)
+        life.handle(NodesPublished(nodes), 0.0)
+        places = life.handle(ask(4), 0.0)
+        assert hosts(places)[:2] == given_to and {p.most_wait_s for p in places} == {
+            math.inf if most_s is None else most_s
+        }
+        assert life.asks.pending == 4 - len(places) and (most_s is None) == (not life.asks.pending)
+    life = scheduler()
+    life.handle(WaitLimited(2.0), 0.0)
+    life.handle(NodesPublished(nodes[1:2]), 0.0)
+    assert hosts(life.handle(ask(3), 0.0)) == ["short"], "the next one would wait for the first one as well"
+    life.handle(NodesPublished(nodes[1:2]), 1.0)
+    assert hosts(life.handle(Asked(), 1.0)) == ["short"] and life.asks.pending == 1
+
+
+def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:
+    life = scheduler()
+    life.handle(WaitLimited(2.0), 0.0)
+    short, room = NodesPublished((offer("a", wait_s=1.0),)), NodesPublished((offer("b", free=1),))
+
+    def comes_back(place: Place, at: float) -> None:
+        life.handle(Ended((place.container_id,), frozenset((place.container_id,))), at)
+        life.handle(short, at)
+
+    life.handle(short, 0.0)
+    (first,) = life.handle(ask(1), 0.0)
+    comes_back(first, 6.0)
+    assert life.handle(ask(1), 6.0) == [] == life.handle(Asked(), 11.9)
+    (second,) = life.handle(Asked(), 12.0)
+    assert second.waited_s == 12.0
+    comes_back(second, 18.0)
+    assert life.handle(ask(1), 35.9) == [], "it has waited for 18 seconds"
+    life.handle(room, 35.9)
+    assert hosts(life.handle(Asked(), 35.9)) == ["b"], "it starts at once"
+    life.handle(short, 36.0)
+    assert len(life.handle(ask(1), 36.0)) == 1, "another task has not waited"
+
+
 def test_full_queues_and_avoided_nodes_get_nothing() -> None:
     life = scheduler()
     nodes = (offer("full", queued=3, queue_max=5, wait_s=0.1), offer("b", wait_s=50.0), offer("c", rack="/no", free=9))
@@ -214,6 +264,7 @@ EVENTS = st.one_of(
     st.builds(NodesPublished, st.lists(OFFERS, max_size=4, unique_by=lambda o: o.node_id).map(tuple)),
     st.builds(Asked, st.lists(ROWS, max_size=4).map(tuple), st.sets(st.sampled_from(HOSTS), max_size=1).map(tuple)),
     st.builds(StageEstimated, st.integers(1, 2), WAITS),
+    st.builds(WaitLimited, WAITS),
     st.sampled_from(["end the oldest"]),
 )
 
@@ -224,7 +275,10 @@ def test_whatever_it_is_told(events: list[object], tasks_max: int, per_beat: int
     life = scheduler(tasks_max=tasks_max, per_beat=per_beat)
     lowest, avoided, offered = 0, set[str](), dict[NodeId, NodeOffer]()
     sent: dict[NodeId, int] = {}
+    most_s = math.inf
     for event in events:
+        if isinstance(event, WaitLimited):
+            most_s = math.inf if event.most_s is None else event.most_s
         if isinstance(event, str):
             life.handle(Ended(tuple(list(life.live)[:1])), 0.0)
             continue
@@ -244,6 +298,8 @@ def test_whatever_it_is_told(events: list[object], tasks_max: int, per_beat: int
             assert offered[node.node_id] == node and node.node_id.host not in avoided
             assert node.wait_s != math.inf or (node.free is not None and ONE.fits_in(node.free))
             sent[node.node_id] = sent.get(node.node_id, 0) + 1
+            if most_s < math.inf and not place.rule.startswith(("it had room", "the ResourceManager")):
+                assert place.wait_s is not None and place.wait_s < most_s == place.most_wait_s
             if node.queued is not None and node.queue_max is not None:
                 assert node.queued + sent[node.node_id] <= node.queue_max
         assert tasks_max < 0 or len(life.live) <= tasks_max

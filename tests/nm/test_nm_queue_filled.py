@@ -25,6 +25,7 @@ from nm.queue import (
     Tick,
     Updated,
 )
+from nm.queue.words import WAITED_TOO_LONG
 from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 from yaqd.policies.queueing.order import Ordering
@@ -189,19 +190,23 @@ def test_opportunistic_ones_follow_the_nodes_own_order_where_nobody_orders() -> 
     assert node.next_tick() is None
 
 
-def test_what_its_master_takes_for_running_goes_first_and_back_only_where_that_does_not_help() -> None:
+@pytest.mark.parametrize("kind", [GUARANTEED, OPPORTUNISTIC])
+def test_what_its_master_takes_for_running_goes_first_and_back_only_where_that_does_not_help(
+    kind: ExecutionType,
+) -> None:
     node = queue(3)
     for number in (1, 2, 3):
-        node.handle(came(number, 5), 0)
-    late = [came(number, 9, most_wait_s=1.0) for number in (4, 6)]
-    assert [decision for event in (late[0], came(5, 1), late[1]) for decision in node.handle(event, 1)] == []
+        node.handle(came(number, 5, kind=kind), 0)
+    late = [came(number, 9, most_wait_s=1.0, kind=kind) for number in (4, 6)]
+    assert [decision for event in (late[0], came(5, 1, kind=kind), late[1]) for decision in node.handle(event, 1)] == []
     assert started(node.handle(Ended(container_id(1)), 1.9)) == [5], "by the order"
-    assert node.handle(came(7, 1), 1.9) == []
+    assert node.handle(came(7, 1, kind=kind), 1.9) == []
     assert [task.container_id for task in node.snapshot(2.0, first=9).waiting] == list(map(container_id, (4, 6, 7)))
     assert started(node.handle(Ended(container_id(2)), 2.0)) == [4], "before all others, and the one that came first"
     assert node.next_tick() == 1 + 3 * 1.0
     (back,) = node.handle(Tick(), 4.0)
     assert isinstance(back, Refuse) and back.container_id == container_id(6) and back.status is ExitStatus.PREEMPTED
+    assert WAITED_TOO_LONG in back.reason and "yaq.queue.max-wait-unaware" in back.reason
 
 
 def test_facts_of_many_jobs_stay_bounded() -> None:
@@ -255,8 +260,10 @@ class Watcher:
         return [c for c, (a, _) in self.waiting.items() if a.execution_type is GUARANTEED]
 
     def most_wait(self, arrived: Arrived) -> float:
+        """Opportunistic ones wait at will but where their masters do not know that they do."""
         assert arrived.facts is not None
-        return min(self.settings.max_wait_s, 3 * arrived.facts.most_wait_s)
+        most_s = self.settings.max_wait_s if arrived.execution_type is GUARANTEED else math.inf
+        return min(most_s, 3 * arrived.facts.most_wait_s)
 
     def see(self, event: Event, now: float) -> None:
         is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}
@@ -313,10 +320,11 @@ class Watcher:
         if is_new and isinstance(event, Arrived) and event.container_id in self.guaranteed():
             assert len(self.guaranteed()) <= self.settings.hard_bound
         tick = self.queue.next_tick()
-        due = [since + self.most_wait(arrived) for arrived, since in map(self.waiting.__getitem__, self.guaranteed())]
+        due = [since + self.most_wait(arrived) for arrived, since in self.waiting.values()]
         if isinstance(event, Tick):
             assert all(now < at for at in due)
-        assert tick == min(due, default=None)
+        first = min(due, default=math.inf)
+        assert tick == (first if first < math.inf else None)
 
 
 @given(st.lists(st.tuples(events, st.integers(0, 3)), max_size=60))

@@ -38,6 +38,18 @@ def test_what_is_overdue_goes_where_nothing_waits() -> None:
     assert places.overdue(job_id(1), 20) == 0
 
 
+def test_what_no_place_is_kept_for_may_wait_again_after_as_long_as_it_had_waited() -> None:
+    places = LostPlaces()
+    places.lost(job_id(1), 20, 3.0, 9.0, is_overdue=True)
+    for now, overdue in ((14.9, 1), (15.0, 0)):
+        places.forgive(job_id(1), 20, now)
+        assert places.overdue(job_id(1), 20) == overdue
+    assert places.take(job_id(1), 20, 9, may_wait=True) == 3.0, "and has waited since"
+    places.lost(job_id(1), 20, 3.0, is_overdue=True)
+    places.forgive(job_id(1), 20, 1e9)
+    assert places.overdue(job_id(1), 20) == 1, "where one is kept it is for as long as it takes"
+
+
 def test_no_more_have_lost_their_place_than_are_asked_for() -> None:
     places = LostPlaces()
     for since in range(50):

@@ -54,8 +54,10 @@ class Proxy:
         self.app = app
         self.response_id = 0
 
-    async def register(self) -> pb.RegisterDistributedSchedulingAMResponse:
+    async def register(self, *, tolerates_waiting: bool = False) -> pb.RegisterDistributedSchedulingAMResponse:
         request = pb.RegisterApplicationMasterRequest(host="am.example", rpc_port=1, tracking_url="")
+        if tolerates_waiting:
+            request.yaq_tolerates_waiting = True
         return await self.rpc.call(Protocol.registerApplicationMasterForDistributedScheduling, request)
 
     async def allocate(
@@ -209,6 +211,23 @@ async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_the
         told = {n.node_id.port: n for n in (await proxy.allocate()).nodes_for_scheduling}[node.id.port]
         assert told.HasField("yaq_wait_ms") == (queues == "true"), "without estimates nothing is known to end"
         assert queues == "false" or told.yaq_wait_ms == -1
+
+
+@pytest.mark.parametrize(("queues", "of_ours"), [("true", True), ("true", False), ("false", True)])
+async def test_proxies_of_ours_hear_how_long_what_its_master_takes_for_running_may_wait(
+    queues: str, of_ours: bool
+) -> None:
+    async with cluster({**ENABLED, "yaq.queue.enabled": queues, "yaq.queue.max-wait-unaware": "700ms"}) as rm:
+        node = await rm.node(capabilities=("yaq-queue",) if of_ours else ())
+        await loaded(node)
+        is_told = queues == "true" and of_ours
+        for tolerates_waiting in (False, True):
+            app_id = await rm.submit()
+            proxy = Proxy(await rm.launched(app_id, node), app_id)
+            answers = (await proxy.register(tolerates_waiting=tolerates_waiting), await proxy.allocate())
+            for answer in answers:
+                assert answer.HasField("yaq_most_wait_ms") == (is_told and not tolerates_waiting)
+                assert answer.yaq_most_wait_ms in (0, 700)
 
 
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:

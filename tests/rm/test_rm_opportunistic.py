@@ -17,8 +17,10 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeLoaded,
     NodeResized,
+    PlaceLost,
     SchedulerEvent,
     UpdateAsked,
+    WaitingTolerated,
 )
 from rm.scheduler.opportunistic import LoadOrder, OpportunisticLimits
 from rm.scheduler.queueing_spec import QueueingSpec
@@ -96,6 +98,39 @@ def test_goes_to_the_shortest_queue_and_counts_what_it_has_sent() -> None:
     life.node("b", length=1)
     # b until as many wait there as on a, then in turn
     assert life.ask(5) == ["b", "b", "a", "b", "a"]
+
+
+def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
+    unaware = QueueingSpec(unaware_wait_s=2.0)
+    for spec, given_to in ((unaware, "short"), (QueueingSpec(), "unknown")):
+        life = Life(OpportunisticLimits(), spec)
+        for host, wait_ms in (("late", 3000), ("never", -1), ("unknown", 0), ("short", 1900)):
+            life.node(host, length=1, wait_ms=wait_ms)
+        assert life.ask(1) == [given_to]
+    life = Life(OpportunisticLimits(), unaware)
+    node = life.node("a", length=1, wait_ms=1200)
+    assert life.ask(3) == ["a", "a"], "each makes the next one wait longer"
+    assert life.beat() == []
+    life.tell(NodeLoaded(node, 0, 0, 10))
+    assert len(life.beat()) == 1, "there is room"
+    life.tell(WaitingTolerated(life.attempt))
+    life.tell(NodeLoaded(node, 9, 90_000, 10))
+    assert life.ask(1) == ["a"]
+
+
+def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:
+    life = Life(OpportunisticLimits(), QueueingSpec(unaware_wait_s=2.0))
+    life.node("a", length=1, wait_ms=1000)
+    (first,) = life.tell(Asked(life.attempt, (AskRow(1, -1, "*", Resource(GB, 1), 1, True, SPARE),)))
+    assert isinstance(first, Allocate)
+    life.now = 6.0
+    life.tell(PlaceLost(life.attempt.application_id, 1, 0.0))
+    life.tell(ContainerEnded(first.container_id))
+    life.tell(NodeLoaded(first.node_id, 1, 1000, 10))
+    assert life.ask(1) == []
+    life.now = 12.0
+    (again,) = life.beat()
+    assert again.waits_since == 0.0
 
 
 def test_where_nodes_are_filled_they_wait_by_the_rule_of_all_that_waits() -> None:

@@ -573,7 +573,7 @@ class RemoteNode(_message.Message):
     def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., http_address: _Optional[str] = ..., rack_name: _Optional[str] = ..., node_partition: _Optional[str] = ..., yaq_wait_ms: _Optional[int] = ..., yaq_free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., yaq_queued: _Optional[int] = ..., yaq_queue_max: _Optional[int] = ..., yaq_reads_tasks: _Optional[bool] = ..., yaq_slots: _Optional[int] = ...) -> None: ...
 
 class RegisterDistributedSchedulingAMResponse(_message.Message):
-    __slots__ = ("register_response", "max_container_resource", "min_container_resource", "incr_container_resource", "container_token_expiry_interval", "container_id_start", "nodes_for_scheduling")
+    __slots__ = ("register_response", "max_container_resource", "min_container_resource", "incr_container_resource", "container_token_expiry_interval", "container_id_start", "nodes_for_scheduling", "yaq_most_wait_ms")
     REGISTER_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     MAX_CONTAINER_RESOURCE_FIELD_NUMBER: _ClassVar[int]
     MIN_CONTAINER_RESOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -581,6 +581,7 @@ class RegisterDistributedSchedulingAMResponse(_message.Message):
     CONTAINER_TOKEN_EXPIRY_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_ID_START_FIELD_NUMBER: _ClassVar[int]
     NODES_FOR_SCHEDULING_FIELD_NUMBER: _ClassVar[int]
+    YAQ_MOST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     register_response: RegisterApplicationMasterResponse
     max_container_resource: _yarn_common_pb2.Resource
     min_container_resource: _yarn_common_pb2.Resource
@@ -588,7 +589,8 @@ class RegisterDistributedSchedulingAMResponse(_message.Message):
     container_token_expiry_interval: int
     container_id_start: int
     nodes_for_scheduling: _containers.RepeatedCompositeFieldContainer[RemoteNode]
-    def __init__(self, register_response: _Optional[_Union[RegisterApplicationMasterResponse, _Mapping]] = ..., max_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., min_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., incr_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_token_expiry_interval: _Optional[int] = ..., container_id_start: _Optional[int] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ...) -> None: ...
+    yaq_most_wait_ms: int
+    def __init__(self, register_response: _Optional[_Union[RegisterApplicationMasterResponse, _Mapping]] = ..., max_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., min_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., incr_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_token_expiry_interval: _Optional[int] = ..., container_id_start: _Optional[int] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ..., yaq_most_wait_ms: _Optional[int] = ...) -> None: ...
 
 class PendingStage(_message.Message):
     __slots__ = ("priority", "count")
@@ -625,12 +627,14 @@ class DistributedSchedulingAllocateRequest(_message.Message):
     def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ...) -> None: ...
 
 class DistributedSchedulingAllocateResponse(_message.Message):
-    __slots__ = ("allocate_response", "nodes_for_scheduling")
+    __slots__ = ("allocate_response", "nodes_for_scheduling", "yaq_most_wait_ms")
     ALLOCATE_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     NODES_FOR_SCHEDULING_FIELD_NUMBER: _ClassVar[int]
+    YAQ_MOST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     allocate_response: AllocateResponse
     nodes_for_scheduling: _containers.RepeatedCompositeFieldContainer[RemoteNode]
-    def __init__(self, allocate_response: _Optional[_Union[AllocateResponse, _Mapping]] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ...) -> None: ...
+    yaq_most_wait_ms: int
+    def __init__(self, allocate_response: _Optional[_Union[AllocateResponse, _Mapping]] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ..., yaq_most_wait_ms: _Optional[int] = ...) -> None: ...
 
 class StartContainerRequest(_message.Message):
     __slots__ = ("container_launch_context", "container_token")

@@ -5,10 +5,13 @@ their master. So the longest wait of a stage goes along with the next container 
 against starvation count from when a task was queued first, however often it was moved.
 
 What has waited longer than it may at all is overdue, and waits nowhere again: so many of its stage's containers are
-given where they start at once.
+given where they start at once. Who can keep no place free for such a task (opportunistic containers are promised
+nothing) lets it wait again in the end, after as long again as it had waited by then: it is given back a number of times
+that grows with the logarithm of the time, however wrong the estimates are, and never left aside for good.
 """
 
 from bisect import insort
+from math import inf
 from typing import Final
 
 from yaqd.model import ApplicationId
@@ -19,13 +22,15 @@ _TASKS_MAX: Final = 1_000
 
 
 class _Stage:
-    __slots__ = ("overdue", "since")
+    __slots__ = ("again_at", "overdue", "since")
 
     def __init__(self) -> None:
         #: of each task, earliest first
         self.since: list[float] = []
         #: so many of the first ones must not wait again
         self.overdue = 0
+        #: when they may after all, where no place is kept free for them
+        self.again_at = -inf
 
 
 class LostPlaces:
@@ -36,7 +41,9 @@ class LostPlaces:
     def __bool__(self) -> bool:
         return bool(self._jobs)
 
-    def lost(self, job: ApplicationId, priority: int, since: float, *, is_overdue: bool = False) -> None:
+    def lost(
+        self, job: ApplicationId, priority: int, since: float, now: float = inf, *, is_overdue: bool = False
+    ) -> None:
         """A task of this stage, queued first at `since`, is to be placed again."""
         if since != since:
             return
@@ -50,12 +57,21 @@ class LostPlaces:
         if len(stage.since) < _TASKS_MAX:
             insort(stage.since, since)
             stage.overdue += is_overdue
+        if is_overdue:
+            stage.again_at = max(stage.again_at, now + (now - since))
 
     def overdue(self, job: ApplicationId, priority: int) -> int:
         """How many of the stage's tasks must not wait again."""
         stages = self._jobs.get(job)
         stage = stages.get(priority) if stages is not None else None
         return stage.overdue if stage is not None else 0
+
+    def forgive(self, job: ApplicationId, priority: int, now: float) -> None:
+        """Those that must not wait again may, if they have been kept from it for as long as they had waited."""
+        stages = self._jobs.get(job)
+        stage = stages.get(priority) if stages is not None else None
+        if stage is not None and now >= stage.again_at:
+            stage.overdue = 0
 
     def take(self, job: ApplicationId, priority: int, wanted: int, *, may_wait: bool) -> float | None:
         """The stage is given a container: since when the task that it is for waits; None: since now.
