@@ -128,6 +128,8 @@ class Attempt:
         self.amrm_key_id: int | None = None
         #: the lowest container id that a proxy has used for it; None: none has
         self.proxy_lowest: int | None = None
+        #: what its proxy placed last and was not booked
+        self.proxy_refused: set[ContainerId] = set()
         #: node -> id of the key of the NMToken it was sent
         self.nm_tokens: dict[NodeId, int] = {}
 

@@ -102,19 +102,27 @@ class DistributedSchedulingService:
             self._note_kept(attempt, request)
         answer = self._masters.allocate(request.allocate_request, caller)
         if isinstance(answer, pb.AllocateResponse):
-            return self._answer(attempt, answer)
-        return self._answer_later(attempt, answer)
+            return self._answer(attempt, request, answer)
+        return self._answer_later(attempt, request, answer)
 
     async def _answer_later(
-        self, attempt: Attempt, answer: Awaitable[pb.AllocateResponse]
+        self,
+        attempt: Attempt,
+        request: pb.DistributedSchedulingAllocateRequest,
+        answer: Awaitable[pb.AllocateResponse],
     ) -> pb.DistributedSchedulingAllocateResponse:
-        return self._answer(attempt, await answer)
+        return self._answer(attempt, request, await answer)
 
-    def _answer(self, attempt: Attempt, answer: pb.AllocateResponse) -> pb.DistributedSchedulingAllocateResponse:
+    def _answer(
+        self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest, answer: pb.AllocateResponse
+    ) -> pb.DistributedSchedulingAllocateResponse:
         response = pb.DistributedSchedulingAllocateResponse()
         response.allocate_response.CopyFrom(answer)
         response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
         self._limit_waits(attempt, response)
+        if attempt.proxy_refused:
+            ids = (message.id for message in request.allocated_containers)
+            response.yaq_not_booked.extend(one for one in ids if convert.container_id(one) in attempt.proxy_refused)
         return response
 
     # ---- booking
@@ -135,12 +143,22 @@ class DistributedSchedulingService:
             raise InvalidApplicationMasterRequest(f"{attempt.id}: more than {_CONTAINERS_MAX} containers at a time")
         if fresh:
             attempt.proxy_lowest = min(container_id.id for container_id in fresh)
+            attempt.proxy_refused.clear()
         said = {
             convert.container_id(why.container_id): why
             for why in request.yaq_placed[: len(request.allocated_containers)]
         }
         for container_id, message in fresh.items():
+            if request.yaq_takes_back and not self._may_go(attempt, message):
+                attempt.proxy_refused.add(container_id)
+                continue
             self._book_one(attempt, container_id, message, said.get(container_id))
+
+    def _may_go(self, attempt: Attempt, message: common.Container) -> bool:
+        """Proxies do not know of each other: the node may have been given more since this one heard of it."""
+        known = self._cluster.scheduler.view.attempt(attempt.id)
+        node_id, need = convert.node_id(message.nodeId), convert.resource(message.resource)
+        return known is None or self._cluster.scheduler.opportunistic.may_go(known, node_id, need)
 
     def _note_kept(self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest) -> None:
         """What the proxy keeps is left of the job too, and its stages' estimates will be wanted there."""

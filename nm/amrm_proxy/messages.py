@@ -39,6 +39,12 @@ def ask_rows(asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
     return tuple(rows)
 
 
+def row_of(container: common.Container) -> AskRow:
+    """What asks for one like it, anywhere."""
+    amount = convert.resource(container.resource)
+    return AskRow(container.priority.priority, container.allocation_request_id, ANY_HOST, amount, 1)
+
+
 def ask_pb(row: AskRow) -> common.ResourceRequest:
     message = common.ResourceRequest(
         resource_name=row.name,

@@ -11,7 +11,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from nm.amrm_proxy.link import ResourceManagerLink
-from nm.amrm_proxy.messages import ask_pb, ask_rows, is_ours, lowered, most_wait_s, offers, placement_pb, unserved
+from nm.amrm_proxy.messages import (
+    ask_pb,
+    ask_rows,
+    is_ours,
+    lowered,
+    most_wait_s,
+    offers,
+    placement_pb,
+    row_of,
+    unserved,
+)
 from nm.amrm_proxy.mint import Payer, ProxyMint
 from nm.distributed import (
     Asked,
@@ -19,6 +29,7 @@ from nm.distributed import (
     DistributedScheduler,
     Ended,
     NodesPublished,
+    NotBooked,
     StageEstimated,
     TooManyAsks,
     WaitLimited,
@@ -135,22 +146,40 @@ class MasterSession:
             for priority, count in scheduler.asks.pending_by_priority().items():
                 message.yaq_kept.add(priority=priority, count=count)
             message.yaq_placed.extend(self._placements)
+            message.yaq_takes_back = True
         if own:
             del message.allocate_request.ask[:]
             message.allocate_request.ask.extend(ask for ask in request.ask if not is_ours(ask))
         answer = await self._link.call(DistributedSchedulingAMProtocol.allocateForDistributedScheduling, message)
         response = answer.allocate_response
+        kept = self._not_booked(answer.yaq_not_booked, scheduler)
         scheduler.handle(NodesPublished(offers(answer.nodes_for_scheduling)), time.monotonic())
-        is_limit_new = self._limit_waits(answer, scheduler)
+        is_new = self._limit_waits(answer, scheduler) or kept
         over = [*request.release, *(status.container_id for status in response.completed_container_statuses)]
         if over:
             ended = Ended(tuple(convert.container_id(c) for c in over), unserved(response.completed_container_statuses))
             scheduler.handle(ended, time.monotonic())
-        if over or is_limit_new:
+        if over or is_new:
             await self._keep()
         await self._take_token(response)
-        self._hand_out(placed, response)
+        self._hand_out(self._state.placed, response)
         return response
+
+    def _not_booked(self, refused: Iterable[common.ContainerId], scheduler: DistributedScheduler) -> bool:
+        """What the ResourceManager would not have where it was placed is wanted as before; is there any?"""
+        state, ids = self._state, {message.SerializeToString() for message in refused}
+        back = [container for container in state.placed if ids and container.id.SerializeToString() in ids]
+        wanted = tuple((convert.container_id(container.id), row_of(container)) for container in back)
+        scheduler.handle(NotBooked(wanted), time.monotonic())
+        if not back:
+            return False
+        rest = [container for container in state.placed if container.id.SerializeToString() not in ids]
+        del state.placed[:]
+        state.placed.extend(rest)
+        self._placements = [said for said in self._placements if said.container_id.SerializeToString() not in ids]
+        for _, row in wanted:
+            self._note_ask(scheduler, (row.priority, row.allocation_request_id))
+        return True
 
     def _limit_waits(self, answer: pb.DistributedSchedulingAllocateResponse, scheduler: DistributedScheduler) -> bool:
         """The ResourceManager says how long this master's containers may wait; has it said otherwise before?"""

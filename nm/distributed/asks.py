@@ -102,6 +102,15 @@ class AskTable:
         (ask.strict.discard if row.relax else ask.strict.add)(row.name)
         self.drop_if_empty(ask)
 
+    def give_back(self, key: AskKey, resource: Resource, names: tuple[str, ...], strict: frozenset[str]) -> None:
+        """One more is wanted by these rows, as before it was taken."""
+        ask = self._asks.get(key)
+        if ask is None:
+            ask = self._asks[key] = Ask(key, resource)
+            ask.strict.update(strict)
+        for name in names:
+            ask.counts[name] = ask.counts.get(name, 0) + 1
+
     def drop_if_empty(self, ask: Ask) -> None:
         if not ask.counts:
             self._asks.pop(ask.key, None)

@@ -107,7 +107,16 @@ class WaitLimited:
     most_s: float | None
 
 
-Event = NodesPublished | Asked | Ended | StageEstimated | WaitLimited
+@value()
+class NotBooked:
+    """The ResourceManager has answered what was placed, and of it these are to be placed again: by now they would wait
+    for longer than they may. Told before the nodes that came with the answer."""
+
+    #: each with a row that wants it, for a scheduler that began after it was placed
+    containers: tuple[tuple[ContainerId, AskRow], ...]
+
+
+Event = NodesPublished | Asked | Ended | StageEstimated | WaitLimited | NotBooked
 
 
 # ---- decisions

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from nm.distributed.asks import Ask, AskTable
+from nm.distributed.asks import Ask, AskKey, AskTable
 from nm.distributed.facts import (
     Asked,
     AskRow,
@@ -28,11 +28,13 @@ from nm.distributed.facts import (
     Event,
     NodeOffer,
     NodesPublished,
+    NotBooked,
     Place,
     StageEstimated,
     WaitLimited,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
+from yaqd.model.values import value
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer, choose, load_of
@@ -89,6 +91,17 @@ class _Node:
         )
 
 
+@value()
+class _Taken:
+    """What was taken from the asks, and from what had lost its place, for one container."""
+
+    key: AskKey
+    resource: Resource
+    names: tuple[str, ...]
+    strict: frozenset[str]
+    lost: float | None
+
+
 class DistributedScheduler:
     """Invariants: no id is given twice, and every id is below all earlier ones; `live` never exceeds the limit."""
 
@@ -122,6 +135,8 @@ class DistributedScheduler:
         #: from before a restart that is not known
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
         self._lost_places = LostPlaces()
+        #: of containers that the ResourceManager has not heard of
+        self._taken: dict[ContainerId, _Taken] = {}
         #: where each of those is that was placed here, and how many of a priority each node has
         self._places: dict[ContainerId, tuple[NodeId, int]] = {}
         self._alike: Counter[tuple[NodeId, int]] = Counter()
@@ -138,6 +153,7 @@ class DistributedScheduler:
         match event:
             case NodesPublished(nodes):
                 self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]
+                self._taken.clear()
                 self._offer_again()
             case Ended(container_ids, unserved):
                 for container_id in container_ids:
@@ -145,6 +161,9 @@ class DistributedScheduler:
                     self._forget_place(container_id)
                     if given is not None and container_id in unserved:
                         self._lost(*given, now)
+            case NotBooked(containers):
+                for container_id, row in containers:
+                    self._take_back(container_id, row, now)
             case StageEstimated(priority, estimate_s):
                 self._estimated(priority, estimate_s)
             case WaitLimited(most_s):
@@ -153,6 +172,17 @@ class DistributedScheduler:
                 self._take_in(event)
                 return list(self._place(now))
         return []
+
+    def _take_back(self, container_id: ContainerId, row: AskRow, now: float) -> None:
+        self.live.pop(container_id, None)
+        self._forget_place(container_id)
+        taken = self._taken.get(container_id)
+        if taken is None:
+            self.asks.give_back((row.priority, row.allocation_request_id), row.resource, (row.name,), frozenset())
+            return
+        self.asks.give_back(taken.key, taken.resource, taken.names, taken.strict)
+        if taken.lost is not None:
+            self._lost(taken.key[0], taken.lost, now)
 
     def _lost(self, priority: int, since: float, now: float) -> None:
         is_overdue = now - since >= self._most_wait_s
@@ -301,12 +331,10 @@ class DistributedScheduler:
         if node.is_unknown:
             served.add(node.rank)
         host, rack = offer.node_id.host, offer.rack
-        if host in ask.counts:
-            ask.take(host, rack, ANY_HOST)
-        elif ask.allows(rack):
-            ask.take(rack, ANY_HOST)
-        else:
-            ask.take(ANY_HOST)
+        near = (host, rack) if host in ask.counts else (rack,) if ask.allows(rack) else ()
+        names = tuple(name for name in (*near, ANY_HOST) if name in ask.counts)
+        self._taken[container_id] = _Taken(ask.key, ask.resource, names, frozenset(ask.strict), lost)
+        ask.take(*names)
         known = wait if offer.wait_s is not None else None
         waited_s, most_s = now - since, self._most_wait_s
         return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s)

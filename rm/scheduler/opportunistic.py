@@ -65,7 +65,7 @@ class Placed:
 class NodeLoad:
     """What a node reported of its queue, and what it has been given."""
 
-    __slots__ = ("_calculator", "capacity", "given", "held", "length", "node", "wait_ms")
+    __slots__ = ("_calculator", "added_s", "capacity", "given", "held", "length", "node", "wait_ms")
 
     def __init__(self, node: NodeView, calculator: Calculator) -> None:
         self.node = node
@@ -78,6 +78,8 @@ class NodeLoad:
         self.wait_ms = -1
         #: containers sent to wait there since its last report
         self.given = 0
+        #: how long they run as far as is known, together, s
+        self.added_s = 0.0
         #: what opportunistic containers there were granted
         self.held = Resource()
 
@@ -130,6 +132,8 @@ class Opportunistic:
         self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
         #: how nodes are filled beyond their size; set by the scheduler
         self.queueing: Callable[[], QueueingSpec | None] = lambda: None
+        #: how long a container of a stage runs, s; set by the scheduler
+        self.estimate: Callable[[ApplicationId, int], float | None] = lambda app_id, priority: None
         #: how many of a stage each node has
         self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
         #: since when tasks wait that must be placed again; set by the scheduler
@@ -153,7 +157,8 @@ class Opportunistic:
     def node_loaded(self, event: NodeLoaded) -> None:
         load = self._loads.get(event.node_id)
         if load is not None:
-            load.length, load.capacity, load.wait_ms, load.given = event.length, event.capacity, event.wait_ms, 0
+            load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
+            load.given, load.added_s = 0, 0.0
 
     def queue_limit(self, now: float) -> int:
         """How many containers any node should let wait (Hadoop's QueueLimitCalculator), worked out once in a while as
@@ -230,7 +235,8 @@ class Opportunistic:
         waits = f"of the nodes with room it is the best by {spec.placement}" if spec else _RULES[self.limits.order]
         rule = "its node had room" if load.fits(ask.capability) else waits
         queued = None if load.fits(ask.capability) else load.place(rule)
-        load.given += queued is not None
+        if queued is not None:
+            self._send(load, attempt.id.application_id, ask.key[0])
         self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
         priority, request_id = ask.key
         return Allocate(
@@ -254,8 +260,8 @@ class Opportunistic:
     def book(self, placed: ProxyPlaced) -> Allocate:
         """What somebody else has chosen: counted like what is chosen here."""
         load = self._loads.get(placed.node_id)
-        if load is not None:
-            load.given += not load.fits(placed.resource)
+        if load is not None and not load.fits(placed.resource):
+            self._send(load, placed.container_id.application_id, placed.priority)
         self.adopt(placed.container_id, placed.node_id, placed.resource, placed.priority)
         return Allocate(
             placed.container_id,
@@ -269,6 +275,17 @@ class Opportunistic:
             placed.rule or "the proxy at its master's node chose the node",
             queued=placed.place,
         )
+
+    def _send(self, load: NodeLoad, app_id: ApplicationId, priority: int) -> None:
+        """One more waits there."""
+        load.given += 1
+        estimate_s = self.estimate(app_id, priority)
+        load.added_s += math.inf if estimate_s is None else estimate_s
+
+    def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
+        """Would a container that somebody else wants there not wait for longer than it may?"""
+        most_s, load = self.wait_limit(attempt), self._loads.get(node_id)
+        return most_s == math.inf or (load is not None and takes(load, need, most_s))
 
     def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""

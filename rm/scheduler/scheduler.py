@@ -111,6 +111,7 @@ class Scheduler:
         self.opportunistic.counted = self._queue_events.counted
         self.opportunistic.lost_places = self.queues.lost_places
         self.opportunistic.queueing = lambda: self.queues.spec
+        self.opportunistic.estimate = self.queues.estimate
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}

@@ -41,7 +41,7 @@ def best_place(
         if spec.affinity.interference > 0.0:
             worth = spec.affinity.fought_for(worth, alike(node), slots)
         length = (node.length or 0) + node.given
-        load = 0.0 if need_fits(node) else load_of(policy, Load(length, wait_s(node), slots))
+        load = 0.0 if need_fits(node) else load_of(policy, Load(length, _wait_s(node), slots))
         # what is equal in all that goes to who holds less
         return node, worth, load, _SHARES * length + min(_SHARES - 1, int(_SHARES * min(1.0, node.share())))
 
@@ -60,13 +60,17 @@ def nearness(ask: Ask, node: "NodeLoad") -> Locality:
 
 def takes(node: "NodeLoad", need: Resource, most_s: float) -> bool:
     """Has it room, now or in its queue, and is what has to wait there known to wait for less than `most_s`? What a node
-    says of its wait while it has room tells nothing of that."""
+    says of its wait while it has room tells nothing of that; what was sent there since runs before it."""
     if not node.takes(need):
         return False
-    return most_s == math.inf or node.fits(need) or (node.wait_ms > 0 and wait_s(node) < most_s)
+    if most_s == math.inf or node.fits(need):
+        return True
+    queue = node.node.queue
+    running = queue.running if queue is not None else 0
+    return node.wait_ms > 0 and node.wait_ms / 1000 + node.added_s / max(1, running) < most_s
 
 
-def wait_s(node: "NodeLoad") -> float:
+def _wait_s(node: "NodeLoad") -> float:
     """As it said, longer by what was sent there since, each as long as those that wait."""
     if node.wait_ms < 0:
         return math.inf

@@ -33,6 +33,8 @@ class FakeScheduler:
         self.id_start = 0
         #: how long containers of the master may wait, as every answer says; None: they say nothing
         self.most_wait_ms: int | None = None
+        #: containers that are not booked
+        self.refuses: set[int] = set()
         #: published from the next answer on
         self.nodes: list[pb.RemoteNode] = []
         self.registrations = 0
@@ -78,7 +80,7 @@ class FakeScheduler:
         self, request: pb.DistributedSchedulingAllocateRequest, caller: Caller
     ) -> pb.DistributedSchedulingAllocateResponse:
         self.requests.append(request)
-        booked = [c.id.id for c in request.allocated_containers]
+        booked = [c.id.id for c in request.allocated_containers if c.id.id not in self.refuses]
         self.booked += [number for number in booked if number not in self.booked]
         if request.allocate_request.response_id == self._response_id - 1 and self._last is not None:
             return self._last
@@ -90,6 +92,7 @@ class FakeScheduler:
             response.yaq_most_wait_ms = self.most_wait_ms
         self.news = pb.AllocateResponse()
         response.allocate_response.response_id = self._response_id
+        response.yaq_not_booked.extend(c.id for c in request.allocated_containers if c.id.id in self.refuses)
         self._last = response
         if self.holds:
             self.held.set()

@@ -190,6 +190,29 @@ async def test_what_its_master_takes_for_running_goes_where_it_starts_soon_also_
     assert sorted(scheduler.booked, reverse=True) == scheduler.booked == [-1, -2, -3, -4, -5]
 
 
+async def test_what_is_not_booked_its_master_never_hears_of_and_gets_later(
+    start_node: Callable[..., Any], scheduler: FakeScheduler, rm: FakeResourceManager, tmp_path: Path
+) -> None:
+    rm.capabilities.append("yaq-queue")
+    node = await start_node(proxy_settings(scheduler))
+    scheduler.publish(node.node_id)
+    (published,) = scheduler.nodes
+    published.yaq_free.memory, published.yaq_free.virtual_cores = 2048, 8
+    master = Master(rm, node)
+    proxied = await ProxiedMaster.launch(master, scheduler, tmp_path)
+    await proxied.register()
+    scheduler.refuses = {-2, -3}
+    first = await proxied.allocate(ask(3))
+    assert numbers(first) == [-1] and not first.completed_container_statuses
+    assert scheduler.requests[-1].yaq_takes_back and len(scheduler.requests[-1].allocated_containers) == 3
+    proxied.response_id -= 1
+    again = await proxied.allocate(ask(3))
+    assert numbers(again) == [-1, -4, -5], "as its master asks again"
+    assert not numbers(await proxied.allocate()) and scheduler.booked == [-1, -4, -5]
+    await proxied.rpc.close()
+    await master.client.close()
+
+
 async def test_a_repeated_request_gets_the_same_containers_and_no_more(
     proxied: ProxiedMaster, scheduler: FakeScheduler
 ) -> None:

@@ -15,6 +15,7 @@ from nm.distributed import (
     Ended,
     NodeOffer,
     NodesPublished,
+    NotBooked,
     Place,
     StageEstimated,
     TooManyAsks,
@@ -149,6 +150,23 @@ def test_what_its_master_takes_for_running_goes_where_it_starts_soon_and_is_kept
     assert hosts(life.handle(ask(3), 0.0)) == ["short"], "the next one would wait for the first one as well"
     life.handle(NodesPublished(nodes[1:2]), 1.0)
     assert hosts(life.handle(Asked(), 1.0)) == ["short"] and life.asks.pending == 1
+
+
+def test_what_is_not_booked_is_wanted_as_before() -> None:
+    life = scheduler(tasks_max=2)
+    life.handle(NodesPublished((offer("a", free=9),)), 0.0)
+    rows = tuple(AskRow(19, -1, name, ONE, 2, name != ANY_HOST) for name in ("a", "/r", ANY_HOST))
+    before = Asked(rows)
+    first, second = life.handle(before, 0.0)
+    assert not list(life.asks.rows())
+    back = tuple((p.container_id, AskRow(19, -1, ANY_HOST, ONE, 1)) for p in (first, second))
+    life.handle(NotBooked(back), 0.0)
+    assert sorted(life.asks.rows(), key=lambda row: row.name) == sorted(rows, key=lambda row: row.name)
+    life.validate()
+    assert hosts(life.handle(Asked(), 0.0)) == ["a", "a"] and not life.asks.pending
+    later = scheduler(life.lowest_id)
+    later.handle(NotBooked(back[:1]), 0.0)
+    assert list(later.asks.rows()) == [back[0][1]], "also what was placed before it began"
 
 
 def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:

@@ -28,6 +28,7 @@ async def loaded(node: FakeNode, *, queued: int = 0, capacity: int = 5, wait_ms:
     status.wait_queue_length, status.opport_queue_capacity = queued, capacity
     if wait_ms is not None:
         request.node_status.yaq_queue.queued, request.node_status.yaq_queue.wait_ms = queued, wait_ms
+        status.estimated_queue_wait_time = max(-1, min(wait_ms, 2**31 - 1))
     response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
     node.response_id = response.response_id
 
@@ -68,11 +69,12 @@ class Proxy:
         repeat: bool = False,
         kept: tuple[pb.PendingStage, ...] = (),
         placements: tuple[pb.ProxyPlacement, ...] = (),
+        takes_back: bool = False,
     ) -> pb.DistributedSchedulingAllocateResponse:
         if repeat:
             self.response_id -= 1
         request = pb.DistributedSchedulingAllocateRequest(
-            allocated_containers=containers, yaq_kept=kept, yaq_placed=placements
+            allocated_containers=containers, yaq_kept=kept, yaq_placed=placements, yaq_takes_back=takes_back
         )
         request.allocate_request.CopyFrom(
             pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=0.5)
@@ -228,6 +230,29 @@ async def test_proxies_of_ours_hear_how_long_what_its_master_takes_for_running_m
             for answer in answers:
                 assert answer.HasField("yaq_most_wait_ms") == (is_told and not tolerates_waiting)
                 assert answer.yaq_most_wait_ms in (0, 700)
+
+
+async def test_what_two_proxies_chose_for_the_same_short_queue_is_booked_for_one() -> None:
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true"}) as rm:
+        node = await rm.node(memory_mb=4096, capabilities=("yaq-queue",))
+        await loaded(node)
+        one, two = [(await proxied(rm, node))[0] for _ in range(2)]
+        await loaded(node, queued=1, wait_ms=1500)
+
+        async def chosen(proxy: Proxy, number: int, *, repeat: bool = False, takes_back: bool = True) -> list[int]:
+            """The numbers of those that were not booked."""
+            containers = [placed(proxy.app, -number, node.id)]
+            answer = await proxy.allocate(*containers, repeat=repeat, takes_back=takes_back)
+            assert not answer.allocate_response.completed_container_statuses
+            return [message.id for message in answer.yaq_not_booked]
+
+        assert await chosen(one, 1) == []
+        assert [await chosen(two, 1), await chosen(two, 1, repeat=True)] == [[-1], [-1]]
+        assert [c.id for c in rm.manager.scheduler.opportunistic.containers] == [-1]
+        assert (await two.allocate(takes_back=True)).yaq_not_booked == [], "it was said of those that were sent"
+        assert await chosen(two, 2, takes_back=False) == [], "a stock proxy's master would wait for it"
+        await loaded(node, queued=1, wait_ms=1500)
+        assert [await chosen(two, 3), len(rm.manager.scheduler.opportunistic.containers)] == [[], 3]
 
 
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:

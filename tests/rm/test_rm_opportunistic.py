@@ -12,6 +12,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
+    Estimated,
     NodeDraining,
     NodeJoined,
     NodeLeft,
@@ -109,6 +110,7 @@ def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
         assert life.ask(1) == [given_to]
     life = Life(OpportunisticLimits(), unaware)
     node = life.node("a", length=1, wait_ms=1200)
+    life.tell(Estimated(life.attempt.application_id, 1, 0.5))
     assert life.ask(3) == ["a", "a"], "each makes the next one wait longer"
     assert life.beat() == []
     life.tell(NodeLoaded(node, 0, 0, 10))

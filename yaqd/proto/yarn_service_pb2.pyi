@@ -615,26 +615,30 @@ class ProxyPlacement(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., rule: _Optional[str] = ..., estimate_ms: _Optional[int] = ..., wait_ms: _Optional[int] = ..., behind: _Optional[int] = ...) -> None: ...
 
 class DistributedSchedulingAllocateRequest(_message.Message):
-    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept", "yaq_placed")
+    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept", "yaq_placed", "yaq_takes_back")
     ALLOCATE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     YAQ_KEPT_FIELD_NUMBER: _ClassVar[int]
     YAQ_PLACED_FIELD_NUMBER: _ClassVar[int]
+    YAQ_TAKES_BACK_FIELD_NUMBER: _ClassVar[int]
     allocate_request: AllocateRequest
     allocated_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     yaq_kept: _containers.RepeatedCompositeFieldContainer[PendingStage]
     yaq_placed: _containers.RepeatedCompositeFieldContainer[ProxyPlacement]
-    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ...) -> None: ...
+    yaq_takes_back: bool
+    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ..., yaq_takes_back: _Optional[bool] = ...) -> None: ...
 
 class DistributedSchedulingAllocateResponse(_message.Message):
-    __slots__ = ("allocate_response", "nodes_for_scheduling", "yaq_most_wait_ms")
+    __slots__ = ("allocate_response", "nodes_for_scheduling", "yaq_most_wait_ms", "yaq_not_booked")
     ALLOCATE_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     NODES_FOR_SCHEDULING_FIELD_NUMBER: _ClassVar[int]
     YAQ_MOST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_NOT_BOOKED_FIELD_NUMBER: _ClassVar[int]
     allocate_response: AllocateResponse
     nodes_for_scheduling: _containers.RepeatedCompositeFieldContainer[RemoteNode]
     yaq_most_wait_ms: int
-    def __init__(self, allocate_response: _Optional[_Union[AllocateResponse, _Mapping]] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ..., yaq_most_wait_ms: _Optional[int] = ...) -> None: ...
+    yaq_not_booked: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ContainerId]
+    def __init__(self, allocate_response: _Optional[_Union[AllocateResponse, _Mapping]] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ..., yaq_most_wait_ms: _Optional[int] = ..., yaq_not_booked: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ...) -> None: ...
 
 class StartContainerRequest(_message.Message):
     __slots__ = ("container_launch_context", "container_token")
