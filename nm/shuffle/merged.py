@@ -9,7 +9,6 @@ import logging
 import os
 import stat
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import KeptPartition, KeptPartitions, KeptRange
 from nm.shuffle.outputs import MapOutputs
 from riffle_merger.format import FormatError, IndexEntry
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.merged import (
     CHECKSUM_BYTES,
     DATA_SUFFIX,
@@ -73,7 +73,7 @@ class _Part:
         checksum, start = 0, self.whole.offset
         for entry in self.entries:
             at = entry.start - start
-            checksum = zlib.crc32(checked_trailer(data[at : at + entry.part_length], str(self.file.path)), checksum)
+            checksum = crc32(checked_trailer(data[at : at + entry.part_length], str(self.file.path)), checksum)
         if checksum != self.whole.checksum:
             raise FormatError(f"{self.file.path}: partition {self.partition} is not what was merged")
 
@@ -380,7 +380,7 @@ class MergedSegment:
         checksum, at = 0, entry.start
         while at < end:
             data = self._pread_from(file, at, min(_VERIFY_BYTES, end - at), counts)
-            checksum = zlib.crc32(data, checksum)
+            checksum = crc32(data, checksum)
             at += len(data)
         if end < entry.start or self._pread_from(file, end, CHECKSUM_BYTES, counts) != checksum.to_bytes(4, "big"):
             raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")

@@ -4,9 +4,9 @@ Records (VInt key length, VInt value length, key, value), two end marks of -1, t
 and merger copy such segments without looking inside; reading and writing them is for checking what they copied.
 """
 
-import zlib
 from collections.abc import Iterable, Iterator
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptSegment, FormatError
 from riffle_merger.format.vint import read_vint, write_vint
 
@@ -18,14 +18,14 @@ def write_ifile(pairs: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int]:
     """A segment and its raw length (end marks included, checksum not)."""
     parts = [write_vint(len(key)) + write_vint(len(value)) + key + value for key, value in pairs]
     body = b"".join((*parts, _END))
-    return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big"), len(body)
+    return body + crc32(body).to_bytes(_CHECKSUM_BYTES, "big"), len(body)
 
 
 def read_ifile(segment: bytes, *, name: str = "segment") -> Iterator[tuple[bytes, bytes]]:
     """The pairs of a segment; CorruptSegment before the first one when the checksum is wrong."""
     body = memoryview(segment)[: max(0, len(segment) - _CHECKSUM_BYTES)]
     stored = int.from_bytes(segment[len(body) :], "big")
-    computed = zlib.crc32(body)
+    computed = crc32(body)
     if len(body) < len(_END) or stored != computed:
         raise CorruptSegment(f"{name}: checksum is {stored:#010x}, contents give {computed:#010x}")
     return _pairs(body, name)

@@ -6,11 +6,11 @@ Node daemons import this module, so it uses the standard library alone.
 """
 
 import struct
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex
 
 _ENTRY = struct.Struct(">qqq")
@@ -49,7 +49,7 @@ class SpillIndex:
             raise CorruptIndex(f"{name}: {len(data)} bytes is not a whole number of index entries and a checksum")
         payload = data[: -_CHECKSUM.size]
         (stored,) = _CHECKSUM.unpack_from(data, len(payload))
-        computed = zlib.crc32(payload)
+        computed = crc32(payload)
         if stored != computed:
             raise CorruptIndex(f"{name}: checksum is {stored:#x}, contents give {computed:#x}")
         index = cls.__new__(cls)
@@ -67,7 +67,7 @@ class SpillIndex:
         return cls.parse(data, name=str(path))
 
     def to_bytes(self) -> bytes:
-        return self._payload + _CHECKSUM.pack(zlib.crc32(self._payload))
+        return self._payload + _CHECKSUM.pack(crc32(self._payload))
 
     def check_file(self, file_bytes: int, *, name: str = "output file") -> None:
         """Refuse an index whose segments reach past the end of its output file."""

@@ -22,11 +22,11 @@ where it is asked, since a server needs one partition of perhaps thousands.
 
 import os
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment
 from riffle_merger.format.index import IndexEntry
 
@@ -104,7 +104,7 @@ class MergedIndex:
         if len(data) < _HEADER.size + CHECKSUM_BYTES or len(data) > INDEX_BYTES_MAX:
             raise CorruptIndex(f"{name}: {len(data)} bytes are not a merged index")
         (stored,) = _CHECKSUM.unpack_from(data, len(data) - CHECKSUM_BYTES)
-        computed = zlib.crc32(memoryview(data)[:-CHECKSUM_BYTES])
+        computed = crc32(memoryview(data)[:-CHECKSUM_BYTES])
         if stored != computed:
             raise CorruptIndex(f"{name}: checksum is {stored:#010x}, contents give {computed:#010x}")
         return cls(data, name=name)
@@ -142,7 +142,7 @@ class MergedIndex:
             parts += _PARTITION.pack(start, offset - start, checksum)
         header = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded))
         body = b"".join((header, encoded, parts, cells))
-        index = cls(body + _CHECKSUM.pack(zlib.crc32(body)), name=name)
+        index = cls(body + _CHECKSUM.pack(crc32(body)), name=name)
         index.check()
         return index
 
@@ -202,7 +202,7 @@ class MergedIndex:
         for map_name, entry in zip(self.maps, self._segments(partition), strict=True):
             start = entry.start - whole.offset
             segment = view[start : start + entry.part_length]
-            checksum = zlib.crc32(checked_trailer(segment, f"{self.name}: {map_name}"), checksum)
+            checksum = crc32(checked_trailer(segment, f"{self.name}: {map_name}"), checksum)
         if checksum != whole.checksum:
             raise CorruptSegment(f"{self.name}: partition {partition} is not made of the segments that were merged")
 
@@ -275,7 +275,7 @@ def checked_trailer(segment: memoryview, name: str) -> memoryview:
     if len(segment) < CHECKSUM_BYTES:
         raise CorruptSegment(f"{name}: {len(segment)} bytes cannot hold a checksum")
     trailer = segment[-CHECKSUM_BYTES:]
-    computed = zlib.crc32(segment[:-CHECKSUM_BYTES])
+    computed = crc32(segment[:-CHECKSUM_BYTES])
     (stored,) = _CHECKSUM.unpack(trailer)
     if stored != computed:
         raise CorruptSegment(f"{name}: checksum is {stored:#010x}, contents give {computed:#010x}")

@@ -2,11 +2,11 @@
 
 import errno
 import os
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.codec import Codec
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.index import IndexEntry, SpillIndex
@@ -107,7 +107,7 @@ class SegmentFileWriter:
         except OSError as error:
             self.abandon()
             raise write_failed(self.path, error) from error
-        self._crc = zlib.crc32(data, self._crc)
+        self._crc = crc32(data, self._crc)
         self._position += len(data)
 
 

@@ -12,11 +12,11 @@ both and one look-up opens both. A reducer needs its own row of it alone. Number
 """
 
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex
 from riffle_merger.format.merged import MAPS_MAX, NAME_BYTES_MAX, PARTITIONS_MAX, SEGMENTS_MAX, is_safe_name
 
@@ -64,11 +64,11 @@ def index_of(names: Sequence[str], lengths: Iterable[Sequence[int]]) -> bytes:
     encoded = [name.encode("utf-8") for name in names]
     named = b"".join(_NAME_LENGTH.pack(len(name)) + name for name in encoded)
     fields = _FOOTER.pack(MAGIC, len(names), partitions, len(named), 0)[: -_NUMBER.size]
-    return b"".join((*parts, named, fields, _NUMBER.pack(zlib.crc32(fields, zlib.crc32(named)))))
+    return b"".join((*parts, named, fields, _NUMBER.pack(crc32(fields, crc32(named)))))
 
 
 def _row_checksum(partition: int, row: bytes | memoryview) -> int:
-    return zlib.crc32(row, zlib.crc32(_NUMBER.pack(partition)))
+    return crc32(row, crc32(_NUMBER.pack(partition)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Footer:
     def parse_names(self, data: bytes | memoryview) -> tuple[str, ...]:
         """`data`: the names and the footer. CorruptIndex."""
         own = bytes(data)
-        if zlib.crc32(own[: -_NUMBER.size]) != self.checksum or len(own) != self.names_bytes + FOOTER_BYTES:
+        if crc32(own[: -_NUMBER.size]) != self.checksum or len(own) != self.names_bytes + FOOTER_BYTES:
             raise CorruptIndex(f"{self.name}: the checksum of its names is wrong")
         names, position = [], 0
         while position + _NAME_LENGTH.size <= self.names_bytes:

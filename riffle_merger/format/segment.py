@@ -22,13 +22,13 @@ because a block of a thousand records then decodes in a handful of array operati
 """
 
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.codec import MAX_EXPANSION, Codec, codec_by_number
 from riffle_merger.format.columns import I64, U8, Columns, common_width, fixed_offsets, offsets_of, trimmed
 from riffle_merger.format.errors import CorruptSegment
@@ -167,7 +167,7 @@ def verify(source: Source) -> None:
         raise CorruptSegment(f"{source.name}: {source.length} bytes cannot hold a checksum")
     computed = 0
     for offset in range(0, body, _VERIFY_BYTES):
-        computed = zlib.crc32(source.read(offset, min(_VERIFY_BYTES, body - offset)), computed)
+        computed = crc32(source.read(offset, min(_VERIFY_BYTES, body - offset)), computed)
     (stored,) = _CHECKSUM.unpack(source.read(body, CHECKSUM_BYTES))
     if stored != computed:
         raise CorruptSegment(f"{source.name}: checksum is {stored:#010x}, contents give {computed:#010x}")
@@ -241,4 +241,4 @@ def _decode_lengths(data: U8, width: int, records: int, total: int, name: str) -
 def seal(parts: Sequence[bytes]) -> bytes:
     """A whole segment in memory: these bytes and their checksum."""
     body = b"".join(parts)
-    return body + _CHECKSUM.pack(zlib.crc32(body))
+    return body + _CHECKSUM.pack(crc32(body))

@@ -16,7 +16,7 @@ from riffle_merger.format.errors import FormatError
 from riffle_merger.format.index import INDEX_BYTES_MAX, SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
-from riffle_merger.merger.window import Counts, Input, write_all
+from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, write_view
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -136,6 +136,8 @@ class Output:
         self._name = name
         self._stack = contextlib.ExitStack()
         self._temporaries: list[str] = []
+        #: bytes written before the stretch that is being written, and in it
+        self._begun = self._stretch = 0
         try:
             parent = _open_folder(self._stack, home, None)
             with contextlib.suppress(FileExistsError):
@@ -152,15 +154,28 @@ class Output:
             self.close()
             raise self.failed(error) from None
 
-    def write(self, views: list[memoryview], offset: int, counts: Counts, *, sync: bool) -> int:
-        """How many bytes were written at `offset`. `sync`: the disk begins with them at once. Blocking. MergeError."""
+    def write(self, view: memoryview, counts: Counts, *, sync: bool) -> None:
+        """Adds to the file. What is added makes requests of WRITE_BYTES, begun with `end_stretch`. Blocking. Raises
+        MergeError."""
         try:
-            written = write_all(self.descriptor, views, offset, counts)
-            if sync:  # what is dirty is not dropped by this, but put on its way
-                os.posix_fadvise(self.descriptor, offset, written, os.POSIX_FADV_DONTNEED)
+            write_view(self.descriptor, view, self._begun + self._stretch)
         except OSError as error:
             raise self.failed(error) from None
-        return written
+        self._stretch += len(view)
+        if self._stretch >= WRITE_BYTES:
+            self.end_stretch(counts, sync=sync)
+
+    def end_stretch(self, counts: Counts, *, sync: bool) -> None:
+        """What was written since the last time counts as one request. `sync`: the disk begins with it at once."""
+        if not self._stretch:
+            return
+        try:
+            if sync:  # what is dirty is not dropped by this, but put on its way
+                os.posix_fadvise(self.descriptor, self._begun, self._stretch, os.POSIX_FADV_DONTNEED)
+        except OSError as error:
+            raise self.failed(error) from None
+        counts.written()
+        self._begun, self._stretch = self._begun + self._stretch, 0
 
     def publish(self, index: MergedIndex, counts: Counts, *, sync: bool) -> None:
         """The merged file appears, then its index. `sync`: both are on the disk before. Blocking. Raises MergeError."""

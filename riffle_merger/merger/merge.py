@@ -88,11 +88,11 @@ def merge(
         taken = pool.take(buffers)
         try:
             windows = Windows(inputs, counts)
-            written = 0
             for window in _read_ahead(windows, taken, reader, is_cancelled):
-                for views in windows.checked(window):
-                    written += output.write(views, written, counts, sync=order.sync)
-                    del views
+                for view in windows.checked(window):
+                    output.write(view, counts, sync=order.sync)
+                    del view
+                output.end_stretch(counts, sync=order.sync)
                 del window
         finally:
             pool.give_back(taken)

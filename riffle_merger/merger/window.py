@@ -13,10 +13,10 @@ check sums are computed by whoever writes, so that a window is read while the on
 import mmap
 import os
 import threading
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.index import IndexEntry, SpillIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
 
@@ -125,22 +125,14 @@ class Windows:
             for extent in of_input:
                 self._read(source, extent)
 
-    def checked(self, window: Window) -> Iterator[list[memoryview]]:
-        """What was read, in stretches for one write each, as soon as they are known to be right; the disk writes one
-        while the next is checked. Raises NotMergeable when an input is damaged."""
-        ready: list[memoryview] = []
-        size = 0
+    def checked(self, window: Window) -> Iterator[memoryview]:
+        """What was read, buffer after buffer, as soon as it is known to be right: written at once, it is still in the
+        processor's cache. Raises NotMergeable when an input is damaged."""
         for view, pieces in zip(window.views, window.pieces, strict=True):
             for piece in pieces:
                 self._checks.add(piece)
             if view:
-                ready.append(view)
-            size += len(view)
-            if size >= WRITE_BYTES:
-                yield ready
-                ready, size = [], 0
-        if ready:
-            yield ready
+                yield view
 
     def plan(self, buffers: Sequence[mmap.mmap]) -> Window | None:
         """What comes next, as much as these buffers hold; None at the end. They may still be in use."""
@@ -202,26 +194,20 @@ def _rest(places: list[memoryview], done: int) -> list[memoryview]:
     return []
 
 
-def write_all(descriptor: int, views: Sequence[memoryview], offset: int, counts: Counts) -> int:
-    """Blocking; returns how many bytes there were. OSError.
+def write_view(descriptor: int, view: memoryview, offset: int) -> None:
+    """To the page cache, where the disk takes it in requests of its own size. Blocking. Raises OSError.
 
-    They go to the page cache, where the disk takes them in requests of its own size, so they count as one. Each call
-    to the kernel is small: for a large one it takes huge pages, which on a virtual machine are likely those that its
-    host has taken back, and slow to get again (3 GB/s of processor time became 0.4 on one).
+    Each call to the kernel is small: for a large one it takes huge pages, which on a virtual machine are likely those
+    that its host has taken back, and slow to get again (3 GB/s of processor time became 0.4 on one).
     """
-    start = offset
-    for view in views:
-        for at in range(0, len(view), _CALL_BYTES):
-            offset += _write(descriptor, view[at : at + _CALL_BYTES], offset)
-    counts.written()
-    return offset - start
+    for at in range(0, len(view), _CALL_BYTES):
+        _write(descriptor, view[at : at + _CALL_BYTES], offset + at)
 
 
-def _write(descriptor: int, data: memoryview, offset: int) -> int:
+def _write(descriptor: int, data: memoryview, offset: int) -> None:
     done = 0
     while done < len(data):  # the kernel takes less only where a disk is nearly full
         done += os.pwrite(descriptor, data[done:], offset + done)
-    return done
 
 
 class _Checks:
@@ -239,7 +225,7 @@ class _Checks:
         view = piece.view
         trailer: bytes | memoryview
         if piece.is_last and not self._tail and len(view) >= _CHECKSUM_BYTES:  # the usual case: whole
-            computed, trailer = zlib.crc32(view[:-_CHECKSUM_BYTES], self._segment), view[-_CHECKSUM_BYTES:]
+            computed, trailer = crc32(view[:-_CHECKSUM_BYTES], self._segment), view[-_CHECKSUM_BYTES:]
         else:
             computed, trailer = self._add_part(view)
             if not piece.is_last:
@@ -252,7 +238,7 @@ class _Checks:
                     f"{name}: partition {len(self.checksums)} has the checksum {stored:#010x}, "
                     f"its contents give {computed:#010x}"
                 )
-            self._partition = zlib.crc32(trailer, self._partition)
+            self._partition = crc32(trailer, self._partition)
         self._segment, self._tail = 0, b""
         if piece.number == len(self._inputs) - 1:
             self.checksums.append(self._partition)
@@ -261,11 +247,11 @@ class _Checks:
     def _add_part(self, view: memoryview) -> tuple[int, bytes]:
         """All but the last four bytes so far go into the checksum."""
         if len(view) >= _CHECKSUM_BYTES:
-            self._segment = zlib.crc32(self._tail, self._segment)
-            self._segment = zlib.crc32(view[:-_CHECKSUM_BYTES], self._segment)
+            self._segment = crc32(self._tail, self._segment)
+            self._segment = crc32(view[:-_CHECKSUM_BYTES], self._segment)
             self._tail = bytes(view[-_CHECKSUM_BYTES:])
         else:
             known = self._tail + bytes(view)
-            self._segment = zlib.crc32(known[:-_CHECKSUM_BYTES], self._segment)
+            self._segment = crc32(known[:-_CHECKSUM_BYTES], self._segment)
             self._tail = known[-_CHECKSUM_BYTES:]
         return self._segment, self._tail

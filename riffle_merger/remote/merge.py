@@ -7,12 +7,12 @@ The file is written under a hidden name and renamed when its index stands: whole
 """
 
 import contextlib
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import FormatError
 from riffle_merger.format.merged import SEGMENTS_MAX, checked_trailer
 from riffle_merger.format.packed import index_of
@@ -181,7 +181,7 @@ class _Merge:
             piece = self._read(source, position, min(end - position, max(1, self._order.window_bytes)))
             position += len(piece)
             known = last + piece
-            computed, last = zlib.crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
+            computed, last = crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
             yield piece
         if source.length(partition) and int.from_bytes(last, "big") != computed:
             raise NotMergeable(f"{source.name}: partition {partition} is damaged")
