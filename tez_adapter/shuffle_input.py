@@ -61,6 +61,7 @@ def _fetcher(
             on_failure=failures.put,
             settings=settings,
             counters=attempt.tallies,
+            patience_s=attempt.conf.get_duration_ms("yaq.riffle.hdfs.patience-ms", 10_000, minimum=0) / 1000,
         )
     return Fetcher(
         sink,

@@ -1,14 +1,17 @@
 """Map outputs on a real HDFS: merged by our mergers, through their faults, on our cluster and on a stock one."""
 
+import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
 from benchmarks.ours import AS_STOCK, OurCluster
 from benchmarks.stock.artifacts import HadoopJars
@@ -16,6 +19,7 @@ from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.history import read_history
 from tez_adapter.submit import submit_mapreduce
+from yaqd.cli.app import yaq
 from yaqd.config import Configuration
 from yaqd.storage import PathNotFound, get_filesystem
 
@@ -36,6 +40,8 @@ class Count(Job):
         yield key, sum(values)
 """
 MAPS = 18
+#: merges for one user
+WORKER = "riffle_merger.remote.worker"
 TEXT = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(MAPS * 50))
 SETTINGS = {
     "yaq.riffle.storage": "hdfs",
@@ -50,10 +56,15 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def merging(hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Configuration]:
+def cluster(hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCluster]:
     site = {**AS_STOCK, "yaq.riffle.enabled": "true"}
     with OurCluster(tmp_path_factory.mktemp("shared") / "c", hdfs=hdfs.uri, nodes=3, site=site) as cluster:
-        yield Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.conf_dir)})
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def merging(cluster: OurCluster) -> Configuration:
+    return Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.conf_dir)})
 
 
 def submit(conf: Configuration, folder: Path, **more: str) -> SubmittedJob:
@@ -90,7 +101,9 @@ def left_of(conf: Configuration, job: SubmittedJob) -> list[str]:
         return []
 
 
-def await_outputs(conf: Configuration, job: SubmittedJob, count: int) -> None:
+def await_outputs(
+    conf: Configuration, job: SubmittedJob, count: int, *, of: Callable[[str], bool] = lambda name: name[0] != "."
+) -> None:
     """So many files, maps' and merged ones, lie in the job's folder."""
     files = get_filesystem("hdfs:///", conf)
     folder = f"/tmp/hadoop-yarn/staging/{current_user()}/.staging/{job.job_id}/shuffle/1"
@@ -100,29 +113,23 @@ def await_outputs(conf: Configuration, job: SubmittedJob, count: int) -> None:
             names = [status.path.rpartition("/")[2] for status in files.list(folder)]
         except PathNotFound:
             names = []
-        if sum(not name.startswith(".") for name in names) >= count:
+        if sum(map(of, names)) >= count:
             return
         assert time.monotonic() < deadline, names
         time.sleep(0.05)
 
 
-def test_outputs_of_several_nodes_are_merged_and_read_in_few_requests(merging: Configuration, tmp_path: Path) -> None:
-    end = check(merging, tmp_path, submit(merging, tmp_path))
-    shuffle = end["shuffle"]
-    assert shuffle["storage"] == "hdfs"
-    assert shuffle["merges"] == {"done": MAPS // 3}
-    assert sum(shuffle["mergers"].values()) == MAPS // 3
-    reads = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
-    assert 3 * MAPS // 3 <= reads <= 2 * 3 * MAPS // 3
-
-
-def test_mergers_killed_while_they_merge_cost_nothing_but_reads(merging: Configuration, tmp_path: Path) -> None:
+def test_mergers_killed_whenever_they_merge_cost_nothing_but_reads(
+    merging: Configuration, cluster: OurCluster, tmp_path: Path
+) -> None:
     done, killed = threading.Event(), set[int]()
 
     def kill() -> None:
         while not done.wait(0.01):
-            for process in psutil.process_iter(["cmdline"]):
-                if "riffle_merger.remote.worker" in (process.info["cmdline"] or []) and len(killed) < 4:
+            if not processes(cluster, WORKER):
+                continue
+            for process in processes(cluster, "riffle_merger.service"):
+                with suppress(psutil.NoSuchProcess):
                     process.kill()
                     killed.add(process.pid)
 
@@ -133,22 +140,79 @@ def test_mergers_killed_while_they_merge_cost_nothing_but_reads(merging: Configu
     finally:
         done.set()
         killer.join()
-    assert killed
+    assert len(killed) >= 3
+    assert end["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
+    assert end["shuffle"]["merges"].get("done", 0) < MAPS // 3  # the others' originals were read
+
+
+def processes(cluster: OurCluster, module: str) -> list[psutil.Process]:
+    """Of this cluster's nodes that run the module."""
+    found = []
+    for node in (cluster.directory / "run").glob("nodemanager*.pid"):
+        for child in psutil.Process(int(node.read_text().split()[0])).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if module in child.cmdline():
+                    found.append(child)
+    return found
+
+
+def test_a_job_manager_killed_while_mergers_merge_is_replaced_and_its_job_read_in_few_requests(
+    merging: Configuration, tmp_path: Path
+) -> None:
+    """The next one begins anew, beside what mergers still do for the first."""
+    job = submit(merging, tmp_path)
+    await_outputs(merging, job, MAPS // 2 + 1)
+    port = job.report().rpc_port
+    (master,) = {c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port}
+    assert master is not None
+    psutil.Process(master).kill()
+    end = check(merging, tmp_path, job)
+    shuffle = end["shuffle"]
+    assert shuffle["storage"] == "hdfs"
+    assert shuffle["merges"] == {"done": MAPS // 3}
+    assert sum(shuffle["mergers"].values()) == MAPS // 3
+    reads = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
+    assert 3 * MAPS // 3 <= reads <= 2 * 3 * MAPS // 3
+
+
+def test_a_datanode_that_is_killed_and_comes_back_costs_no_finished_map(
+    merging: Configuration, hdfs: StockHdfs, tmp_path: Path
+) -> None:
+    """It goes once all maps have ended; merges fail, and reduces wait for it."""
+    patient = {"mapreduce.job.reduce.slowstart.completedmaps": "1.0", "yaq.riffle.hdfs.patience-ms": "60s"}
+    job = submit(merging, tmp_path, **patient)
+    await_outputs(merging, job, MAPS, of=lambda name: name.startswith("attempt_"))
+    hdfs.daemons["datanode"].kill()
+    hdfs.start_datanode()
+    end = check(merging, tmp_path, job)
     assert end["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
 
 
-def test_a_killed_job_leaves_nothing(merging: Configuration, tmp_path: Path) -> None:
+def test_a_killed_job_leaves_nothing_and_could_be_checked_while_it_was_there(
+    merging: Configuration, cluster: OurCluster, hdfs: StockHdfs, tmp_path: Path
+) -> None:
+    """One of the processes that merge is killed; another merger does its work."""
     blocker = tmp_path / "blocker"
     blocker.touch()
     job = submit(merging, tmp_path, wait_for=str(blocker))
     try:
+        deadline = time.monotonic() + 60
+        while not (workers := processes(cluster, WORKER)):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        workers[0].kill()
         await_outputs(merging, job, MAPS + MAPS // 3)
+        folder = f"{hdfs.uri}/tmp/hadoop-yarn/staging/{current_user()}/.staging/{job.job_id}"
+        inspected = CliRunner().invoke(yaq, ["riffle", "inspect", folder, "--verify", "--json"])
         job.kill()
         status = job.wait(timeout_s=60)
     finally:
         job.close()
     assert status.state == "KILLED"
     assert left_of(merging, job) == []
+    files = json.loads(inspected.stdout)
+    assert inspected.exit_code == 0 and not any(file["damaged"] for file in files)
+    assert Counter(len(file["maps"]) for file in files) == {1: MAPS, 3: MAPS // 3}
 
 
 def test_a_stock_cluster_reads_what_nobody_merges(

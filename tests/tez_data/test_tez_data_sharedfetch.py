@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,7 +14,7 @@ from tez_adapter.data.fetch import FetchFailed, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
 from tez_adapter.data.sharedfetch import READS, OpenFiles, SharedFetcher
 from yaqd.config import Configuration
-from yaqd.storage import FileSystem, get_filesystem
+from yaqd.storage import FileSystem, PositionedReader, StorageUnavailable, get_filesystem
 
 PARTITIONS = 3
 
@@ -47,6 +48,7 @@ def fetched(
     failures: list[FetchFailure],
     kept: OpenFiles,
     wanted: Sequence[int] = range(6),
+    patience_s: float = 10.0,
 ) -> tuple[list[tuple[bytes, list[bytes]]], int]:
     """Groups of the partition, and how many reads they took."""
     with ReduceInput(folder.parent / "reduce", memory_bytes=1 << 20) as sink:
@@ -60,6 +62,7 @@ def fetched(
             on_failure=failures.append,
             settings=FetchSettings(parallel_copies=2, retry_delay_s=0.001, tries_max=3),
             open_files=kept,
+            patience_s=patience_s,
         )
         try:
             fetcher.add(*(MapLocation(n, f"m{n}", "node", 1, "merged" if n < 4 else "") for n in wanted))
@@ -116,6 +119,30 @@ def test_a_lost_output_is_reported_and_the_others_are_taken(files: FileSystem, f
     with pytest.raises(FetchFailed, match="m5"):
         fetched(files, folder, 0, failures, OpenFiles())
     assert {failure.location.attempt for failure in failures} == {"m5"}
+
+
+class Away:
+    """A file system whose files cannot be opened so many times, as when the DataNode that has them is away."""
+
+    def __init__(self, files: FileSystem, times: int) -> None:
+        self._files, self.left = files, times
+
+    def open_at(self, path: str) -> PositionedReader:
+        if self.left:
+            self.left -= 1
+            raise StorageUnavailable(f"{path}: HDFS does not answer")
+        return self._files.open_at(path)
+
+
+def test_what_is_only_away_is_waited_for_and_reported_after_a_while(files: FileSystem, folder: Path) -> None:
+    failures: list[FetchFailure] = []
+    expected, _ = fetched(files, folder, 0, [], OpenFiles())
+    away = Away(files, 30)
+    groups, _ = fetched(cast(FileSystem, away), folder, 0, failures, OpenFiles())
+    assert (groups, failures, away.left) == (expected, [], 0)
+    with pytest.raises(FetchFailed):
+        fetched(cast(FileSystem, Away(files, 1 << 30)), folder, 0, failures, OpenFiles(), patience_s=0.05)
+    assert {failure.location.attempt for failure in failures} >= {"m4"} and len(failures) >= 3
 
 
 def test_files_kept_open_are_bounded(files: FileSystem, folder: Path) -> None:

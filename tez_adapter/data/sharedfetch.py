@@ -7,6 +7,7 @@ to the process, for the next reduces that it runs: their end has the index for a
 
 import logging
 import threading
+import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -20,13 +21,15 @@ from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import Batch, FetchSettings, MapLocation
 from tez_adapter.data.reduceinput import ReduceInput
 from tez_adapter.data.shufflehttp import ShuffleError
-from yaqd.storage import FileSystem, StorageError
+from yaqd.storage import FileSystem, PathNotFound, StorageError
 
 logger = logging.getLogger(__name__)
 
 #: what a process keeps of the ends of files, bytes
 _KEPT_BYTES_MAX: Final = 32 << 20
 READS: Final = "SHUFFLE_READS"
+#: a DataNode that does not answer is given so long, unless told otherwise
+_PATIENCE_S: Final = 10.0
 
 
 class OpenFiles:
@@ -80,7 +83,10 @@ class SharedFetcher(Fetcher):
         settings: FetchSettings | None = None,
         counters: MutableMapping[str, int] | None = None,
         open_files: OpenFiles | None = None,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
+        """`patience_s`: how long an output that cannot be read, and is not known to be gone or damaged, is tried before
+        it is said to be lost, whereupon its map runs again: who keeps it may only be away."""
         super().__init__(
             sink,
             job_id="",
@@ -94,6 +100,9 @@ class SharedFetcher(Fetcher):
         self._files, self._folder = files, folder
         self._partitions = partitions
         self._kept = open_files or _open_files
+        self._patience_s = patience_s
+        #: when an output could not be read for the first time, by its attempt's name
+        self._failing_since: dict[str, float] = {}
 
     def add(self, *locations: MapLocation) -> None:
         super().add(*map(self._in_lane, locations))
@@ -122,9 +131,18 @@ class SharedFetcher(Fetcher):
                 raise
             except (StorageError, FormatError, IndexError) as error:
                 failed = error
-                self._report([location], str(error))
+                if self._is_lost(location, error):
+                    self._report([location], str(error))
         if failed is not None:
             raise ShuffleError(str(failed))
+
+    def _is_lost(self, location: MapLocation, error: Exception) -> bool:
+        if not isinstance(error, StorageError) or isinstance(error, PathNotFound):
+            return True
+        now = time.monotonic()
+        with self._changed:
+            since = self._failing_since.setdefault(location.attempt, now)
+        return now - since >= self._patience_s
 
     def _is_wanted(self, location: MapLocation) -> bool:
         with self._changed:
