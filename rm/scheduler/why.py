@@ -37,7 +37,7 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
         return WhyWaiting(reason, len(before), None)
     masters = _masters_everywhere(view, attempt, ask)
     if masters is not None:
-        return WhyWaiting(": ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
+        return WhyWaiting(", ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
     queues, said = view.node_queues, ["no node has room for it"]
     never = _never_waits(queues, attempt, ask)
     shortest = math.inf
