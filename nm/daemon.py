@@ -22,10 +22,10 @@ from nm.container_runtime import ContainerRuntime
 from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
 from nm.deletion import Deletion
 from nm.directories import NodeDirectories
-from nm.disk_health import DiskReport, check_disks
+from nm.disk_watch import DiskWatch
 from nm.executor import DefaultExecutor
 from nm.gpus import Gpus
-from nm.heartbeat import Heartbeat, NodeHealth, NodeReadings, tracker_client
+from nm.heartbeat import Heartbeat, NodeReadings, tracker_client
 from nm.launch.prepare import NodeIdentity
 from nm.leftovers import clear_leftovers
 from nm.localizer.archives import ArchiveLimits
@@ -119,7 +119,7 @@ class NodeManager:
         if self.logs is not None:
             self.logs.start()
             self.logs.resume(self._leftover_logs)
-        for work in (self._monitor.run(), self._watch_disks(), self._beat()):
+        for work in (self._monitor.run(), self._disks.run(), self._beat()):
             self._tasks.append(asyncio.create_task(work))
         self._undo.push_async_callback(self._stop_tasks)
 
@@ -140,9 +140,10 @@ class NodeManager:
         settings = self.settings
         clear = partial(clear_leftovers, settings.local_dirs, self.deletion.delete)
         await asyncio.get_running_loop().run_in_executor(self._io, clear)
-        self._use_disks(await self._check_disks())
-        if not self._health().is_healthy:
-            log.error("the node takes no containers: %s", self._health().report)
+        self._disks = DiskWatch(settings, self.directories, self._io, lambda: self.heartbeat.notify())
+        await self._disks.check()
+        if not self._disks.health().is_healthy:
+            log.error("the node takes no containers: %s", self._disks.health().report)
         else:
             self.directories.make_roots()
         self._leftover_logs = await self.logs.leftovers() if self.logs is not None else []
@@ -230,7 +231,7 @@ class NodeManager:
             shuffle_port=self.shuffle.port,
             merger_metadata=lambda: self._shuffle.merger_metadata(),
             on_job=self._shuffle.job_came,
-            refusal=self._refusal,
+            refusal=self._disks.refusal,
             on_updated=lambda container: self.heartbeat.updated(container),
             adopt=self.proxy.adopt if self.proxy is not None else lambda _, launch: launch,
         )
@@ -253,7 +254,7 @@ class NodeManager:
             runtime=self.runtime,
             logs=pages,
             facts=self._facts,
-            health=self._health,
+            health=self._disks.health,
             shuffle=self._shuffle.figures,
             settings=NodeWebSettings.read(self._conf),
             merger=MergerPage(self.merger),
@@ -289,7 +290,7 @@ class NodeManager:
             resource=settings.resource,
             nm_keys=self._nm_keys,
             container_keys=self._container_keys,
-            readings=NodeReadings(self._health, lambda: self._monitor.node, lambda: self._monitor.containers),
+            readings=NodeReadings(self._disks.health, lambda: self._monitor.node, lambda: self._monitor.containers),
             log_reports=self.logs.reports if self.logs is not None else LogReports(),
             is_out_of_turn=settings.out_of_turn_heartbeats,
             waits_for_resources=settings.queue_by_resources,
@@ -325,34 +326,6 @@ class NodeManager:
             async with asyncio.timeout(_STOP_DEADLINE_S):
                 await self.runtime.stop()
                 await self.heartbeat.unregister()
-
-    # Disks ------------------------------------------------------------------------------------------------------------
-
-    async def _check_disks(self) -> DiskReport:
-        settings = self.settings
-        check = partial(check_disks, settings.local_dirs, settings.log_dirs, max_percent=settings.disk_max_percent)
-        return await asyncio.get_running_loop().run_in_executor(self._io, check)
-
-    async def _watch_disks(self) -> None:
-        while True:
-            await asyncio.sleep(self.settings.disk_check_interval_s)
-            before = self._health().is_healthy
-            self._use_disks(await self._check_disks())
-            health = self._health()
-            if health.is_healthy != before:
-                log.warning("the node is %s: %s", "healthy" if health.is_healthy else "unhealthy", health.report)
-                self.heartbeat.notify()
-
-    def _use_disks(self, report: DiskReport) -> None:
-        self._disks = report
-        self.directories.set_usable(report.good_local, report.good_log, self._health().report)
-
-    def _health(self) -> NodeHealth:
-        return self._disks.health(len(self.settings.local_dirs) + len(self.settings.log_dirs))
-
-    def _refusal(self) -> str | None:
-        health = self._health()
-        return None if health.is_healthy else f"the node is unhealthy: {health.report}"
 
     # What the parts tell each other -----------------------------------------------------------------------------------
 
