@@ -24,6 +24,7 @@ from rm.scheduler.jobs import Jobs
 from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.sent import SentContainers
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer
@@ -51,9 +52,9 @@ class NodeQueues:
     ) -> None:
         """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1)."""
         self.spec = spec
-        self._calculator = calculator
         self._charged = charged
         self._count = count
+        self._sent = SentContainers(calculator, charged, count)
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
@@ -160,7 +161,7 @@ class NodeQueues:
         is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
         if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should
             if event.waiting is not None:
-                self._as_told(queue, event.waiting, event.started)
+                self._sent.as_told(queue, event.waiting, event.started)
             self.resized(node)
         queue.running, queue.queued = max(0, event.running), max(0, event.queued)
         queue.given = 0
@@ -174,32 +175,6 @@ class NodeQueues:
         queue.was_full = queue.was_full or queue.queued > 0
         queue.at_node = queue.queued
         queue.count_added()
-
-    def _as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
-        """Which containers wait is the node's to say; of what it does not name the last ones are on their way.
-
-        Costs what has changed and what waits, however many run there.
-        """
-        node, known = queue.node, queue.waiting
-        for container_id in [c for c in known if c in started and c not in waiting]:
-            self._start(queue, container_id)
-        found = [c for c in waiting if c not in known and c in node.containers]
-        for container_id in found:
-            self._found_waiting(queue, container_id)
-        if found:
-            queue.waiting = {c: known[c] for c in node.containers if c in known}
-        over = _beyond(node)
-        for container_id in reversed(node.containers):
-            if self._calculator.fits(over, queue.excess):
-                break
-            if container_id not in started and container_id not in queue.waiting:
-                self._found_waiting(queue, container_id)
-
-    def _found_waiting(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        """The container was not known to wait."""
-        held = self._charged[container_id]
-        if not held.is_master:
-            self._wait(queue, container_id, Waiting(held.application, held.resource, 0.0))
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
         self.bounds += bound - queue.counted
@@ -223,29 +198,15 @@ class NodeQueues:
             node.queue.tuner.ran(seconds)
 
     def resized(self, node: NodeView) -> None:
-        """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""
-        queue = node.queue
-        if queue is None:
-            return
-        queue.heard = None
-        over = _beyond(node)
-        if self._calculator.fits(over, queue.excess):
-            self._trim(queue)
-            return
-        waiting, queue.waiting = queue.waiting, {}
-        for container_id, resource in reversed(node.containers.items()):
-            if container_id not in waiting and not self._calculator.fits(over, queue.excess):
-                held = self._charged[container_id]
-                if not held.is_master:
-                    self._wait(queue, container_id, Waiting(held.application, resource, 0.0))
-        queue.waiting = {**waiting, **dict(reversed(queue.waiting.items()))}
-        self._trim(queue)
+        """What a node holds, or its size, changed at once."""
+        if node.queue is not None:
+            self._sent.resized(node.queue)
 
     def left(self, node: NodeView) -> None:
         queue = self._queues.pop(node.id, None)
         if queue is not None:
             for container_id in list(queue.waiting):
-                self._start(queue, container_id)
+                self._sent.start(queue, container_id)
             self.release(queue)
             self._changed.pop(queue, None)
             for placer in self._placers_of(queue):
@@ -372,7 +333,7 @@ class NodeQueues:
         queue = node.queue
         assert queue is not None, f"{node.id} has no queue"
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
-        self._wait(queue, container_id, Waiting(attempt.app, ask.capability, estimate))
+        self._sent.wait(queue, container_id, Waiting(attempt.app, ask.capability, estimate))
         queue.given += 1
         if len(queue.waiting) > queue.at_node:
             queue.added_s += estimate
@@ -382,13 +343,13 @@ class NodeQueues:
         """The container, about to be discharged, counts as any other if it waited until now."""
         queue = self._queues.get(node_id)
         if queue is not None and container_id in queue.waiting:
-            self._start(queue, container_id)
+            self._sent.start(queue, container_id)
 
     def ended(self, node: NodeView) -> None:
         """A container of this node, already discharged, is over: another one should have started."""
         if node.queue is not None:
             node.queue.heard = None
-            self._trim(node.queue)
+            self._sent.trim(node.queue)
             node.queue.count_added()
             self._enter(node.queue)
 
@@ -403,32 +364,6 @@ class NodeQueues:
         for queue, container_id in sent:
             waiting = queue.waiting[container_id]
             self._count(waiting.app, waiting.resource, 1)
-
-    def _wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
-        queue.heard = queue.score = None
-        queue.waiting[container_id] = sent
-        queue.excess = queue.excess + sent.resource
-        self._count(sent.app, sent.resource, 1)
-
-    def _start(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        queue.heard = queue.score = None
-        sent = queue.waiting.pop(container_id)
-        queue.excess = queue.excess - sent.resource
-        self._count(sent.app, sent.resource, -1)
-
-    def _trim(self, queue: NodeQueue) -> None:
-        """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
-        if not queue.waiting:
-            return
-        over = _beyond(queue.node)
-        for container_id, sent in list(queue.waiting.items()):
-            if not self._calculator.fits(over, queue.excess - sent.resource):
-                return
-            self._start(queue, container_id)
-            if queue.given:
-                queue.given -= 1
-            elif queue.queued:
-                queue.queued -= 1
 
     def validate(self) -> None:
         """Assert every invariant."""
@@ -447,10 +382,3 @@ class NodeQueues:
                 placer.validate()
         assert bounds == self.bounds
         assert held == sum(len(queues) for queues in self._holds.values())
-
-
-def _beyond(node: NodeView) -> Resource:
-    """What is charged to the node beyond its size."""
-    if node.free_extras:
-        return (node.free * -1).floored()
-    return Resource(max(0, -node.free_mb), max(0, -node.free_cores))
