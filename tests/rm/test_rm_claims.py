@@ -18,6 +18,7 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeQueueReported,
     PreemptionDue,
+    PreemptionRefreshed,
     SchedulerEvent,
     TaskTimes,
 )
@@ -170,3 +171,22 @@ def test_without_filled_nodes_it_is_hadoops() -> None:
     for _ in range(20):
         cluster.second()
     assert (cluster.noticed, len(cluster.killed)) == (1, 1), "a fifth of a tenth of the cluster, after 18 s"
+
+
+def test_what_is_taken_back_goes_to_whom_it_was_taken_for_until_preemption_is_turned_off() -> None:
+    """Both want more than there is, and tasks of the one never end: what is freed while the other's claim is due is the
+    other's, whatever the two hold of nodes' queues."""
+    cluster = Cluster()
+    cluster.app("b", 60, math.inf, estimate=5.0)
+    for _ in range(10):
+        cluster.second()
+    late = cluster.app("a", 400, 5.0, estimate=5.0)
+    while not cluster.killed:
+        cluster.second()
+    needs = cluster.scheduler.view.shares
+    root = cluster.scheduler.view.root
+    assert needs is not None
+    held = {"root.a": 0.9, "root.b": 0.1}
+    assert needs.need(root, held)["root.a"] < needs.need(root, held)["root.b"], cluster.share(late)
+    cluster.tell(PreemptionRefreshed(HADOOP, True))
+    assert needs.need(root, held)["root.a"] > needs.need(root, held)["root.b"], "nobody takes anything back any more"
