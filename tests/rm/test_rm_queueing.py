@@ -5,9 +5,8 @@ import math
 import pytest
 
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
+from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
-    ApplicationMoved,
     ApplicationSubmitted,
     Asked,
     AskRow,
@@ -20,14 +19,13 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeQueueReported,
     PlaceLost,
-    PreemptionDue,
     QueueingChanged,
     SchedulerEvent,
     WaitingTolerated,
 )
 from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, QueueConfigError, parse_capacity_scheduler
+from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
@@ -283,148 +281,6 @@ def test_switched_off_while_it_runs_nothing_more_is_sent() -> None:
     assert life.report(node) == ["a*"]
 
 
-SHARES = {
-    "root.queues": "a,b",
-    "root.a.capacity": "70",
-    "root.b.capacity": "30",
-}
-CAPPED = {"root.a.maximum-capacity": "70", "root.b.maximum-capacity": "40"}
-
-
-def test_what_waits_counts_against_a_maximum_capacity() -> None:
-    life = Life(QueueingSpec(bound=10), **SHARES, **CAPPED)
-    node = life.node("a", gb=10)
-    for name in ("a", "b"):
-        life.ask(life.app(name), 1000)
-    life.tell(NodeQueueReported(node, 10, 0, 1.0))
-    life.tell(NodeBeat(node))
-    queues = life.scheduler.view.queues
-    held = [(queues[name].used.memory_mb + queues[name].sent.used.memory_mb) // GB for name in ("root.a", "root.b")]
-    assert held == [7, 4], "any of it might start at any moment"
-
-
-def test_shares_hold_for_what_runs_and_for_what_waits() -> None:
-    life = Life(QueueingSpec(bound=10), **SHARES)
-    node = life.node("a", gb=10)
-    first, second = life.app("a"), life.app("b")
-    life.ask(first, 1000)
-    life.ask(second, 1000)
-    life.tell(NodeQueueReported(node, 10, 0, 1.0))  # ten run, so ten may wait
-    life.tell(NodeBeat(node))
-    queues = life.scheduler.view.queues
-    used = {name: (queues[name].used.memory_mb // GB, queues[name].sent.used.memory_mb // GB) for name in SHARED}
-    # Users are limited to their queue's capacity; limits count what is in use, and queues are shared alike.
-    assert {name: sum(parts) for name, parts in used.items()} == {"root.a": 13, "root.b": 7}, (
-        "b is owed what a ran more"
-    )
-    for _ in range(200):
-        life.end("a")
-        life.report(node, queued=10)
-    assert abs(queues["root.a"].sent.used.memory_mb + queues["root.a"].used.memory_mb - 14 * GB) <= GB
-
-
-SHARED = ("root.a", "root.b")
-
-
-def test_what_waits_moves_with_its_application() -> None:
-    life = Life(QueueingSpec(bound=3), **SHARES, **{"root.b.user-limit-factor": "9"})
-    life.node("a")
-    app = life.app("b")
-    life.ask(app, 7)
-    life.tell(ApplicationMoved(app.application_id, "a"))
-    queues = life.scheduler.view.queues
-    assert (queues["root.b"].used, queues["root.b"].sent.used) == (Resource(), Resource())
-    assert queues["root.a"].used.memory_mb == 4 * GB
-
-
-def order_of_jobs(policy: str) -> list[int]:
-    """Numbers of the applications in the order in which free places go to them, one at a time.
-
-    The first has 3 tasks of 10 s, the second 2 of 50 s, the third 5 of 1 s: 30, 100 and 5 s of work.
-    """
-    queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": policy}
-    life = Life(QueueingSpec(bound=0), **queues)
-    life.node("a", gb=1)
-    blocker = life.app("q")
-    life.ask(blocker, 1)
-    apps = [life.app("q", estimate=estimate) for estimate in (10.0, 50.0, 1.0)]
-    for app, count in zip(apps, (3, 2, 5), strict=True):
-        life.ask(app, count)
-    served = []
-    while life.live:
-        life.end("a")
-        served += [given.container_id.application_id.id - 1 for given in life.live.values()]
-    return served
-
-
-@pytest.mark.parametrize(
-    ("policy", "served"),
-    [
-        ("fifo", [1] * 3 + [2] * 2 + [3] * 5),
-        ("ejf", [1] * 3 + [2] * 2 + [3] * 5),
-        ("srjf", [3] * 5 + [1] * 3 + [2] * 2),
-        ("sjf", [3] * 5 + [1] * 3 + [2] * 2),
-        # The one with two tasks left, until the next one has no more than it, which was there first.
-        ("lrtf", [2] * 2 + [1] * 3 + [3] * 5),
-    ],
-)
-def test_jobs_take_turns_as_their_queue_says(policy: str, served: list[int]) -> None:
-    assert order_of_jobs(policy) == served
-
-
-def test_a_job_that_was_given_nothing_for_too_long_goes_first() -> None:
-    queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "srjf"}
-    life = Life(QueueingSpec(bound=0), **queues)
-    life.node("a", gb=1)
-    short, long = life.app("q", estimate=1.0), life.app("q", estimate=1000.0)
-    life.ask(short, 100)
-    life.ask(long, 2)
-    served = []
-    for _ in range(8):
-        life.now += 20.0  # starved after 60 s without anything
-        life.end("a")
-        served += [given.container_id.attempt_id for given in life.live.values()]
-    assert served == [short, short, long, short, short, long, short, short]
-
-
-def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(QueueConfigError, match=r"write fifo or fair, or srjf, lrtf"):
-        Life(**{"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
-
-
-@pytest.mark.parametrize(
-    ("placement", "hosts"),
-    [
-        # a waits 9 s with nobody in its queue, b 1 s behind two, c 5 s behind one
-        ("wait", ["b*"]),
-        ("length", ["a*"]),
-        ("length-per-slot", ["a*"]),
-    ],
-)
-def test_where_it_waits_is_a_strategy_by_name(placement: str, hosts: list[str]) -> None:
-    life = Life(QueueingSpec(bound=5, placement=placement))
-    nodes = [life.node(host) for host in "abc"]
-    app = life.app()
-    life.ask(app, 12)
-    for node, queued, wait in zip(nodes, (0, 2, 1), (9.0, 1.0, 5.0), strict=True):
-        life.report(node, queued=queued, wait=wait)
-    assert life.ask(app, 1) == hosts
-
-
-@pytest.mark.parametrize("placement", ["two-choices", "random"])
-def test_drawn_nodes_are_different_ones_and_the_same_in_each_life(placement: str) -> None:
-    def drawn() -> list[str]:
-        life = Life(QueueingSpec(bound=5, placement=placement))
-        for host in "abcdefgh":
-            life.node(host)
-        app = life.app()
-        life.ask(app, 32)
-        return life.ask(app, 12)
-
-    first = drawn()
-    assert len(first) == 12 and len(set(first)) >= 4 and first == drawn()
-
-
 def test_a_queue_is_filled_again_when_what_it_was_held_for_is_gone() -> None:
     life = Life()
     life.node("a")
@@ -434,22 +290,6 @@ def test_a_queue_is_filled_again_when_what_it_was_held_for_is_gone() -> None:
     assert life.end("a") == []  # held for the second one's master
     life.tell(AttemptEnded(second))
     assert life.ask(first, 5) == ["a*"]
-
-
-def test_what_waits_is_not_taken_back_for_other_queues() -> None:
-    queues = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50", "root.b.user-limit-factor": "2"}
-    life = Life(QueueingSpec(bound=4), **queues, preemption=PreemptionSpec(wait_s=0.0, per_round=1.0))
-    life.node("a", gb=8)
-    greedy, poor = life.app("b"), life.app("a", estimate=None)
-    life.ask(greedy, 20)
-    waiting = {c for queue in life.scheduler.queues.all() for c in queue.waiting}
-    assert len(waiting) == 4
-    life.ask(poor, 4)
-    taken = set()
-    for _ in range(3):
-        life.now += 10.0
-        taken |= {d.container_id for d in life.tell(PreemptionDue()) if isinstance(d, Warn | Preempt)}
-    assert taken and not taken & waiting
 
 
 def test_what_lost_its_place_takes_its_wait_along() -> None:
