@@ -113,7 +113,12 @@ class ResourceManager:
         )
         self.applications = Applications(self.cluster, limits)
         self.storing = Storing(self.store, self.applications)
-        self.nodes = Nodes(self.cluster, expiry_s=settings.node_expiry_s, topology=Topology.read(conf))
+        self.nodes = Nodes(
+            self.cluster,
+            expiry_s=settings.node_expiry_s,
+            topology=Topology.read(conf),
+            heartbeat_s=settings.heartbeat_interval_ms / 1000,
+        )
         self.nodes.sizes = read_node_sizes(conf)
         self.tokens = self._mint()
         self.queueing = NodeQueueing(
@@ -325,6 +330,7 @@ class ResourceManager:
         now = self._clock.now()
         checks = (
             self.nodes.check_expiry,
+            self.nodes.check_silence,
             self.decommission.forget_untracked,
             self.preemption.check,
             self.applications.check_expiry,

@@ -15,7 +15,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
-from rm.node import MISSED_BEATS, RmNode
+from rm.node import RmNode
 from rm.node_queueing import NodeQueueing
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import (
@@ -28,6 +28,7 @@ from rm.scheduler.decisions import (
     Update,
     Warn,
 )
+from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
 from rm.task_records import accuracy
@@ -41,8 +42,6 @@ from yaqd.proto import yarn_server_pb2 as server
 _ASKS_MAX: Final = 50
 _CONTAINERS_MAX: Final = 200
 _DECISIONS_MAX: Final = 100
-#: a node that was heard of so long ago is not silent, s: a busy one misses some heartbeats when they are short
-_LATE_S: Final = 5.0
 _KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
 _KEPT_SHORT: Final = (
     "%s: one where they start within %g s as far as is known, as their master does not say that its containers may wait"
@@ -83,7 +82,7 @@ class Explain:
         attempt = scheduled.attempt if scheduled is not None else None
         if attempt is None:
             return
-        heard_since = self._cluster.clock.now() - max(_LATE_S, MISSED_BEATS * self._heartbeat_s)
+        heard_since = self._cluster.clock.now() - silent_after(self._heartbeat_s)
         for ask in sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key):
             yield self._ask(attempt, ask, why_waits(view, attempt, ask, heard_since), ExecutionType.GUARANTEED)
         opportunistic = self._cluster.scheduler.opportunistic

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rm.container import RmContainer
 from rm.node_use import NodeUse
+from rm.scheduler.queueing_spec import MISSED_BEATS
 from rm.transitions import Machine
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeState, Resource
 from yaqd.proto import yarn_common_pb2 as common
@@ -55,10 +56,6 @@ NODE_TRANSITIONS: Final[Mapping[tuple[NodeState, NodeEvent], NodeState]] = {
     (_S.SHUTDOWN, _E.REGISTER): _S.RUNNING,
     (_S.DECOMMISSIONED, _E.REGISTER): _S.RUNNING,
 }
-
-
-#: heartbeats that a node may be late with before anybody wonders
-MISSED_BEATS: Final = 3.0
 
 
 class RmNode:

@@ -5,6 +5,7 @@ the bytes of their id and not converted again.
 """
 
 import logging
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +16,8 @@ from rm.liveness import Liveness
 from rm.node import NodeEvent, RmNode
 from rm.node_queueing import NodeQueueing
 from rm.node_sizes import NodeSizes
-from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized
+from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized, NodeSilent
+from rm.scheduler.queueing_spec import silent_after
 from rm.topology import Topology
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
 from yaqd.proto import convert
@@ -50,9 +52,12 @@ class Registration:
 
 
 class Nodes:
-    def __init__(self, cluster: Cluster, *, expiry_s: float, topology: Topology) -> None:
+    def __init__(self, cluster: Cluster, *, expiry_s: float, topology: Topology, heartbeat_s: float = math.inf) -> None:
+        """`heartbeat_s`: how often nodes are told to report."""
         self.cluster = cluster
         self.liveness: Liveness[NodeId] = Liveness(expiry_s)
+        #: of nodes with queues, as long as what they said last is believed
+        self.heard: Liveness[NodeId] = Liveness(silent_after(heartbeat_s))
         self.topology = topology
         #: what the nodes named here have, whatever they say themselves; set by the daemon and the administrator
         self.sizes: NodeSizes = {}
@@ -127,6 +132,7 @@ class Nodes:
         level = logging.INFO if event is NodeEvent.SHUT_DOWN else logging.WARNING
         log.log(level, "node %s: %s (%s)", node.id, node.state.name, why)
         self.liveness.forget(node.id)
+        self.heard.forget(node.id)
         self._node_left(node)
         self.cluster.note_node_change(node)
         self._lose_containers(node, LOST_NODE, lambda _: True)
@@ -155,6 +161,11 @@ class Nodes:
         """List a node that is gone no longer."""
         self._gone.pop(node.id, None)
         self.cluster.nodes.pop(node.id, None)
+
+    def check_silence(self, now: float) -> None:
+        """What waits somewhere should not be sent by a report that is some heartbeats old."""
+        for node_id in self.heard.expired(now):
+            self.cluster.schedule(NodeSilent(node_id))
 
     def check_expiry(self, now: float) -> None:
         for node_id in self.liveness.expired(now):
@@ -185,6 +196,8 @@ class Nodes:
             self._note_health(node, status.nodeHealthStatus)
         if self.queueing is not None:
             self.queueing.reported(node, status)
+            if self.queueing.is_on:
+                self.heard.seen(node.id, node.heard_at)
         if status.containersStatuses or node.running:
             self._statuses(node, status.containersStatuses)
         if status.increased_containers:

@@ -68,6 +68,13 @@ class NodeDraining:
 
 
 @value()
+class NodeSilent:
+    """It has missed heartbeats: until it is heard of again nothing is sent to wait there."""
+
+    node_id: NodeId
+
+
+@value()
 class NodeBeat:
     """A heartbeat: the node is a scheduling opportunity for asks that wait for a better place."""
 
@@ -287,6 +294,7 @@ SchedulerEvent = (
     | NodeResized
     | NodeDraining
     | NodeBeat
+    | NodeSilent
     | ApplicationSubmitted
     | ApplicationEnded
     | AttemptStarted

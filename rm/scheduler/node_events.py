@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
-from rm.scheduler.events import NodeBeat, NodeDraining, NodeJoined, NodeLeft, NodeResized
+from rm.scheduler.events import NodeBeat, NodeDraining, NodeJoined, NodeLeft, NodeResized, NodeSilent
 from rm.scheduler.giving import Giving
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic
@@ -39,6 +39,7 @@ class NodeEvents:
             NodeResized: self._resized,
             NodeDraining: self._draining,
             NodeBeat: self._beat,
+            NodeSilent: self._silent,
         }
 
     def _joined(self, event: NodeJoined, now: float) -> Iterator[Decision]:
@@ -87,6 +88,13 @@ class NodeEvents:
             yield unreserve(self._view, self._view.reservations[node.id], "the node is drained")
         node.is_draining = True
         self._giving.shrink(node)
+
+    def _silent(self, event: NodeSilent, now: float) -> Iterable[Decision]:
+        node = self._view.nodes.get(event.node_id)
+        if node is not None:
+            self._queues.silent(node)
+            self._opportunistic.node_silent(node.id)
+        return ()
 
     def _beat(self, event: NodeBeat, now: float) -> Iterable[Decision]:
         """Most of them come to nothing, at once: there are as many as nodes, however few wait."""

@@ -36,6 +36,7 @@ class NodeQueue:
         "given",
         "heard",
         "held_for",
+        "is_silent",
         "name",
         "node",
         "queued",
@@ -64,6 +65,8 @@ class NodeQueue:
         self.was_full = False
         #: scheduler's seconds
         self.reported_at: float | None = None
+        #: its last report is too old to be believed
+        self.is_silent = False
         #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s
         self.running = 0
         self.queued = 0
@@ -104,7 +107,7 @@ class NodeQueue:
 
     def has_room(self, wait_max_s: float | None) -> bool:
         node = self.node
-        if self.held_for is not None or node.is_draining or node.reserved_for is not None:
+        if self.is_silent or self.held_for is not None or node.is_draining or node.reserved_for is not None:
             return False
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
             return False

@@ -65,7 +65,7 @@ class Placed:
 class NodeLoad:
     """What a node reported of its queue, and what it has been given."""
 
-    __slots__ = ("_calculator", "added_s", "capacity", "given", "held", "length", "node", "wait_ms")
+    __slots__ = ("_calculator", "added_s", "capacity", "given", "held", "is_silent", "length", "node", "wait_ms")
 
     def __init__(self, node: NodeView, calculator: Calculator) -> None:
         self.node = node
@@ -76,6 +76,8 @@ class NodeLoad:
         self.capacity: int | None = None
         #: -1: it does not know
         self.wait_ms = -1
+        #: its last report is too old to be believed
+        self.is_silent = False
         #: containers sent to wait there since its last report
         self.given = 0
         #: how long they run as far as is known, together, s
@@ -88,7 +90,7 @@ class NodeLoad:
         return not self.length and self._calculator.fits(self.held + need, self.node.free)
 
     def takes(self, need: Resource) -> bool:
-        if self.length is None or self.capacity == 0 or self.node.is_draining:
+        if self.length is None or self.capacity == 0 or self.node.is_draining or self.is_silent:
             return False
         return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
 
@@ -158,7 +160,14 @@ class Opportunistic:
         load = self._loads.get(event.node_id)
         if load is not None:
             load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
-            load.given, load.added_s = 0, 0.0
+            load.given, load.added_s, load.is_silent = 0, 0.0, False
+
+    def node_silent(self, node_id: NodeId) -> None:
+        """Nothing goes there until it reports."""
+        load = self._loads.get(node_id)
+        if load is not None:
+            load.is_silent = True
+            self._chosen_at = -math.inf
 
     def queue_limit(self, now: float) -> int:
         """How many containers any node should let wait (Hadoop's QueueLimitCalculator), worked out once in a while as
@@ -346,7 +355,7 @@ class Opportunistic:
         if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
             return False
         length = load.length
-        if length is None or load.capacity == 0 or load.node.is_draining:
+        if length is None or load.capacity == 0 or load.node.is_draining or load.is_silent:
             return False
         return load.capacity is None or length + load.given < load.capacity
 

@@ -148,12 +148,18 @@ class NodeQueues:
             if gap_s is not None:
                 queue.tuner.polls(gap_s)
             queue.bound = queue.tuner.bound(queue.slots)
-        queue.reported_at = now
+        queue.reported_at, queue.is_silent = now, False
         if is_new or was != (queue.wait_s, queue.bound):
             self._count_bound(queue, queue.bound)
             self._enter(queue)
         else:
             self.enter_again(queue)
+
+    def silent(self, node: NodeView) -> None:
+        """What the node said last is too old: nothing more waits there until it reports."""
+        if node.queue is not None:
+            node.queue.is_silent = True
+            self._enter(node.queue)
 
     def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
         """How many run and wait there, and which. Most reports say the same as the last one, but for the wait."""

@@ -3,9 +3,20 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.tuning import BoundTuner
+
+#: heartbeats that a node may be late with before anybody wonders
+MISSED_BEATS: Final = 3.0
+#: a node that was heard of so long ago is not silent, s: a busy one misses some heartbeats when they are short
+_LATE_S: Final = 5.0
+
+
+def silent_after(heartbeat_s: float) -> float:
+    """Of a node that was not heard of for so long nothing is expected, s."""
+    return max(_LATE_S, MISSED_BEATS * heartbeat_s)
 
 
 @dataclass(frozen=True, slots=True)

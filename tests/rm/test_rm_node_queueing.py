@@ -128,6 +128,22 @@ async def test_nodes_are_told_how_long_a_container_may_wait_whose_master_does_no
             assert facts.most_wait_ms == (0 if tolerates_waiting else 700)
 
 
+@pytest.mark.parametrize("queues", [True, False])
+async def test_a_node_that_misses_heartbeats_is_silent_until_it_is_heard_of(queues: bool) -> None:
+    clock = ManualClock()
+    async with cluster({**ON, "yaq.queue.enabled": str(queues).lower()}, clock=clock) as rm:
+        node = await queueing_node(rm)
+        await beat(node, running=0)
+        queue = rm.manager.scheduler.view.nodes.all()[0].queue
+        assert (queue is not None) == queues == bool(rm.manager.nodes.heard)
+        for later_s, is_silent in ((4.9, False), (0.2, True), (9.0, True)):
+            clock.seconds += later_s
+            rm.manager.nodes.check_silence(clock.now())
+            assert queue is None or queue.is_silent is is_silent
+        await beat(node, running=0)
+        assert queue is None or not queue.is_silent
+
+
 async def test_what_ended_teaches_how_long_the_others_run() -> None:
     async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
         node = await queueing_node(rm)
@@ -500,6 +516,7 @@ async def test_what_a_master_never_starts_gives_its_place_in_the_queue_back() ->
         clock.seconds += 6
         await rm.until(lambda: len(view.containers) == 1)
         assert view.root.sent.used.memory_mb == 0
+        await beat(node, running=1)  # else it is silent
         assert len(given(await master.allocate(ask(6)))) == 6
 
 

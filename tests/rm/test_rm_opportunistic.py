@@ -18,6 +18,7 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeLoaded,
     NodeResized,
+    NodeSilent,
     PlaceLost,
     SchedulerEvent,
     UpdateAsked,
@@ -118,6 +119,17 @@ def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
     life.tell(WaitingTolerated(life.attempt))
     life.tell(NodeLoaded(node, 9, 90_000, 10))
     assert life.ask(1) == ["a"]
+
+
+def test_a_node_that_is_silent_gets_nothing_and_is_published_to_nobody() -> None:
+    life = Life(OpportunisticLimits(choice_s=1e9), QueueingSpec())
+    silent, other = life.node("a", length=1, wait_ms=1000), life.node("b", length=5, wait_ms=9000)
+    assert [load.node.id for load in life.scheduler.opportunistic.ranked(0.0)] == [silent, other]
+    life.tell(NodeSilent(silent))
+    assert life.ask(1) == ["b"] and life.ask(1, "a", strict=True) == []
+    assert [load.node.id for load in life.scheduler.opportunistic.ranked(0.0)] == [other]
+    life.tell(NodeLoaded(silent, 1, 1000, 10))
+    assert [d.node_id for d in life.beat()] == [silent]
 
 
 def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:

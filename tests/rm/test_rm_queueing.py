@@ -18,6 +18,7 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeLeft,
     NodeQueueReported,
+    NodeSilent,
     PlaceLost,
     QueueingChanged,
     SchedulerEvent,
@@ -343,6 +344,21 @@ def test_a_master_that_tolerates_it_has_its_containers_wait() -> None:
     assert life.ask(app, 9) == ["a"] * 4 + ["a*"] * 4
     life.tell(AttemptEnded(app))
     life.tell(WaitingTolerated(app))
+
+
+def test_nothing_is_sent_to_wait_at_a_node_that_is_silent() -> None:
+    life = Life()
+    near, far = life.node("near", wait=1.0, gb=1), life.node("far", wait=9.0, gb=1)
+    app = life.app()
+    assert sorted(life.ask(app, 2)) == ["far", "near"]
+    life.tell(NodeSilent(near))
+    assert life.ask(app, 1) == ["far*"], "what it said last is too old"
+    life.report(near, wait=1.0)
+    assert life.ask(app, 1) == ["near*"]
+    for node in (near, far, NodeId("unknown", 1)):
+        life.tell(NodeSilent(node))
+    assert life.ask(app, 1) == []
+    assert life.report(far, wait=90.0) == ["far*"]
 
 
 def test_nothing_is_sent_where_it_would_be_given_back() -> None:

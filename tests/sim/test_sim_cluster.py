@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nm.distributed import Place
 from nm.queue import Arrived
+from rm.scheduler.decisions import Allocate, Decision
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
-from yaqd.sim.jobs import Run
+from yaqd.sim.jobs import JobRun, Run
 from yaqd.sim.model import YIELDS_AFTER_S, Model
 from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
@@ -315,6 +318,33 @@ def test_sparrow_asks_for_no_more_places_than_it_needs(failures: tuple[NodeFailu
     assert "refused" not in result.counts
     lost = result.counts.get("lost", 0)
     assert 2 * workload.tasks <= result.counts["probes"] <= 2 * (workload.tasks + 4 * lost)
+
+
+@pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
+def test_a_node_that_is_silent_is_sent_what_waits_for_some_heartbeats_and_no_longer(name: str) -> None:
+    sent: list[tuple[float, str]] = []
+
+    class Central(YaqC):
+        def take(self, decisions: Iterable[Decision], now: float) -> None:
+            decisions = list(decisions)
+            sent.extend((now, one.node_id.host) for one in decisions if isinstance(one, Allocate))
+            super().take(decisions, now)
+
+    class Direct(Distributed):
+        def _carry(self, job: JobRun, place: Place, now: float) -> None:
+            sent.append((now, place.node.node_id.host))
+            super()._carry(job, place, now)
+
+    late = [SimJob(f"at {at}", (stage(6, 1.0),), arrival_s=at) for at in (8.0, 40.0, 60.0)]
+    workload = Workload((SimJob("long", (stage(4, 50.0),)), *late))
+    shape = ClusterShape(nodes=2, slots=2, failures=(NodeFailure(0, 5.0),), expiry_s=300.0)
+    model = Central if name == "yaq-c" else Direct
+    result = model(shape, workload, System(name, bound=4, at_asks=True), 1).run(horizon_s=math.inf, skip_idle=True)
+    assert result.tasks == workload.tasks
+    gone = host_name(0)
+    assert any(5.0 < at < 14.0 and host == gone for at, host in sent), "nobody knows yet"
+    after = [host for at, host in sent if at >= 14.0]
+    assert len(after) >= 4 and gone not in after, "it has missed three heartbeats"
 
 
 @pytest.mark.parametrize("cause", ["lost node", "shed", "time limit"])

@@ -24,10 +24,12 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeLeft,
     NodeLoaded,
+    NodeSilent,
     PreemptionDue,
 )
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.opportunistic import OpportunisticLimits
+from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ANY_HOST, Resource
@@ -200,7 +202,14 @@ class Central(Model):
             run.is_lost = True
         self._gone[node.index] = lost + node.ended
         node.ended, node.taken = [], []
+        if self.limits().queueing is not None:
+            self.engine.at(now + silent_after(self.shape.heartbeat_s), self._silent, node)
         self.engine.at(now + self.shape.expiry_s, self._expire, node)
+
+    def _silent(self, now: float, node: SimNode) -> None:
+        """It has missed some heartbeats, unless it is back."""
+        if node.index in self._gone:
+            self.take(self.scheduler.handle(NodeSilent(node.id), now), now)
 
     def _expire(self, now: float, node: SimNode) -> None:
         """The ResourceManager counts the node as lost, and what it held."""

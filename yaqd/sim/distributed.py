@@ -13,6 +13,7 @@ from nm.distributed.facts import Asked, AskRow, DistributedLimits, NodeOffer, No
 from nm.distributed.facts import Ended as Over
 from nm.distributed.scheduler import DistributedScheduler
 from nm.queue import Arrived, NodeQueue, OpportunisticLimit
+from rm.scheduler.queueing_spec import silent_after
 from yaqd.model import ANY_HOST, ExecutionType, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
@@ -146,6 +147,8 @@ class Distributed(Direct):
         self._by_host: Final = {node.id.host: node for node in self.nodes}
         #: what each node reported last
         self._offers: Final = [self._offer(node, 0.0) for node in self.nodes]
+        #: by node that is down: until when what it said last is believed
+        self._silent_at: dict[int, float] = {}
         self._published: tuple[NodeOffer, ...] = ()
         self._published_at = -math.inf
         #: Hadoop's limit on every queue, and how many are to leave a node by the finer rule
@@ -181,12 +184,19 @@ class Distributed(Direct):
     def _publish(self, now: float) -> tuple[NodeOffer, ...]:
         """The least loaded nodes as they are known, made anew at the polling interval."""
         if now - self._published_at >= max(self.shape.am_poll_s, 1e-3):
-            there = [offer for offer in self._offers if self._by_host[offer.node_id.host].is_up]
+            there = [offer for offer in self._offers if self._is_believed(self._by_host[offer.node_id.host], now)]
             self._published = tuple(nsmallest(self.system.published, there, key=_load))
             self._published_at = now
             if self.rebalances:
                 self._even_out(there)
         return self._published
+
+    def _is_believed(self, node: SimNode, now: float) -> bool:
+        return node.is_up or now < self._silent_at.get(node.index, now)
+
+    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+        super().node_failed(node, lost, now)
+        self._silent_at[node.index] = now + silent_after(self.shape.heartbeat_s)
 
     def _even_out(self, offers: list[NodeOffer]) -> None:
         """What nodes are told with their next report: both limits of the live ResourceManager."""
