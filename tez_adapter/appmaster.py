@@ -238,7 +238,8 @@ class ApplicationMaster:
     # ---- one way in, one way out
 
     def dispatch(self, event: ev.Event) -> list[ev.Decision]:
-        decisions = self.machine.handle(event, asyncio.get_running_loop().time())
+        is_for_mergers = self._merging is not None and self._merging.handle(event)
+        decisions = [] if is_for_mergers else self.machine.handle(event, asyncio.get_running_loop().time())
         for decision in decisions:
             self._perform(decision)
         if self.machine.anomalies:
@@ -252,12 +253,12 @@ class ApplicationMaster:
         if self._merging is not None:
             self._merging.follow()
         self._umbilical.outputs_may_have_changed()
-        self._rm.wake_if_changed(self.machine.wanted())
+        self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
         return decisions
 
     def _perform(self, decision: ev.Decision) -> None:
         match decision:
-            case ev.Launch():
+            case ev.Launch() | ev.LaunchMerger():
                 self._start(decision)
             case ev.GiveTask():
                 self._umbilical.give_task(decision.container, decision.attempt)
@@ -275,14 +276,19 @@ class ApplicationMaster:
                 self._rm.blacklist(decision.additions, decision.removals)
             case ev.Finish():
                 self.state, self._diagnostics = decision.state, decision.diagnostics
+                if self._merging is not None:
+                    self._merging.end()
                 self._finished.set_result(None)
             case ev.AnswerCommit():
                 pass  # the caller of dispatch answers
 
-    def _start(self, decision: ev.Launch) -> None:
+    def _start(self, decision: ev.Launch | ev.LaunchMerger) -> None:
         container = self._granted.take(decision.container)
-        log.info("starting %s on %s for %s", decision.container, decision.node, decision.attempt)
-        context = self._launch.context(decision.attempt, self._left.latest())
+        attempt = decision.attempt if isinstance(decision, ev.Launch) else None
+        log.info("starting %s on %s for %s", decision.container, decision.node, attempt or "merging")
+        context = (
+            self._launch.merger_context() if attempt is None else self._launch.context(attempt, self._left.latest())
+        )
         node = convert.node_id(container.nodeId)
         self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
 
@@ -362,6 +368,8 @@ class ApplicationMaster:
             clock=asyncio.get_running_loop().time,
             on_news=self._umbilical.outputs_may_have_changed,
             folder=self._output.shared_folder,
+            server=self._server,
+            perform=self._perform,
         )
 
     def _make_rm_link(self) -> ResourceManagerLink:
@@ -369,7 +377,7 @@ class ApplicationMaster:
             scheduler_address(self.conf, self._environ),
             str(self._container.attempt_id),
             token_of(self._credentials, AM_RM_TOKEN, "AMRMToken"),
-            asks=self.machine.asks,
+            asks=lambda: self.machine.asks() + ([] if self._merging is None else self._merging.asks()),
             progress=self.machine.progress,
             left=self._left,
             on_response=self._on_response,

@@ -24,6 +24,10 @@ _POLICIES: Final = ("auto", "files", "block-size", "off")
 PLANNED: Final = "YAQ_RIFFLE_PLANNED"
 #: merges under way of all mergers, for each that one node's would get
 _SHARED_OUTSTANDING: Final = 16
+#: of a merger's container, what its interpreters and libraries take (a process that answers, one that merges), and the
+#: least that merges are worth starting with, bytes
+_PROCESSES: Final = 256 << 20
+_BUDGET_MIN: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,9 @@ class MergeSettings:
     asked: int = 2
     replication: int = 1
     request_s: float = 0.002
+    #: on HDFS, where no node has a merger: those of the job's own at most, and how long reduces wait for the first, s
+    own: int = 0
+    own_wait_s: float = 10.0
 
     def for_shared(self) -> "MergeSettings":
         """All outputs are in one place there, and their merges wait with the mergers, whose queues tell."""
@@ -65,6 +72,8 @@ class MergeSettings:
             asked=conf.get_int("yaq.riffle.hdfs.mergers-asked", 2, minimum=1, maximum=100),
             replication=conf.get_int(REPLICATION_KEY, 1, minimum=1, maximum=512),
             request_s=conf.get_float("yaq.riffle.hdfs.read-ms", 2, minimum=0, maximum=60_000) / 1000,
+            own=conf.get_int("yaq.riffle.hdfs.mergers", 16, minimum=0, maximum=10_000),
+            own_wait_s=conf.get_duration_ms("yaq.riffle.hdfs.merger-wait-ms", 10_000, minimum=0) / 1000,
         )
 
     def disk_of(self, tried: Collection[DiskFacts]) -> DiskShape:
@@ -75,6 +84,12 @@ class MergeSettings:
 def on_hdfs(conf: Configuration) -> bool:
     """Whether a job's map outputs are files on HDFS. Raises ConfigError."""
     return conf.get_choice(STORAGE_KEY, ("local", "hdfs"), "local") == "hdfs"
+
+
+def own_budget(conf: Configuration, memory_mb: int) -> int:
+    """Memory for the merges of a merger in a container of this size, bytes; 0: it has no room. Raises ConfigError."""
+    budget = min(conf.get_size_bytes("yaq.riffle.merger.memory", 512 << 20, minimum=1), (memory_mb << 20) - _PROCESSES)
+    return budget if budget >= _BUDGET_MIN else 0
 
 
 def plans_merges(spec: JobSpec) -> bool:

@@ -6,7 +6,7 @@ what was asked of the former one has failed. Nothing here is waited for by anybo
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from riffle_merger.plan.choice import MergerChoice
@@ -29,6 +29,10 @@ _RETRIES = RetryPolicy(attempts=4, first_delay_s=0.2, delay_max_s=1.0)
 _MERGERS_TRIED = 2
 
 
+async def _none_comes() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class SharedOutputs:
     """Outputs that lie on no node: where, and which mergers there are."""
@@ -38,6 +42,10 @@ class SharedOutputs:
     known: Callable[[], Sequence[tuple[str, int]]]
     choice: MergerChoice[tuple[str, int]]
     clock: Callable[[], float]
+    #: waits until a merger has come or gone; False: none will come
+    news: Callable[[], Awaitable[bool]] = _none_comes
+    #: hears of a merger that gives no answer
+    on_lost: Callable[[tuple[str, int]], None] = lambda _: None
 
 
 class MergerLinks:
@@ -65,7 +73,9 @@ class MergerLinks:
         self._on_merged, self._on_failed = on_merged, on_failed
         self._shared = shared
         self._mergers = (
-            None if shared is None else SharedMergers(shared.known, self._client, shared.choice, shared.clock)
+            None
+            if shared is None
+            else SharedMergers(shared.known, self._client, shared.choice, shared.clock, shared.news)
         )
         self._clients: dict[tuple[str, int], RpcClient] = {}
         self._merges: dict[int, tuple[asyncio.Task[None], tuple[str, int] | None]] = {}
@@ -145,6 +155,8 @@ class MergerLinks:
                 log.warning("merge %d at %s came to nothing: %s", decision.merge, address, error)
                 if address is not None:
                     mergers.failed(address)
+                    if self._shared is not None and not isinstance(error, RemoteException):
+                        self._shared.on_lost(address)
             finally:
                 if address is not None:
                     mergers.ended(address, is_done=response is not None)

@@ -3,22 +3,29 @@
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.plan.decisions import CancelMerge, Decision, SendMerge
+from riffle_merger.plan.own import own_mergers
+from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.mergers import OwnMergers
 from tez_adapter.core.records import Completion
+from tez_adapter.job_mergers import JobMergers
 from tez_adapter.jobspec import JobSpec
-from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings
+from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings, own_budget
 from tez_adapter.merger_links import MergerLinks, SharedOutputs
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output_feed import Job, OutputFeed
 from tez_adapter.record import JobRecord
 from yaqd.config import Configuration
+from yaqd.ipc import RpcServer
 from yaqd.mapreduce.counters import TASK_GROUP, TaskCounter
-from yaqd.model import NodeId
+from yaqd.model import NodeId, Resource
 from yaqd.proto import riffle_pb2 as pb
 from yaqd.security import Token
 
@@ -27,6 +34,8 @@ log = logging.getLogger(__name__)
 _SIZE = (TASK_GROUP, TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES.value)
 #: a merge is given up by the feed; the call that waits for it ends a little later, if nobody ended it
 _SLACK_S = 5.0
+#: of all outputs on HDFS
+_PLACE = "hdfs"
 
 
 class Merging:
@@ -45,17 +54,22 @@ class Merging:
         clock: Callable[[], float],
         on_news: Callable[[], None],
         folder: str | None = None,
+        own: JobMergers | None = None,
     ) -> None:
         """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more. `folder`: of the
-        outputs on HDFS, where they are there."""
+        outputs on HDFS, where they are there; then `own` are mergers that the job can start where no node has one."""
         self._machine, self._record, self._nodes = machine, record, nodes
         self._clock, self._on_news = clock, on_news
         self._choice_said = False
-        self._folder = folder
+        self._folder, self._own = folder, own
+        self._own_most = settings.own
+        self._own_wanted: int | None = None
         shared = None
         if folder is not None:
             choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
             shared = SharedOutputs(folder, settings.replication, self._mergers, choice, clock)
+            if own is not None:
+                shared = replace(shared, news=own.news, on_lost=own.lost)
             settings = settings.for_shared()
         job = Job(
             maps=machine.vertices[0].spec.tasks,
@@ -82,16 +96,52 @@ class Merging:
 
     @classmethod
     def of(
-        cls, spec: JobSpec, conf: Configuration, machine: JobMachine, record: JobRecord, nodes: NodeLinks, **more: Any
+        cls,
+        spec: JobSpec,
+        conf: Configuration,
+        machine: JobMachine,
+        record: JobRecord,
+        nodes: NodeLinks,
+        *,
+        server: RpcServer,
+        perform: Callable[[ev.Decision], None],
+        folder: str | None,
+        **more: Any,
     ) -> "Merging | None":
-        """None where nothing is merged: reduces are told of outputs as maps end. Raises ConfigError."""
+        """None where nothing is merged: reduces are told of outputs as maps end. `server`: of the job's tasks;
+        `perform` carries out what is decided of containers. Raises ConfigError."""
         if not spec.reduces or not conf.get_bool(ENABLED_KEY, False):
             return None
-        return cls(spec, MergeSettings.read(conf), machine, record, nodes, **more)
+        settings = MergeSettings.read(conf)
+        own = None
+        if folder is not None and settings.own:
+            own = JobMergers(own_mergers_of(conf, machine, settings.own_wait_s), server, perform)
+        return cls(spec, settings, machine, record, nodes, folder=folder, own=own, **more)
 
     @property
     def outputs(self) -> Sequence[Completion]:
         return self._feed.entries
+
+    # ---- mergers of the job's own
+
+    def handle(self, event: ev.Event) -> bool:
+        """Whether the event concerned these alone."""
+        return self._own is not None and self._own.handle(event)
+
+    def asks(self) -> list[Ask]:
+        return [] if self._own is None else self._own.asks()
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """As the machine's: changes exactly when the asks should be told again."""
+        return () if self._own is None else (self._own.wanted,)
+
+    def end(self) -> None:
+        """The job is over."""
+        if self._own is not None:
+            self._own.end()
+
+    # ---- what happens
 
     def follow(self) -> None:
         self._do(self._feed.follow(self._machine.vertices[0].completions, self._clock()))
@@ -101,6 +151,9 @@ class Merging:
 
     def tick(self) -> None:
         now = self._clock()
+        if self._own is not None:
+            self._own_wanted = None
+            self._own.tick(self._machine, now)
         self._news(self._feed.tick(now))
         for place in self._feed.awaited(now):
             for node in self._mergerless(place):
@@ -110,6 +163,8 @@ class Merging:
         found = self._feed.summary()
         if self._folder is not None:
             found |= {"storage": "hdfs", "mergers": {f"{h}:{p}": count for (h, p), count in self._links.done.items()}}
+        if self._own is not None and (self._own.starts or not self._of_nodes()):
+            found |= {"own_mergers": self._own.starts, "own_mergers_trouble": self._own.trouble}
         return found
 
     async def close(self) -> None:
@@ -137,11 +192,45 @@ class Merging:
             self._links.cancel(cancelled)
         for line in self._feed.anomalies():
             log.warning("%s", line)
+        if self._own is not None:
+            self._mind(self._own)
+
+    def _mind(self, own: JobMergers) -> None:
+        """Containers for mergers are asked for when there is something to merge, and end when there is nothing more."""
+        if self._feed.is_over:
+            own.end()
+        elif self._feed.pending and not self._of_nodes() and not self._mergerless(_PLACE):
+            own.want(self._own_count(), self._machine)
+        if not own.wanted:
+            self._machine.to_lend = 0
+
+    def _own_count(self) -> int:
+        """The nodes are counted anew with each tick."""
+        if self._own_wanted is None:
+            nodes = max(1, self._node_count())
+            choice = self._feed.choice
+            gain_s = None if choice is None else nodes * (choice.unmerged_s - choice.merged_s)
+            maps = self._machine.vertices[0].spec.tasks
+            self._own_wanted = own_mergers(maps, nodes, gain_s, most=self._own_most)
+        return self._own_wanted
 
     def _has_merger(self, place: str) -> bool:
-        return bool(self._mergers()) if self._folder is not None else self._address_of(place) is not None
+        if self._folder is None:
+            return self._address_of(place) is not None
+        if self._mergers():
+            return True
+        if self._own is None or not self._own.may_come or self._mergerless(place):
+            return False
+        if not self._own_count():
+            self._own.end("starting them would take what merging saves")
+            return False
+        return True
 
     def _mergers(self) -> list[tuple[str, int]]:
+        """That take any merge of outputs on HDFS."""
+        return self._of_nodes() + ([] if self._own is None else self._own.known())
+
+    def _of_nodes(self) -> list[tuple[str, int]]:
         """Of all nodes that have started a container of the job."""
         ports = self._nodes.merger_ports
         return [(node.host, port) for node, port in ports.items() if 0 < port < 65536]
@@ -168,6 +257,15 @@ class Merging:
         return len(nodes | {entry.node for entry in self._machine.vertices[0].completions})
 
 
+def own_mergers_of(conf: Configuration, machine: JobMachine, wait_s: float) -> OwnMergers:
+    """In containers as large as a map's, which the cluster gives or the job could not run. Raises ConfigError."""
+    of_map = machine.vertices[0].spec.resource
+    own = OwnMergers(Resource(of_map.memory_mb, of_map.vcores), wait_s=wait_s)
+    if not own_budget(conf, of_map.memory_mb):
+        own.end(f"they would be as large as maps, whose {of_map.memory_mb} MB (mapreduce.map.memory.mb) are too little")
+    return own
+
+
 def _anywhere(_: str) -> str:
     """Outputs on HDFS are merged whichever nodes made them."""
-    return "hdfs"
+    return _PLACE

@@ -130,6 +130,18 @@ class OutputFeed:
         taken, self._scheduler.anomalies = self._scheduler.anomalies, []
         return taken
 
+    @property
+    def pending(self) -> int:
+        """Outputs that gather or are being merged."""
+        return 0 if self._scheduler is None else self._scheduler.pending
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will be merged any more."""
+        if self._scheduler is None:
+            return self._policy is not None
+        return self._scheduler.is_over
+
     # ---- the policy
 
     def _decide_if_known(self, now: float) -> list[Decision]:

@@ -19,6 +19,7 @@ class TaskUmbilicalProtocol:
         NAME, "getMapCompletionEvents", pb.GetMapCompletionEventsRequest, pb.GetMapCompletionEventsResponse
     )
     fetchFailed: Final = Method(NAME, "fetchFailed", pb.FetchFailedRequest, pb.FetchFailedResponse)
+    mergerRuns: Final = Method(NAME, "mergerRuns", pb.MergerRunsRequest, pb.MergerRunsResponse)
 
 
 class JobClientProtocol:

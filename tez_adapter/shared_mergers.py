@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from riffle_merger.plan.choice import MergerChoice
@@ -30,8 +30,10 @@ class SharedMergers:
         client: Callable[[Address], RpcClient],
         choice: MergerChoice[Address],
         clock: Callable[[], float],
+        news: Callable[[], Awaitable[bool]],
     ) -> None:
-        self._known, self._client = known, client
+        """`news` waits until a merger has come or gone; False: none will come."""
+        self._known, self._client, self._news = known, client, news
         self._choice, self._clock = choice, clock
         # one after the other, so that each sees where the one before went
         self._turn = asyncio.Lock()
@@ -41,16 +43,18 @@ class SharedMergers:
     async def take(self) -> Address:
         """Where the next merge goes; give it back with `ended` or `failed`. Raises NoMerger."""
         async with self._turn:
-            while candidates := self._choice.candidates(self._known(), self._clock()):
-                if len(candidates) == 1:
-                    chosen: Address | None = candidates[0]
-                else:
-                    lengths = await asyncio.gather(*(self._queue(address) for address in candidates))
-                    chosen = self._choice.shortest(dict(zip(candidates, lengths, strict=True)))
-                if chosen is not None:
-                    self._choice.sent(chosen)
-                    return chosen
-        raise NoMerger("no merger is known that has not failed lately")
+            while True:
+                while candidates := self._choice.candidates(self._known(), self._clock()):
+                    if len(candidates) == 1:
+                        chosen: Address | None = candidates[0]
+                    else:
+                        lengths = await asyncio.gather(*(self._queue(address) for address in candidates))
+                        chosen = self._choice.shortest(dict(zip(candidates, lengths, strict=True)))
+                    if chosen is not None:
+                        self._choice.sent(chosen)
+                        return chosen
+                if not await self._news():
+                    raise NoMerger("no merger is known that has not failed lately")
 
     def ended(self, address: Address, *, is_done: bool) -> None:
         self._choice.ended(address)

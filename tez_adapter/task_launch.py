@@ -2,7 +2,7 @@
 
 from tez_adapter.attempt import SHARED_FOLDER
 from tez_adapter.core.dag import AttemptId
-from tez_adapter.jobspec import SPLITS_FILE, JobKind, JobSpec
+from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobSpec
 from tez_adapter.launch import command_context, configured_environment, python_context, python_environment
 from tez_adapter.merge_settings import PLANNED, plans_merges
 from tez_adapter.nm_links import SHUFFLE_SERVICE
@@ -11,6 +11,7 @@ from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
 
 TASK_ENTRY = "tez_adapter.task:main"
+MERGER_ENTRY = "tez_adapter.merger_container:main"
 _AM_RM_KIND = "YARN_AM_RM_TOKEN"
 
 
@@ -24,7 +25,7 @@ class TaskLaunch:
         shared_folder: str | None = None,
     ) -> None:
         """`shared_folder`: of the map outputs, where these are not at the nodes."""
-        self._spec = spec
+        self._spec, self._conf, self._umbilical = spec, conf, umbilical
         environment = dict(spec.environment)
         resources = [r for r in spec.resources if r.name != SPLITS_FILE]
         if spec.kind is JobKind.COMMAND:
@@ -46,6 +47,14 @@ class TaskLaunch:
         # tasks may do what the job may, except speak to the ResourceManager as its job manager
         kept = {alias: t for alias, t in credentials.tokens.items() if t.kind != _AM_RM_KIND}
         self._context.tokens = Credentials(kept, dict(credentials.secrets)).write()
+
+    def merger_context(self) -> pb.ContainerLaunchContext:
+        """Of a merger of the job's own: the tasks' settings and credentials without their files."""
+        environment = python_environment(self._conf.get("yaq.job.python")) | dict(self._spec.environment)
+        resources = [resource for resource in self._spec.resources if resource.name == JOB_FILE]
+        context = python_context(MERGER_ENTRY, ["{}:{}".format(*self._umbilical)], resources, environment)
+        context.tokens = self._context.tokens
+        return context
 
     def context(self, attempt: AttemptId, left: pb.JobLeft) -> pb.ContainerLaunchContext:
         """`left`: what is left of the job, for a node whose ResourceManager does not tell it."""

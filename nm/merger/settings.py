@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from riffle_merger.service.launch import storage_settings
 from yaqd.config import Configuration
 
 MB = 1 << 20
 _BUDGET_MIN = 16 * MB
-#: keys that clients of file systems read
-_STORAGE = ("fs.", "dfs.", "ipc.client.", "yaq.storage.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,5 @@ class MergerProcessSettings:
             disk_max_percent=conf.get_float(
                 "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", minimum=0, maximum=100
             ),
-            storage={
-                key: conf.get(key) or "" for key in conf.changed_keys() if key.startswith(_STORAGE) and conf.get(key)
-            },
+            storage=storage_settings(conf),
         )

@@ -98,6 +98,12 @@ class MergeScheduler:
         """Outputs present of which reducers have not heard."""
         return self._gathering + sum(len(merge.outputs) for merge in self._open.values())
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will be merged any more: settled, or there is no place with a merger that works."""
+        is_broken = bool(self._nodes) and all(node.is_broken for node in self._nodes.values())
+        return not self._open and (self.is_settled or is_broken)
+
     # ---- events
 
     def finished(self, output: MapOutput, now: float) -> list[Decision]:

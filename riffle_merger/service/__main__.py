@@ -15,7 +15,7 @@ import psutil
 from riffle_merger.merger.disk import try_disk
 from riffle_merger.merger.merger import Merger, MergerSettings
 from riffle_merger.service.launch import MergerLaunch
-from riffle_merger.service.server import MergerService, limit_process
+from riffle_merger.service.server import MergerService, end_within, limit_process
 from yaqd.ipc import RpcServer, ServerLimits
 from yaqd.ipc.loop import run
 
@@ -55,12 +55,7 @@ async def _serve(launch: MergerLaunch) -> None:
         threading.Thread(target=_say_disk, args=(launch.folder,), daemon=True).start()
     await ended.wait()
     loop.remove_reader(sys.stdin.fileno())
-    try:
-        async with asyncio.timeout(_STOP_DEADLINE_S):
-            await rpc.stop()
-            await merger.close()
-    except TimeoutError:
-        os._exit(1)  # a thread hangs in a disk: the interpreter would wait for it
+    await end_within(_STOP_DEADLINE_S, rpc, merger)
 
 
 def _say_merged() -> None:

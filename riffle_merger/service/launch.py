@@ -3,10 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
+
+from yaqd.config import Configuration
 
 #: beside the budget of the buffers: interpreter, libraries, the queue
-_BASE_BYTES = 384 << 20
+PROCESS_BYTES: Final = 384 << 20
+#: keys that clients of file systems read
+_STORAGE: Final = ("fs.", "dfs.", "ipc.client.", "yaq.storage.")
+
+
+def storage_settings(conf: Configuration) -> dict[str, str]:
+    """What a configuration says of the file systems that mergers share."""
+    return {key: conf.get(key) or "" for key in conf.changed_keys() if key.startswith(_STORAGE) and conf.get(key)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class MergerLaunch:
     @property
     def memory_bytes(self) -> int:
         """That the process may have."""
-        return self.budget_bytes + _BASE_BYTES
+        return self.budget_bytes + PROCESS_BYTES
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

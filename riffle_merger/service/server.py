@@ -1,9 +1,11 @@
 """The merger's RPC server: who may ask for what, and the merger's answers as messages."""
 
+import asyncio
+import os
 import re
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -121,9 +123,14 @@ class MergerService:
             raise MergeRefused(f"{request.job_id[:80]!r} is no job id")
         if not 0 < len(request.password) <= _PASSWORD_BYTES_MAX:
             raise MergeRefused("a job token without a password")
-        self.secrets.add(Token(encode_text(request.job_id), request.password, JOB_TOKEN, ""))
-        self._merger.add_job(request.job_id, [Path(folder) for folder in request.folders], request.user)
+        folders = [Path(folder) for folder in request.folders]
+        self.serve_job(request.job_id, request.password, folders, request.user)
         return pb.AddJobResponse()
+
+    def serve_job(self, job_id: str, password: bytes, folders: Sequence[Path], user: str) -> None:
+        """From now on the job, which proves this password, may ask; its outputs are in these folders."""
+        self.secrets.add(Token(encode_text(job_id), password, JOB_TOKEN, ""))
+        self._merger.add_job(job_id, folders, user)
 
     def forget_job(self, request: pb.ForgetJobRequest, caller: Caller) -> pb.ForgetJobResponse:
         self._admit(caller, NODE)
@@ -137,6 +144,16 @@ class MergerService:
         """The node may ask for all, a job for itself."""
         if caller.auth != "TOKEN" or caller.user not in (NODE, job_id):
             raise AccessControl(f"{caller.user} has no say in {job_id[:80]}")
+
+
+async def end_within(deadline_s: float, rpc: RpcServer, merger: Merger) -> None:
+    """Ends the process by force where a thread of the merger hangs in a disk: the interpreter would wait for it."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            await rpc.stop()
+            await merger.close()
+    except TimeoutError:
+        os._exit(1)
 
 
 def limit_process(*, memory_bytes: int, niceness: int, is_idle_io: bool) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.ours import AS_STOCK, OurCluster
+from benchmarks.ours import AS_STOCK, OurCluster, run_yaq
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
 from tez_adapter.follow import SubmittedJob
@@ -215,13 +215,50 @@ def test_a_killed_job_leaves_nothing_and_could_be_checked_while_it_was_there(
     assert Counter(len(file["maps"]) for file in files) == {1: MAPS, 3: MAPS // 3}
 
 
-def test_a_stock_cluster_reads_what_nobody_merges(
+def reads_of(end: dict[str, Any]) -> int:
+    """Requests for map outputs, of all reduces."""
+    reads: int = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
+    return reads
+
+
+def own_mergers() -> list[psutil.Process]:
+    """Mergers in containers of jobs, of whichever cluster."""
+    return [p for p in psutil.process_iter(["cmdline"]) if "tez_adapter.merger_container" in (p.info["cmdline"] or [])]
+
+
+def test_on_a_stock_cluster_the_jobs_own_merger_merges_and_nobody_needs_it(
     hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("stock")
-    with StockYarn(hadoop, folder / "yarn", hdfs=hdfs, history=False) as stock:
+    """Once as it is; once with every merger of the job killed as soon as it is there."""
+    folders = [tmp_path_factory.mktemp("stock") for _ in range(2)]
+    done, killed = threading.Event(), set[int]()
+
+    def kill() -> None:
+        while not done.wait(0.01):
+            for process in own_mergers():
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+                    killed.add(process.pid)
+
+    killer = threading.Thread(target=kill)
+    with StockYarn(hadoop, folders[0] / "yarn", hdfs=hdfs, history=False) as stock:
         conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(stock.conf_dir)})
-        end = check(conf, folder, submit(conf, folder))
-    assert end["shuffle"]["merges"] == {}
-    reads = end["counters"]["org.apache.hadoop.mapreduce.TaskCounter"]["SHUFFLE_READS"]
-    assert 3 * MAPS <= reads <= 2 * 3 * MAPS
+        job = submit(conf, folders[0])
+        merged = check(conf, folders[0], job)
+        assert not own_mergers()
+        explained = run_yaq(stock.conf_dir, "explain", str(job.application_id)).stdout
+        killer.start()
+        try:
+            alone = check(conf, folders[1], submit(conf, folders[1]))
+        finally:
+            done.set()
+            killer.join()
+    assert merged["shuffle"]["merges"] == {"done": MAPS // 3}
+    assert (merged["shuffle"]["own_mergers"], merged["shuffle"]["own_mergers_trouble"]) == (1, "")
+    assert "no node had a merger: the job started 1 in containers of its own\n" in explained
+    assert 3 * MAPS // 3 <= reads_of(merged) <= 2 * 3 * MAPS // 3
+    assert killed
+    assert "done" not in alone["shuffle"]["merges"]
+    assert alone["shuffle"]["own_mergers_trouble"]
+    assert 3 * MAPS <= reads_of(alone) <= 2 * 3 * MAPS
+    assert alone["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS

@@ -5,6 +5,8 @@ for a map may go on with a reduce. So a container matches any vertex whose resou
 first.
 """
 
+from typing import Final
+
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.job import JobRecords
@@ -13,6 +15,9 @@ from tez_adapter.core.nodes import HostFailures
 from tez_adapter.core.records import Attempt, Container, Vertex
 from tez_adapter.core.states import AttemptEvent, ContainerEvent, ContainerState, TaskEvent
 from yaqd.model import Resource
+
+#: a job with fewer containers needs each for its tasks
+_LENDS_FROM: Final = 4
 
 
 class JobContainers(JobRecords):
@@ -27,6 +32,8 @@ class JobContainers(JobRecords):
         self._idle: dict[str, None] = {}
         #: launched and not heard of yet, in the order of their launch: at their node they may wait behind others
         self._unheard: dict[str, None] = {}
+        #: containers to give back, where the cluster is full, for what the job runs beside its tasks
+        self.to_lend = 0
         #: of the event at hand: its decisions so far, and its time
         self._out: list[ev.Decision] = []
         self._now = 0.0
@@ -51,7 +58,7 @@ class JobContainers(JobRecords):
     def _feed_idle(self) -> None:
         for container_id in list(self._idle):
             container = self.containers[container_id]
-            avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container)
+            avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container) or self._is_lent(container)
             vertex = None if avoided else self._demand.vertex_for(container.resource, container.may_go_on_with)
             waiting = None if avoided else self._waiting_for(container, vertex)
             if waiting is not None:
@@ -101,8 +108,18 @@ class JobContainers(JobRecords):
 
     def _is_due_back(self, container: Container) -> bool:
         """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next."""
-        is_full = self._headroom is not None and not container.resource.fits_in(self._headroom)
-        return is_full and self._now - container.held_since > self.spec.limits.reuse_max_s
+        return self._is_full(container) and self._now - container.held_since > self.spec.limits.reuse_max_s
+
+    def _is_lent(self, container: Container) -> bool:
+        """Given back, once for each that is wanted, by a job that has some left."""
+        if not self.to_lend or len(self.containers) < _LENDS_FROM or not self._is_full(container):
+            return False
+        self.to_lend -= 1
+        return True
+
+    def _is_full(self, container: Container) -> bool:
+        """Whether the cluster has no room for another one like it, as far as the ResourceManager says."""
+        return self._headroom is not None and not container.resource.fits_in(self._headroom)
 
     def _dismiss(self, container: Container) -> None:
         """Its process is told to end when it asks (or asks again)."""

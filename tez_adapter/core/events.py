@@ -158,6 +158,14 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchMerger:
+    """Start a merger of the job's own in the container."""
+
+    container: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class GiveTask:
     """Answer the container's request with this attempt (again, if it was given before)."""
 
@@ -216,4 +224,4 @@ class Finish:
     diagnostics: str
 
 
-Decision = Launch | GiveTask | GiveExit | Release | Stop | AskNode | AnswerCommit | Blacklist | Finish
+Decision = Launch | LaunchMerger | GiveTask | GiveExit | Release | Stop | AskNode | AnswerCommit | Blacklist | Finish

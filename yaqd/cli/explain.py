@@ -26,22 +26,35 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     For each kind of container it still wants: why it has none, and with which estimate. For each that waits at a node:
     which rule put it there, behind whom it waits and when it should start. For those that have ended: how long they
     should have waited and run, and how long they did. For a job of ours that is over: whether its map outputs were
-    merged, why, and what that saved.
+    merged, why, and what that saved; that also under a stock ResourceManager, which knows nothing of the rest.
 
     \b
     Example:
       yaq explain application_1700000000000_0001
     """
     from yaqd.cli.applications import parse_application_id
+    from yaqd.cli.exits import BAD_INPUT, CommandError
     from yaqd.cli.rm_web import get_json
 
     app_id = parse_application_id(application)
-    found = get_json(conf, f"/ws/v1/yaq/explain/{app_id}")["explanation"]
+    found: dict[str, Any] = {}
+    refusal = None
+    try:
+        found = get_json(conf, f"/ws/v1/yaq/explain/{app_id}")["explanation"]
+    except CommandError as error:
+        if error.exit_code != BAD_INPUT:
+            raise
+        refusal = error
     shuffle = _shuffle(conf, app_id)
+    if refusal is not None:
+        if shuffle is None:
+            raise refusal
+        click.echo(f"{refusal}", err=True)
     if as_json:
         print_json(found | ({} if shuffle is None else {"shuffle": shuffle}))
         return
-    _show(found)
+    if found:
+        _show(found)
     if shuffle is not None:
         _show_shuffle(shuffle)
 
@@ -170,6 +183,16 @@ def _show_shuffle(found: dict[str, Any]) -> None:
     mergers = found.get("mergers")
     if isinstance(mergers, dict) and mergers:
         click.echo("  by the mergers at " + ", ".join(f"{address} ({count})" for address, count in mergers.items()))
+    _show_own_mergers(found.get("own_mergers"), found.get("own_mergers_trouble"))
+
+
+def _show_own_mergers(started: object, trouble: object) -> None:
+    """Of the job's own, where no node had one."""
+    if isinstance(started, int) and started:
+        why = f", then none: {trouble}" if trouble else ""
+        click.echo(f"  no node had a merger: the job started {started} in containers of its own{why}")
+    elif trouble:
+        click.echo(f"  no node had a merger, and the job started none: {trouble}")
 
 
 def _seconds(seconds: float | None, unknown: str = "-") -> str:

@@ -245,3 +245,19 @@ class KillJobRequest(_message.Message):
 class KillJobResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class MergerRunsRequest(_message.Message):
+    __slots__ = ("container_id", "port", "wait_ms")
+    CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    container_id: str
+    port: int
+    wait_ms: int
+    def __init__(self, container_id: _Optional[str] = ..., port: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+
+class MergerRunsResponse(_message.Message):
+    __slots__ = ("is_over",)
+    IS_OVER_FIELD_NUMBER: _ClassVar[int]
+    is_over: bool
+    def __init__(self, is_over: _Optional[bool] = ...) -> None: ...

@@ -1,0 +1,80 @@
+"""`yaq explain` of a job that is over where the ResourceManager knows nothing of explanations: a stock one."""
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tez_adapter.history import write_history
+from yaqd.cli.app import yaq
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId
+
+JOB = "application_1700000000000_0001"
+SHUFFLE = {"policy": "3 files", "reads": 18, "files": 6, "merged_files": 6, "saved_reads": 36, "merge_requests": 24}
+
+
+class _Stock(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def stock() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Stock)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def explain(folder: Path, address: str, *words: str) -> Result:
+    settings = (f"yarn.resourcemanager.webapp.address={address}", f"yaq.job.history-dir=file://{folder}")
+    return CliRunner().invoke(yaq, ["explain", *(w for s in settings for w in ("-D", s)), JOB, *words])
+
+
+def leave_history(folder: Path, **shuffle: object) -> None:
+    conf = Configuration.load(None, overrides={"yaq.job.history-dir": f"file://{folder}"}, environ={})
+    lines = [{"type": "job", "job_id": JOB}, {"type": "end", "state": "SUCCEEDED", "shuffle": {**SHUFFLE, **shuffle}}]
+    write_history(conf, ApplicationId.parse(JOB), lines)
+
+
+@pytest.mark.parametrize(
+    ("started", "trouble", "said"),
+    [
+        (1, "", ": the job started 1 in containers of its own\n"),
+        (3, "3 of them ended", ": the job started 3 in containers of its own, then none: 3 of them ended\n"),
+        (0, "no room", ", and the job started none: no room\n"),
+        (0, "", None),
+    ],
+)
+def test_what_merging_did_is_said_all_the_same(
+    tmp_path: Path, stock: str, started: int, trouble: str, said: str | None
+) -> None:
+    leave_history(tmp_path, own_mergers=started, own_mergers_trouble=trouble)
+    result = explain(tmp_path, stock)
+    assert result.exit_code == 0
+    assert "each reduce read 6 files instead of 18: 36 reads fewer in all" in result.stdout
+    assert "is it a ResourceManager of this project?" in result.stderr
+    if said is None:
+        assert "no node had a merger" not in result.stdout
+    else:
+        assert f"no node had a merger{said}" in result.stdout
+    assert json.loads(explain(tmp_path, stock, "--json").stdout)["shuffle"]["own_mergers"] == started
+
+
+def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: str) -> None:
+    result = explain(tmp_path, stock)
+    assert result.exit_code == 2
+    assert "is it a ResourceManager of this project?" in result.stderr
