@@ -1,8 +1,8 @@
 """Whether every segment of a file of map outputs on a shared file system is what its map wrote: one read of all."""
 
-import zlib
 from collections.abc import Iterator, Sequence
 
+from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptSegment
 from riffle_merger.format.packed import Row
 from riffle_merger.remote.reader import PackedFile
@@ -27,7 +27,7 @@ def damaged_segments(file: PackedFile, rows: Sequence[Row]) -> Iterator[tuple[in
                 known = last + rest[:left]
                 left -= min(left, len(rest))
                 rest = rest[len(known) - len(last) :]
-                computed, last = zlib.crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
+                computed, last = crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
             if length and (length < _CHECKSUM_BYTES or int.from_bytes(last, "big") != computed):
                 yield partition, name
 

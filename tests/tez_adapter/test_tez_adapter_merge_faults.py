@@ -140,21 +140,31 @@ def merged_reads(conf: Configuration) -> int:
 def held_in_mid_read(
     conf: Configuration, write: Callable[[str, str], str], source: Path, folder: Path
 ) -> tuple[SubmittedJob, Path, Path]:
-    """A job one of whose maps is held while a reducer has read a merged file, where it is held, and its output."""
-    here, output = folder / "here", folder / "out"
-    here.mkdir()
-    before = merged_reads(conf)
-    script = write("held.py", HELD.format(here=str(here)))
-    job = submit_mapreduce(conf, script, inputs=[str(source)], output=str(output), reduces=2)
+    """A job one of whose maps is held while a reducer has read a merged file, where it is held, and its output.
+
+    A reducer that has all merged files on its own node reads them there unasked; then the next job is tried.
+    """
     others = len(list(source.iterdir())) - 1
-    until(lambda: any(vertex.done == others for vertex in job.status().vertices))
-    until(lambda: merged_reads(conf) > before and any(here.glob("holds-*")))
-    return job, here, output
+    for number in range(8):
+        here, output = folder / f"here-{number}", folder / f"out-{number}"
+        here.mkdir()
+        before = merged_reads(conf)
+        script = write(f"held{number}.py", HELD.format(here=str(here)))
+        job = submit_mapreduce(conf, script, inputs=[str(source)], output=str(output), reduces=2)
+        until(lambda at=here: any(at.glob("holds-*")))
+        until(lambda of=job: any(vertex.done == others for vertex in of.status().vertices))
+        try:
+            until(lambda was=before: merged_reads(conf) > was, 5.0)
+            return job, here, output
+        except AssertionError:
+            (here / "go").touch()
+            end(job)
+    raise AssertionError("no reducer of eight jobs asked another node for a merged file")
 
 
 def spoil(folder: Path, job: SubmittedJob) -> set[int]:
     """Merged files are cut, changed in one bit and lose their index, and outputs go that are in none, or in the first
-    alone; the tasks whose outputs are in no whole file any more."""
+    alone; the tasks whose outputs are in no whole file any more, as far as the disks go."""
     app_dirs = [*(folder / "nodes").glob(f"*/local/usercache/*/appcache/{job.application_id}")]
     outputs = {path.name: path for app_dir in app_dirs for path in app_dir.glob("output/attempt_*")}
     indexes = sorted(index for app_dir in app_dirs for index in app_dir.glob("riffle/*.out.index"))
@@ -179,8 +189,8 @@ def test_reducers_killed_while_they_read_merged_files_begin_again_with_what_is_l
     source = tmp_path / "in"
     source.mkdir()
     words = WORDS.splitlines(keepends=True)
-    for number in range(16):
-        (source / f"{number:02d}.txt").write_text("".join(words[number::16]))
+    for number in range(17):  # merged by fours: one at least is not, as long as the last map runs
+        (source / f"{number:02d}.txt").write_text("".join(words[number::17]))
     (source / "99.txt").write_text("held\n")
     until(lambda: all(shuffle["merger"] for shuffle in shuffles(conf)))
     job, here, output = held_in_mid_read(conf, write, source, tmp_path)
@@ -195,8 +205,10 @@ def test_reducers_killed_while_they_read_merged_files_begin_again_with_what_is_l
     assert counts(output) == expected() | {"held": 1}
     assert len(attempts(conf, job, "reduce")) > 2
     maps = Counter(attempts(conf, job, "map"))
-    assert sorted(maps) == sorted({(task, "SUCCEEDED") for task in range(17)} | {(task, "FAILED") for task in lost})
     assert max(maps.values()) == 1
+    assert {task for task, state in maps if state == "SUCCEEDED"} == set(range(18))
+    # what a node still has in memory of a merged file, or was merging just then, is a copy, too
+    assert {task for task, state in maps if state != "SUCCEEDED"} <= lost
     assert shuffle_of(conf, job)["merged_outputs"] >= 4
 
 

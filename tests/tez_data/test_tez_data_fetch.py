@@ -44,6 +44,7 @@ class Service:
     spoil: Callable[[str, bytes, bytes], bytes] = lambda attempt, header, segment: header + segment
     refuse: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     reply_key: bytes = SECRET
+    lost: set[str] = field(default_factory=set)
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
         url_hash = handler.headers["UrlHash"]
@@ -57,6 +58,9 @@ class Service:
             for item in headers.items():
                 handler.send_header(*item)
             handler.end_headers()
+            return
+        if self.lost.intersection(attempts):
+            handler.send_error(500, "one of them is not available")
             return
         body = b"".join(self.part(name, int(query["reduce"][0])) for name in attempts)
         handler.send_response(200)
@@ -283,6 +287,18 @@ def test_a_dead_host_fails_all_its_maps(tmp_path: Path, service: Service) -> Non
         with pytest.raises(FetchFailed):
             reducer.fetcher.wait(20)
         assert {f.location.map_index for f in reducer.failures} == {0, 1}
+
+
+def test_of_outputs_asked_for_together_the_lost_one_alone_is_reported(tmp_path: Path, service: Service) -> None:
+    for index in range(5):
+        write_map(service.root, index)
+    service.lost.add(attempt(3))
+    with Reducer(tmp_path, service, 5) as reducer:
+        reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(5)))
+        with pytest.raises(FetchFailed):
+            reducer.fetcher.wait(20)
+        assert {failure.location.map_index for failure in reducer.failures} == {3}
+        assert max(map(len, service.requests)) == 5
 
 
 def test_close_cuts_a_silent_peer(tmp_path: Path, service: Service) -> None:

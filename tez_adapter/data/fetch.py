@@ -159,8 +159,11 @@ class Fetcher:
 
     def _fetch(self, batch: Batch) -> None:
         remote = [location for location in batch.locations if not self._fetch_local(location)]
-        if not remote:
-            return
+        if remote:
+            self._ask(batch, remote)
+
+    def _ask(self, batch: Batch, remote: list[MapLocation]) -> None:
+        """One request for these, which their host has."""
         attempts = [location.attempt for location in remote]
         settings = self._settings
         suspects = remote  # until the head of the answer is here, the failure is the whole host's
@@ -181,9 +184,26 @@ class Fetcher:
         except WriteFailed:
             raise
         except (ShuffleError, OSError, FormatError) as error:
+            if isinstance(error, ShuffleError) and error.lacks_some and len(remote) > 1:
+                self._ask_one_by_one(batch, remote)  # the others are not lost
+                return
             if not (isinstance(error, ShuffleError) and error.retry_after_s):  # busy is not broken
                 self._report(suspects, f"{batch.host}:{batch.port}: {error}")
             raise
+
+    def _ask_one_by_one(self, batch: Batch, remote: list[MapLocation]) -> None:
+        failed = None
+        for location in remote:
+            if self._closed:
+                return
+            try:
+                self._ask(batch, [location])
+            except ShuffleError as error:
+                if not error.lacks_some:
+                    raise
+                failed = error
+        if failed is not None:
+            raise failed
 
     def _connected(self, connection: socket.socket) -> None:
         with self._changed:

@@ -26,8 +26,10 @@ _RETRY_AFTER_MAX_S = 60.0
 class ShuffleError(Exception):
     """The peer could not be reached, refused, or answered what the protocol does not allow."""
 
-    def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
+    def __init__(self, message: str, *, retry_after_s: float = 0.0, lacks_some: bool = False) -> None:
         super().__init__(message)
+        #: It cannot serve one at least of what it was asked for, and does not say which.
+        self.lacks_some = lacks_some
         #: How long the peer asked us to stay away.
         self.retry_after_s = retry_after_s
 
@@ -131,7 +133,9 @@ def _check_head(response: http.client.HTTPResponse, secret: bytes, url_hash: str
     if response.status != http.client.OK:
         text = response.read(_ERROR_TEXT_BYTES).decode("utf-8", "replace").split("\n")[0]
         raise ShuffleError(
-            f"answered {response.status} {response.reason}: {text}", retry_after_s=_retry_after(response)
+            f"answered {response.status} {response.reason}: {text}",
+            retry_after_s=_retry_after(response),
+            lacks_some=response.status == http.client.INTERNAL_SERVER_ERROR,
         )
     name, version = response.getheader("name"), response.getheader("version")
     if (name, version) != (HEADER_NAME, HEADER_VERSION):
