@@ -11,6 +11,7 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from riffle_merger.format.errors import FormatError
@@ -30,6 +31,8 @@ _KEPT_BYTES_MAX: Final = 32 << 20
 READS: Final = "SHUFFLE_READS"
 #: a DataNode that does not answer is given so long, unless told otherwise
 _PATIENCE_S: Final = 10.0
+#: between two tries, at most: there is no host that many of them could hurt
+_RETRY_MAX_S: Final = 5.0
 
 
 class OpenFiles:
@@ -87,6 +90,7 @@ class SharedFetcher(Fetcher):
     ) -> None:
         """`patience_s`: how long an output that cannot be read, and is not known to be gone or damaged, is tried before
         it is said to be lost, whereupon its map runs again: who keeps it may only be away."""
+        known = settings or FetchSettings()
         super().__init__(
             sink,
             job_id="",
@@ -94,7 +98,7 @@ class SharedFetcher(Fetcher):
             maps=maps,
             secret=b"",
             on_failure=on_failure,
-            settings=settings,
+            settings=replace(known, retry_delay_max_s=min(known.retry_delay_max_s, _RETRY_MAX_S)),
             counters=counters,
         )
         self._files, self._folder = files, folder
