@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from yaqd.config import Configuration
+from yaqd.config.catalogue import documentation, documented_names
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.order import Ordering, Scope
 
+_CLUSTER: Final = "yaq.queue."
 _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
 #: what can be set for one host and for one leaf queue, beside other things
@@ -53,8 +55,15 @@ def family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str
 
 
 def check_names(conf: Configuration, leaves: Iterable[str]) -> None:
-    """Raises ConfigError for what would silently do nothing: a setting of a leaf queue that is not there, and one of a
-    leaf queue or a host that is no setting."""
+    """Raises ConfigError for what would silently do nothing: a setting of a leaf queue that is not there, and one of
+    the cluster, a leaf queue or a host that is no setting."""
+    for name, key in family(conf, _CLUSTER, ""):
+        if documentation(key) is None and not key.startswith((_LEAF, _NODE)):
+            near = difflib.get_close_matches(
+                key, [known for known in documented_names() if known.startswith(_CLUSTER)], 1
+            )
+            meant = f"did you mean {near[0]}?" if near else "docs/configuration.md has all of them"
+            raise conf.error(key, f"there is no setting {name}", meant)
     for prefix, parts in ((_LEAF, _OF_LEAF), (_NODE, _OF_NODE)):
         for name, key in family(conf, prefix, ""):
             part = name.rpartition(".")[2]

@@ -8,4 +8,9 @@ ruff check .
 ruff format --check .
 mypy
 lint-imports
-exec python -m pytest "$@"
+[ $# -eq 0 ] || exec python -m pytest "$@"
+# Two at a time, but for those with real Hadoop programs, which fill a machine of two cores by themselves.
+failed=0
+python -m pytest -n 2 --dist loadfile -m "not interop" || failed=$?
+python -m pytest -m interop || failed=$?
+exit $failed

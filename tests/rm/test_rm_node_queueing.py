@@ -445,6 +445,7 @@ def test_settings_that_cannot_be_are_refused_with_file_and_line(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("key", "words"),
     [
+        ("yaq.queue.boundd", "no setting boundd; did you mean yaq.queue.bound?"),
         ("yaq.queue.leaf.root.default.oder", "no setting oder; did you mean order?"),
         ("yaq.queue.leaf.root.default.bound", "no setting bound; the settings are enabled, order"),
         ("yaq.queue.node.10.0.0.1.target-utilisation", "did you mean target-utilization?"),
