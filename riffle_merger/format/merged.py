@@ -202,7 +202,8 @@ class MergedIndex:
         for map_name, entry in zip(self.maps, self._segments(partition), strict=True):
             start = entry.start - whole.offset
             segment = view[start : start + entry.part_length]
-            checksum = crc32(checked_trailer(segment, f"{self.name}: {map_name}"), checksum)
+            where = f"{self.name.removesuffix('.index')}: partition {partition} of {map_name}"
+            checksum = crc32(checked_trailer(segment, where), checksum)
         if checksum != whole.checksum:
             raise CorruptSegment(f"{self.name}: partition {partition} is not made of the segments that were merged")
 

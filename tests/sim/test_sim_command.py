@@ -90,6 +90,8 @@ def test_parameters_reach_the_system(text: str, field: str, value: object) -> No
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound_target=1"), "no bound keeps"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-d,place=best"), "place policy 'best': there is none"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,order=sfjf"), "there is none; known: srjf, lrtf"),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,order"), "order needs a value: order=..."),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=2,bound=3"), "bound twice"),
         (("compare", "--workload", "hive-ms", "--system", "yarn,job_order=sfjf"), "there are fifo, fair, srjf"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-d,order_scope=us"), "there are all, queue, user"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,starve_s=nan"), "must not be negative"),

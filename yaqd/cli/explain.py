@@ -59,9 +59,17 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
         _show_shuffle(shuffle)
 
 
+def _counted(number: int) -> str:
+    return f"{number} more container{'s' * (number != 1)}"
+
+
+def _were(number: int) -> str:
+    return f"{number} {'was' if number == 1 else 'were'} expected"
+
+
 def _show(found: dict[str, Any]) -> None:
     fields = [(name, found[name]) for name in ("id", "name", "user", "queue", "state")]
-    print_fields([*fields, ("wants", f"{found['askedFor']} more containers, {found['waitingCount']} wait at nodes")])
+    print_fields([*fields, ("wants", f"{_counted(found['askedFor'])}, {found['waitingCount']} wait at nodes")])
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
     for ask in found["asks"]:
@@ -143,12 +151,12 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
     click.echo(f"\nOf the last {seen['tasks']} containers that ended")
     if seen["withEstimate"]:
         click.echo(
-            f"  {seen['withEstimate']} were expected to run {_seconds(seen['meanEstimateS'])} and ran "
+            f"  {_were(seen['withEstimate'])} to run {_seconds(seen['meanEstimateS'])} and ran "
             f"{_seconds(seen['meanRanS'])} in the mean, {_seconds(seen['meanErrorS'])} off"
         )
     if seen["withWait"]:
         click.echo(
-            f"  {seen['withWait']} were expected to wait {_seconds(seen['meanExpectedWaitS'])} and waited "
+            f"  {_were(seen['withWait'])} to wait {_seconds(seen['meanExpectedWaitS'])} and waited "
             f"{_seconds(seen['meanWaitedS'])} in the mean, {_seconds(seen['meanWaitErrorS'])} off"
         )
 
@@ -174,8 +182,8 @@ def _show_shuffle(found: dict[str, Any]) -> None:
     reads, files = found.get("reads"), found.get("files")
     if isinstance(reads, int) and isinstance(files, int) and found.get("merged_files"):
         click.echo(
-            f"  each reduce read {files} files instead of {reads}: {found.get('saved_reads')} reads fewer in all, "
-            f"for {found.get('merge_requests')} of the mergers"
+            f"  each reduce read {files} files instead of {reads}: {found.get('saved_reads')} reads fewer in all; "
+            f"merging itself took {found.get('merge_requests')} requests"
         )
     merges = found.get("merges")
     if isinstance(merges, dict) and merges:

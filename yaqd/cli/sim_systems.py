@@ -78,6 +78,10 @@ def parse_system(text: str) -> System:
     changed: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
+        if not equals and key in PARAMETERS[name]:
+            raise CommandError(f"--system {text}: {key} needs a value: {key}=...")
+        if key in changed:
+            raise CommandError(f"--system {text}: {key} twice")
         if not equals or key not in PARAMETERS[name]:
             raise CommandError(
                 f"--system {text}: {setting!r} is none of {name}'s parameters: {', '.join(PARAMETERS[name])}"
