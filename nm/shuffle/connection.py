@@ -11,12 +11,10 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from nm.shuffle.answer import Answer, OutputSegment, Range, Segment
+from nm.shuffle.answer import Answer, Range
 from nm.shuffle.files import OutputMissing
-from nm.shuffle.merged import Parts
-from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, ShuffleRequest, parse_request
-from riffle_merger.format import IndexEntry
-from yaqd.security.writable import encode_text, encode_vint, encode_vlong
+from nm.shuffle.plan import AnswerPlan
+from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, parse_request
 
 if TYPE_CHECKING:
     from nm.shuffle.server import ShuffleService
@@ -120,15 +118,28 @@ class Connection:
             return
         self.loop.remove_reader(self._descriptor)
         self._is_answering = True
+        self._take_turn(lambda: self._asked_for(end))
+
+    def _asked_for(self, end: int) -> AnswerPlan:
+        """By the request whose head ends there, -1 if it does not end. Raises RequestRefused."""
+        if end < 0 or end > MAX_HEAD_BYTES:
+            raise RequestRefused(400, "request too long")
+        if self._is_over_limit:
+            raise RequestRefused(429, "too many connections", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
+        head = bytes(self._received[:end])
+        del self._received[: end + 4]
+        request = parse_request(head, port=self._service.port, jobs=self._service.jobs)
+        return AnswerPlan(self._service, request, self.loop.time)
+
+    def _take_turn(self, plan: Callable[[], AnswerPlan]) -> None:
+        """Goes on planning and answers once all is found, or why it cannot be."""
         try:
-            if end < 0 or end > MAX_HEAD_BYTES:
-                raise RequestRefused(400, "request too long")
-            if self._is_over_limit:
-                raise RequestRefused(429, "too many connections", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
-            head = bytes(self._received[:end])
-            del self._received[: end + 4]
-            request = parse_request(head, port=self._service.port, jobs=self._service.jobs)
-            self._plan(request)
+            planned = plan()
+            if not planned.advance():
+                self.progress_at = self.loop.time()
+                self.loop.call_soon(self._continue_planning, planned)
+                return
+            self._begin(planned)
         except RequestRefused as refusal:
             self._refuse(refusal)
         except Exception as error:  # whatever a request can bring about ends this request alone
@@ -139,27 +150,19 @@ class Connection:
         else:
             self._send()
 
+    def _continue_planning(self, plan: AnswerPlan) -> None:
+        if not self._is_closed:
+            self._take_turn(lambda: plan)
+
     def _hand_over(self, loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
         """From here on the thread of `loop` deals with this connection, beginning with `work`; the caller no more."""
         self.loop = loop
         loop.call_soon_threadsafe(work)
 
-    def _plan(self, request: ShuffleRequest) -> None:
-        """Looks up every segment before the first byte goes out, since the length of all comes first."""
-        service = self._service
-        self._answer = Answer()
-        parts: Parts = {}
-        if request.merged:
-            service.merged.look_for(request.job, request.job_id, request.merged)
-        for map_id in request.map_ids:
-            segment, entry = self._segment(request, map_id, parts)
-            header = (
-                encode_text(map_id)
-                + encode_vlong(entry.part_length)
-                + encode_vlong(entry.raw_length)
-                + encode_vint(request.reduce)
-            )
-            self._answer.add(header, segment)
+    def _begin(self, plan: AnswerPlan) -> None:
+        """Everything is found: the head of the answer comes first."""
+        service, request = self._service, plan.request
+        self._answer = plan.answer
         length = self._answer.length
         self._is_long = length > _OWN_ANSWER_BYTES
         self._keeps_open = service.limits.keep_alive or request.wants_keep_alive
@@ -171,23 +174,6 @@ class Connection:
             ).encode("ascii")
         )
         service.asked(request.job_id, len(request.map_ids))
-
-    def _segment(self, request: ShuffleRequest, map_id: str, parts: Parts) -> tuple[Segment, IndexEntry]:
-        """Out of a merged file where there is one, else as the map task wrote it. Raises RequestRefused."""
-        outputs, merged = self._service.outputs, self._service.merged
-        which = request.job, request.job_id, map_id, request.reduce
-        found = merged.find(*which, parts)
-        if found is not None:
-            return found
-        try:
-            output, entry = outputs.segment(*which)
-        except OutputMissing as error:
-            found = merged.find(*which, parts, at_any_rate=True)
-            if found is not None:
-                return found
-            log.warning("shuffle of %s: %s", request.job_id, error)
-            raise RequestRefused(500, f"map output of {map_id} is not available") from None
-        return OutputSegment(outputs, output, entry), entry
 
     def _refuse(self, refusal: RequestRefused) -> None:
         if refusal.status < 500:

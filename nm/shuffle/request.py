@@ -13,9 +13,12 @@ from urllib.parse import unquote
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 
-#: request line and headers together; some ten thousand map ids
+#: request line and headers together
 MAX_HEAD_BYTES = 512 << 10
+#: in one request: Hadoop's reducers ask for 20 at most, ours for 200 of one merged file
+MAX_MAP_IDS = 1000
 _MAX_HEADERS = 100
+_MAX_OTHER_PARAMETERS = 20
 _MAX_MAP_ID = 255
 _MAX_REDUCE = (1 << 31) - 1
 _MAX_REDUCE_DIGITS = 10
@@ -70,6 +73,8 @@ def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleReques
     job = jobs.get(job_id)
     if job is None or not _is_genuine(url_hash, f"{port}{parsed.target}", job.password):
         raise RequestRefused(401, "unknown job or wrong UrlHash")
+    if len(set(map_ids)) < len(map_ids):
+        raise RequestRefused(400, "the same map id twice in one request")
     return ShuffleRequest(
         job=job,
         job_id=job_id,
@@ -96,6 +101,9 @@ def _parse_head(head: bytes) -> _Head:
 
 
 def _parse_query(query: str) -> dict[str, list[str]]:
+    """What is counted before it is taken apart is no more than is allowed. Raises RequestRefused."""
+    if query.count("&") > MAX_MAP_IDS + _MAX_OTHER_PARAMETERS:
+        raise RequestRefused(413, f"more than {MAX_MAP_IDS} map ids in one request")
     values: dict[str, list[str]] = {}
     for part in query.split("&"):
         name, _, value = part.partition("=")
@@ -112,6 +120,8 @@ def _parameters(values: dict[str, list[str]]) -> tuple[str, tuple[str, ...], int
     is_number = reduce.isascii() and reduce.isdigit() and len(reduce) <= _MAX_REDUCE_DIGITS
     if not is_number or int(reduce) > _MAX_REDUCE:
         raise RequestRefused(400, "reduce is not a number")
+    if sum(part.count(",") + 1 for part in maps) > MAX_MAP_IDS:
+        raise RequestRefused(413, f"more than {MAX_MAP_IDS} map ids in one request")
     map_ids = tuple(map_id for part in maps for map_id in part.split(",") if map_id)
     for map_id in map_ids:
         is_name = "/" not in map_id and ".." not in map_id and map_id != "." and map_id.isprintable()

@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 
-from nm.shuffle.jobs import BadServiceData, ShuffleJobs
-from nm.shuffle.request import RequestRefused, parse_request
+from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
+from nm.shuffle.outputs import MapOutput
+from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
 from nm.shuffle.server import ShuffleLimits
 from riffle_merger.format import IndexEntry, SpillIndex
 from yaqd.model import ApplicationId
@@ -121,6 +122,14 @@ def test_pipelined_and_dribbled_requests(served: Served) -> None:
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=../m0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=%2e%2e%2fm0"}, 400),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=" + "m" * 300}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=m0,m0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=m0&map=%6d0"}, 400),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=" + "m," * 250_000}, 413),
+        ({"target": "/mapOutput?job=job_1_0001&reduce=0" + "&map=m" * 80_000}, 413),
+        (
+            {"target": "/mapOutput?job=job_1_0001&reduce=0&map=" + ",".join(f"m{n}" for n in range(MAX_MAP_IDS + 1))},
+            413,
+        ),
         ({"target": "/mapOutput?job=job_2_0001&reduce=0&map=m0"}, 401),
         ({"key": b"wrong"}, 401),
         ({"target": "/mapOutput?job=job_1_0001&reduce=0&map=gone"}, 500),
@@ -134,6 +143,45 @@ def test_refusals_have_hadoops_status(served: Served, change: dict[str, object],
     response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))  # type: ignore[arg-type]
     assert response.status == status
     assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
+
+
+def test_a_request_for_many_maps_does_not_keep_others_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.write("m0", [b"zero"])
+    load, loaded = served.outputs.load, []
+
+    def load_slowly(job: ShuffleJob, map_id: str) -> MapOutput:
+        loaded.append(map_id)
+        time.sleep(0.001)  # of a disk
+        return load(job, "m0")
+
+    monkeypatch.setattr(served.outputs, "load", load_slowly)
+    target = served.target([f"many{number}" for number in range(300)])
+    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+    with socket.create_connection(("127.0.0.1", served.service.port), timeout=10) as many:
+        many.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+        while not loaded:
+            time.sleep(0.001)
+        assert served.get(served.target(["m0"]))[0].status == 200
+        assert len(loaded) < 150
+        assert many.recv(12) == b"HTTP/1.1 200"
+    assert len(loaded) == 301
+
+
+def test_a_job_that_ends_while_its_request_is_planned_is_forgotten(
+    served: Served, jobs: ShuffleJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.write("m0", [b"zero"])
+    load = served.outputs.load
+
+    def load_and_end(job: ShuffleJob, map_id: str) -> MapOutput:
+        time.sleep(0.01)  # of a disk: longer than a turn
+        jobs.forget(APPLICATION)
+        served.service.forget_job(JOB)
+        return load(job, "m0")
+
+    monkeypatch.setattr(served.outputs, "load", load_and_end)
+    assert served.get(served.target(["m0", "m1"]))[0].status == 401
+    assert served.outputs.index_bytes == 0
 
 
 def test_a_hash_is_good_for_its_own_url_at_its_own_port_and_job(served: Served, jobs: ShuffleJobs) -> None:
