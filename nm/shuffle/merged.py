@@ -247,9 +247,7 @@ class _Original:
     def segment(self) -> Segment:
         """From any thread. Raises OutputMissing."""
         output = self.outputs.load(self.job, self.map_id)
-        if self.reduce >= len(output.index):
-            raise OutputMissing(f"{self.map_id} has {len(output.index)} partitions, asked for {self.reduce}")
-        entry = output.index[self.reduce]
+        entry = output.segment(self.reduce)
         if (entry.part_length, entry.raw_length) != (self.entry.part_length, self.entry.raw_length):
             raise OutputMissing(f"{self.map_id} is not what was merged")
         return OutputSegment(self.outputs, output, entry)

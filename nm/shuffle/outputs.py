@@ -12,7 +12,6 @@ from nm.directories import NodeDirectories
 from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from riffle_merger.format import FormatError, IndexEntry, SpillIndex
-from riffle_merger.format.index import INDEX_BYTES_MAX
 
 #: what an index costs beside its entries
 _OVERHEAD_BYTES = 512
@@ -20,12 +19,31 @@ _ENTRY_BYTES = 24
 
 
 class MapOutput:
-    __slots__ = ("index", "path")
+    __slots__ = ("file_bytes", "index", "path")
 
-    def __init__(self, path: Path, index: SpillIndex) -> None:
+    def __init__(self, path: Path, index: SpillIndex, file_bytes: int) -> None:
         #: of file.out
         self.path = path
+        self.file_bytes = file_bytes
         self.index = index
+
+    def segment(self, reduce: int) -> IndexEntry:
+        """One reducer's part, which lies inside the file. Only this entry is looked at: an index may name a million,
+        and a stock ShuffleHandler serves what is right of one that lies elsewhere, too. Raises OutputMissing."""
+        if reduce >= len(self.index):
+            raise OutputMissing(f"{self.path} has {len(self.index)} partitions, asked for {reduce}")
+        entry = self.index[reduce]
+        end = entry.start + entry.part_length
+        if end > self.file_bytes:
+            raise OutputMissing(f"{self.path}: partition {reduce} ends at {end}, the file has {self.file_bytes} bytes")
+        return entry
+
+    def check(self) -> None:
+        """That every segment lies inside the file; up to 60 ms. Raises OutputMissing."""
+        try:
+            self.index.check_file(self.file_bytes, name=str(self.path))
+        except FormatError as error:
+            raise OutputMissing(str(error)) from None
 
     @property
     def cost_bytes(self) -> int:
@@ -50,9 +68,7 @@ class MapOutputs:
             self._remember(key, output)
         else:
             self._outputs.move_to_end(key)
-        if reduce >= len(output.index):
-            raise OutputMissing(f"{map_id} has {len(output.index)} partitions, asked for {reduce}")
-        return output, output.index[reduce]
+        return output, output.segment(reduce)
 
     def open(self, output: MapOutput) -> OpenFile:
         """The output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
@@ -91,24 +107,19 @@ class MapOutputs:
             except OSError:
                 continue
             try:
-                with open(descriptor, "rb", closefd=False) as file:
-                    data = file.read(INDEX_BYTES_MAX + 1)
-            except OSError as error:  # a folder, for one: containers make these files
-                raise OutputMissing(f"{folder}/file.out.index: {error.strerror}") from None
+                return self._verified(app_dir, folder, descriptor)
+            except (FormatError, OSError) as error:  # a folder, for one: containers make these files
+                raise OutputMissing(f"{folder}: {error}") from None
             finally:
                 os.close(descriptor)
-            return self._verified(app_dir, folder, data)
         raise OutputMissing(f"no output of {map_id} on this node")
 
     @staticmethod
-    def _verified(app_dir: Path, folder: Path, data: bytes) -> MapOutput:
+    def _verified(app_dir: Path, folder: Path, descriptor: int) -> MapOutput:
         """The folder must really be the application's: a container may have put a link there."""
-        path = folder / "file.out"
         if os.path.realpath(folder) != f"{os.path.realpath(app_dir)}/output/{folder.name}":
             raise OutputMissing(f"{folder} is not inside its application's folder")
-        try:
-            index = SpillIndex.parse(data, name=str(folder / "file.out.index"))
-            index.check_file(path.lstat().st_size, name=str(path))
-        except (FormatError, OSError) as error:
-            raise OutputMissing(str(error)) from None
-        return MapOutput(path, index)
+        path = folder / "file.out"
+        with open(descriptor, "rb", closefd=False) as file:
+            index = SpillIndex.read(file, name="file.out.index")
+        return MapOutput(path, index, path.lstat().st_size)

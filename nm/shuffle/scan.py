@@ -88,8 +88,9 @@ class FolderScan:
         """None as long as it is not whole."""
         try:
             output = self._load(map_id)
-            return Output(map_id, output.path.lstat().st_size, len(output.index))
-        except (OutputMissing, OSError):
+            output.check()
+            return Output(map_id, output.file_bytes, len(output.index))
+        except OutputMissing:
             return None
 
     def _is_over(self, path: str, is_whole: bool) -> bool:

@@ -18,7 +18,8 @@ from typing import Final, Self
 
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex
-from riffle_merger.format.merged import MAPS_MAX, NAME_BYTES_MAX, PARTITIONS_MAX, SEGMENTS_MAX, is_safe_name
+from riffle_merger.format.index import PARTITIONS_MAX
+from riffle_merger.format.merged import MAPS_MAX, NAME_BYTES_MAX, SEGMENTS_MAX, is_safe_name
 
 MAGIC: Final = b"YAQPACK1"
 _FOOTER: Final = struct.Struct(">8sIIII")

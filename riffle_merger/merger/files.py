@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riffle_merger.format.errors import FormatError
-from riffle_merger.format.index import INDEX_BYTES_MAX, SpillIndex
+from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
 from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, write_view
@@ -92,10 +92,8 @@ def open_inputs(
 
 def _open_input(stack: contextlib.ExitStack, folder: int, map_id: str, counts: Counts) -> Input:
     try:
-        with open(os.open("file.out.index", _READ_FLAGS, dir_fd=folder), "rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_size > INDEX_BYTES_MAX:
-                raise NotMergeable(f"{map_id}: its index is larger than {INDEX_BYTES_MAX} bytes")
-            index = SpillIndex.parse(file.readall(), name=map_id)
+        with open(os.open("file.out.index", _READ_FLAGS, dir_fd=folder), "rb") as file:
+            index = SpillIndex.read(file, name=map_id)
         counts.read()
         descriptor = os.open("file.out", _READ_FLAGS, dir_fd=folder)
         stack.callback(os.close, descriptor)
@@ -103,6 +101,12 @@ def _open_input(stack: contextlib.ExitStack, folder: int, map_id: str, counts: C
         if not stat.S_ISREG(status.st_mode):
             raise NotMergeable(f"{map_id}: file.out is no file")
         index.check_file(status.st_size, name=map_id)
+        stored_bytes = index.stored_bytes
+        if stored_bytes > status.st_size:  # a few bytes named often would become a merged file of any size
+            raise NotMergeable(
+                f"{map_id}: its segments lie over each other: the index names {stored_bytes} bytes, "
+                f"the file has {status.st_size}"
+            )
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
     except FormatError as error:
         raise NotMergeable(str(error)) from None

@@ -82,7 +82,7 @@ def merge(
     counts = counts or Counts()
     with contextlib.ExitStack() as stack:
         inputs, home = open_inputs(stack, order.folders, order.map_ids, counts)
-        length = sum(entry.part_length for source in inputs for entry in source.index)
+        length = sum(source.index.stored_bytes for source in inputs)
         output = Output(home, order.name, length, disk_max_percent=order.disk_max_percent)
         stack.callback(output.close)
         taken = pool.take(buffers)

@@ -227,6 +227,18 @@ def test_links_out_of_the_application_and_lying_indexes_are_not_served(served: S
         assert response.status == 500, name
 
 
+def test_what_is_right_of_a_lying_index_is_served(served: Served) -> None:
+    """As stock does; only merges want the whole index to be right."""
+    served.write("m0", [b"zero", b"one"])
+    folder = served.output_dir / "m0"
+    first, second = SpillIndex.load(folder / "file.out.index")
+    beyond = IndexEntry(second.start, second.raw_length, second.part_length + 1)
+    (folder / "file.out.index").write_bytes(SpillIndex([first, first, beyond]).to_bytes())
+    for reduce, status in ((0, 200), (1, 200), (2, 500), (3, 500)):
+        response, body = served.get(served.target(["m0"], reduce))
+        assert (response.status, b"zero" in body) == (status, status == 200), reduce
+
+
 def test_an_index_that_is_a_folder_leaves_nothing_open(served: Served) -> None:
     (served.output_dir / "folder" / "file.out.index").mkdir(parents=True)
     response, _ = served.get(served.target(["folder"]))

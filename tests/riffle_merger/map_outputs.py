@@ -1,8 +1,9 @@
 """Map outputs as tasks leave them, for the tests of what is done with them."""
 
 import struct
+import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from riffle_merger.format import IndexEntry, SpillIndex
@@ -24,3 +25,20 @@ def write_output(app_dir: Path, map_id: str, bodies: Sequence[bytes | None], *, 
     (folder / "file.out").write_bytes(data)
     (folder / "file.out.index").write_bytes(SpillIndex(entries).to_bytes())
     return segments
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python `work` takes, whatever the machine's speed."""
+    count, before = 0, sys.gettrace()
+
+    def trace(*_: object) -> Callable[..., object]:
+        nonlocal count
+        count += 1
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count

@@ -1,5 +1,6 @@
 """Shuffle file formats against known bytes, against themselves, and against lies."""
 
+import os
 import struct
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from riffle_merger.format import CorruptIndex, CorruptSegment, IndexEntry, Spill
 from riffle_merger.format.codec import codec_by_name
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.ifile import read_ifile, write_ifile
+from riffle_merger.format.index import PARTITIONS_MAX
 from riffle_merger.format.output import SegmentFileWriter, WriteFailed, publish
 from riffle_merger.format.segment import MemorySource, block_bounds, find_runs, seal, verify
 from riffle_merger.format.vint import read_vint, write_vint
+from tests.riffle_merger.map_outputs import lines_run
 
 PAIRS = st.lists(st.tuples(st.binary(max_size=30), st.binary(max_size=300)), min_size=1, max_size=60)
 
@@ -64,6 +67,42 @@ def test_index_that_reaches_past_its_file_is_refused() -> None:
         SpillIndex([IndexEntry(0, 2, 6), IndexEntry(6, 2, 6)]).check_file(11)
     with pytest.raises(CorruptIndex, match="negative"):
         SpillIndex([IndexEntry(0, -1, 6)])
+
+
+def test_no_python_step_is_taken_for_each_entry() -> None:
+    """Anything may stand in a container's file, and the server's only thread reads it."""
+    body = struct.pack(">qqq", 0, 2, 6) * 200_000
+    data = body + struct.pack(">Q", zlib.crc32(body))
+    index = SpillIndex.parse(data)
+    assert lines_run(lambda: SpillIndex.parse(data)) < 100
+    assert lines_run(lambda: index.check_file(6)) < 100
+    assert lines_run(lambda: index.stored_bytes) < 100
+    assert (len(index), index.stored_bytes) == (200_000, 1_200_000)
+    last = body[:-8] + struct.pack(">q", 7)
+    with pytest.raises(CorruptIndex, match="partition 199999 ends at 7, the file has 6 bytes"):
+        SpillIndex.parse(last + struct.pack(">Q", zlib.crc32(last))).check_file(6)
+    ends = SpillIndex([IndexEntry(2**63 - 1, 0, 2**63 - 1)] * 2)
+    assert ends.stored_bytes == 2**64 - 2
+    with pytest.raises(CorruptIndex, match=f"partition 0 ends at {2**64 - 2}"):
+        ends.check_file(2**63 - 1)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_negative_number_is_named(number: int) -> None:
+    numbers = [0, 2, 6] * 3
+    numbers[3 + number] = -(2**63)
+    with pytest.raises(CorruptIndex, match=r"partition 1 has a negative number: .*-9223372036854775808"):
+        SpillIndex(IndexEntry(*numbers[at : at + 3]) for at in (0, 3, 6))
+
+
+def test_a_million_partitions_are_read_and_one_more_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "file.out.index"
+    body = bytes(24 * PARTITIONS_MAX)
+    path.write_bytes(body + struct.pack(">Q", zlib.crc32(body)))
+    assert len(SpillIndex.load(path)) == 1_000_000
+    os.truncate(path, 24 * PARTITIONS_MAX + 32)
+    with pytest.raises(CorruptIndex, match="of 24000032 bytes is refused, at most 24000008 are read"):
+        SpillIndex.load(path)
 
 
 # Variable-length integers and IFile

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riffle_merger.format import MergedIndex
+from riffle_merger.format import IndexEntry, MergedIndex, SpillIndex
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
-from riffle_merger.merger.files import clear_temporaries
+from riffle_merger.merger.files import Output, clear_temporaries
 from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, merge
 from riffle_merger.merger.pool import BufferPool
+from riffle_merger.merger.window import Counts
 from tests.riffle_merger.map_outputs import write_output
 
 BODIES = st.integers(1, 5).flatmap(
@@ -115,6 +116,36 @@ def test_a_file_that_shrinks_meanwhile_is_noticed(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "posix_fallocate", shrink)
     with pytest.raises(NotMergeable, match="ends at byte 1500"):
+        run(tmp_path, ["a"])
+    assert visible(tmp_path) == []
+
+
+def test_segments_that_lie_over_each_other_are_not_multiplied(tmp_path: Path) -> None:
+    write_output(tmp_path, "good", [b"a" * 100] * 3)
+    write_output(tmp_path, "bad", [b"b" * 196, b"", b""])
+    entries = [IndexEntry(0, 200, 200), IndexEntry(0, 200, 8), IndexEntry(0, 0, 0)]
+    index = tmp_path / "output/bad/file.out.index"
+    index.write_bytes(SpillIndex(entries).to_bytes())
+    run(tmp_path, ["good"], name="alone")
+    os.truncate(tmp_path / "output/bad/file.out", 207)
+    with pytest.raises(NotMergeable, match=r"bad: .*lie over each other: the index names 208 bytes, the file has 207"):
+        run(tmp_path, ["good", "bad"])
+    assert visible(tmp_path) == ["alone.out", "alone.out.index"]
+
+
+@pytest.mark.parametrize("file_bytes", [0, 1007, 1009])
+def test_a_merged_file_of_another_length_than_was_written_never_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_bytes: int
+) -> None:
+    write_output(tmp_path, "a", [b"a" * 500, b"b" * 500])
+    real = Output.publish
+
+    def cut_first(output: Output, index: MergedIndex, counts: Counts, *, sync: bool) -> None:
+        os.ftruncate(output.descriptor, file_bytes)
+        real(output, index, counts, sync=sync)
+
+    monkeypatch.setattr(Output, "publish", cut_first)
+    with pytest.raises(MergeError, match=f"1.out: has {file_bytes} bytes, its index describes 1008"):
         run(tmp_path, ["a"])
     assert visible(tmp_path) == []
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from riffle_merger.format import CorruptIndex, CorruptSegment, IndexEntry, MergedIndex
 from riffle_merger.format.merged import INDEX_BYTES_MAX, MAGIC, is_safe_name
+from tests.riffle_merger.map_outputs import lines_run
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(is_safe_name)
 #: per partition and map: the bytes of a segment before its checksum; None is a segment of no bytes at all
@@ -140,6 +141,14 @@ def test_a_lying_row_is_refused_where_it_is_asked_for() -> None:
     for partition in (-1, 2):
         with pytest.raises(IndexError):
             index.segments(partition)
+
+
+def test_no_python_step_is_taken_for_each_partition() -> None:
+    table = b"".join(struct.pack(">qqI", 4 * number, 4, 0) for number in range(20_000))
+    names = struct.pack(">H1s", 1, b"a")
+    data = signed(struct.pack(">4sIII", MAGIC, 1, 20_000, len(names)) + names + table + bytes(24 * 20_000))
+    assert lines_run(lambda: MergedIndex.parse(data)) < 200
+    assert MergedIndex.parse(data).file_bytes == 80_000
 
 
 def test_a_file_too_large_and_a_link_are_not_read(tmp_path: Path) -> None:
