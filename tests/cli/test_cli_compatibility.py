@@ -77,6 +77,8 @@ def test_keys_are_found_where_they_are_read() -> None:
     assert rooms["mapreduce.map.cpu.vcores"] == ("tez_adapter",)  # put together in an f-string
     assert rooms["yarn.scheduler.capacity.*.capacity"] == rooms["yarn.scheduler.capacity.root.default.state"] == ("rm",)
     assert rooms["yarn.scheduler.maximum-allocation-mb"][0] == "rm"
+    for key in ("seek-ms", "mb-per-second", "cache-mb"):  # by a module of the merger's that only others import
+        assert rooms[f"yaq.riffle.disk.{key}"] == ("nm", "tez_adapter")
 
 
 def test_every_documented_key_is_read() -> None:

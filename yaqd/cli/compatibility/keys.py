@@ -1,7 +1,7 @@
 """Which configuration keys the code reads, and where: the names that stand in the source itself.
 
 A key counts as read by a room when its name stands there, whole or put together from a prefix and a rest (in an
-f-string or with a constant).
+f-string or with a constant). A module that reads keys for whoever imports it is in _LENT.
 """
 
 import ast
@@ -38,6 +38,8 @@ _UNSEEN: Final = {
     "dfs.client.failover.max.attempts": ("yaqd",),
     "yarn.log-aggregation.TFile.remote-app-log-dir-suffix": ("yaqd",),
 }
+#: modules that read keys in the processes of the rooms that import them, whichever room they are in themselves
+_LENT: Final = ("riffle_merger.merger.diskshape",)
 _KEY_LIKE: Final = re.compile(r"[A-Za-z*][\w*-]*(\.[\w*-]+)+\.?|\.?[\w-]+(\.[\w*-]+)*")
 
 
@@ -125,10 +127,19 @@ def _pattern(node: ast.JoinedStr) -> str:
 
 def _modules(package: str, beginning: re.Pattern[str]) -> Iterator[_Module]:
     """Files in which no key begins are not looked at further."""
+    lent: set[str] = set()
     for folder in importlib.import_module(package).__path__:
         for file in sorted(Path(folder).rglob("*.py")):
             path = file.as_posix()
-            if not path.endswith((*_NOT_READERS, "_pb2.py")) and "/cli/compatibility/" not in path:
+            if not path.endswith((*_NOT_READERS, *map(_path, _LENT), "_pb2.py")) and "/cli/compatibility/" not in path:
                 source = file.read_text(encoding="utf-8")
+                lent.update(name for name in _LENT if f"from {name} import " in source)
                 if beginning.search(source):
                     yield _Module.of(ast.parse(source))
+    for name in sorted(lent):
+        (room,) = importlib.import_module(name.partition(".")[0]).__path__
+        yield _Module.of(ast.parse((Path(room).parent / _path(name)).read_text(encoding="utf-8")))
+
+
+def _path(module: str) -> str:
+    return module.replace(".", "/") + ".py"
