@@ -20,6 +20,7 @@ from tez_adapter.failure import describe_failure
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.local_files import working_folder
 from tez_adapter.output import JobOutput
+from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.scripts import CheckedScript, sample_boundaries
 from tez_adapter.submit import Attachments
 from tez_adapter.task_output import PartFile
@@ -71,6 +72,8 @@ def run_local(
     count = job_class.reduces if reduces is None else reduces
     if count < 0:
         raise JobError(f"{count} reduces: ask for 0 or more")
+    if count:
+        shuffle_codec(conf)  # what cannot be is said before anything starts
     target = qualify(output, conf)
     check_output_absent(get_filesystem(target, conf), target)
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)

@@ -12,8 +12,8 @@ from typing import Any
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.task_output import PartFile
-from yaqd.config import Configuration
 from yaqd.mapreduce import Job
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.mapreduce.errors import JobError
@@ -24,19 +24,6 @@ from yaqd.storage import InputSplit, RecordReader, open_reader
 Pair = tuple[Any, Any]
 
 _ENCODE_PAIRS = 8192
-_CODECS = {
-    "org.apache.hadoop.io.compress.Lz4Codec": "lz4",
-    "org.apache.hadoop.io.compress.SnappyCodec": "snappy",
-}
-
-
-def shuffle_codec(conf: Configuration) -> str:
-    """Of the map output: lz4, snappy or none."""
-    if not conf.get_bool("mapreduce.map.output.compress", True):
-        return "none"
-    name = (conf.get("mapreduce.map.output.compress.codec") or "lz4").strip()
-    # any other of Hadoop's codecs means: compressed, never mind how
-    return _CODECS.get(name, "lz4" if "." in name else name)
 
 
 def split_of(attempt: Attempt) -> InputSplit:

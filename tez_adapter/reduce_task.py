@@ -7,7 +7,8 @@ from typing import Any
 
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
-from tez_adapter.map_task import shuffle_codec, task_context
+from tez_adapter.map_task import task_context
+from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.shuffle_input import fetch_all
 from tez_adapter.task_output import PartFile
 from yaqd.ipc import BlockingRpcClient

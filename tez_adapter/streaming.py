@@ -14,7 +14,8 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput, TextPartitioner
 from tez_adapter.data.lines import LineReader, join_lines
 from tez_adapter.jobspec import Streaming
-from tez_adapter.map_task import shuffle_codec, split_of
+from tez_adapter.map_task import split_of
+from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.script_pipe import ScriptPipe
 from tez_adapter.shuffle_input import fetch_all
 from tez_adapter.task_output import PartFile

@@ -23,6 +23,7 @@ from tez_adapter.jobspec import (
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.merge_settings import ENABLED_KEY, STORAGE_KEY, MergeSettings, on_hdfs
+from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
@@ -201,6 +202,8 @@ def _submit(
 ) -> SubmittedJob:
     conf = in_single_units(request.conf)
     request = replace(request, conf=conf)
+    if fields.get("reduces"):
+        shuffle_codec(conf)  # what cannot be is said here, not by every attempt of the first map
     if fields.get("reduces") and conf.get_bool(ENABLED_KEY, False):
         MergeSettings.read(conf)  # what cannot be is said here, not in the job manager's log
     if fields.get("reduces") and on_hdfs(conf):

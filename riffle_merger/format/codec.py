@@ -2,19 +2,26 @@
 
 Blocks carry their own header and length, so the bare LZ4 and Snappy block formats are used, not their framed streams:
 frames would add a second header per block, and concatenated LZ4 frames silently decode to the first one only.
+Zstandard has no other form than its frame; a block is one of them, decoded straight into memory of the raw length, so
+neither the length nor the window that its own header claims is ever allocated.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import lz4.block
 
 from riffle_merger.format.errors import CorruptSegment
 
-#: No codec here can turn one stored byte into more (LZ4's bound; Snappy's is 22).
+#: One stored byte of a block stands for no more than these, whatever its codec: LZ4's bound. Snappy's is 22;
+#: Zstandard's would be 32768, but what it makes smaller than 1/255 is stored as LZ4.
 MAX_EXPANSION = 255
 
-NONE, LZ4, SNAPPY = 0, 1, 2
+NONE, LZ4, SNAPPY, ZSTD = 0, 1, 2, 3
+#: Hadoop's is 3; the fastest costs few bytes here, and a map waits for it.
+_ZSTD_LEVEL = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +36,15 @@ class Codec:
     def compress(self, raw: bytes) -> tuple[int, bytes]:
         """The number of the codec that was used, and the stored bytes: incompressible blocks are stored as they are."""
         stored = self._compress(raw)
+        if len(stored) * MAX_EXPANSION < len(raw):  # its reader would take it for a lie
+            return _CODECS[LZ4].compress(raw)
         return (self.number, stored) if len(stored) < len(raw) else (NONE, raw)
 
     def decompress(self, stored: bytes | memoryview, raw_length: int, name: str) -> bytes | memoryview:
         """Exactly `raw_length` bytes, or CorruptSegment."""
         try:
             raw = self._decompress(stored, raw_length)
-        except (lz4.block.LZ4BlockError, ValueError, RuntimeError, OverflowError) as error:
+        except (lz4.block.LZ4BlockError, ValueError, RuntimeError, OverflowError, OSError) as error:
             raise CorruptSegment(
                 f"{name}: {self.name} block of {len(stored)} bytes does not decode: {error}"
             ) from error
@@ -76,10 +85,27 @@ def _snappy_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
         raise ValueError(str(error) or "not snappy") from error
 
 
+@cache
+def _zstd() -> Any:
+    import pyarrow
+
+    return pyarrow.Codec("zstd", compression_level=_ZSTD_LEVEL)
+
+
+def _zstd_compress(raw: bytes) -> bytes:
+    return bytes(_zstd().compress(raw, asbytes=True))
+
+
+def _zstd_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
+    # a frame that is shorter, longer or cut off is an OSError
+    return bytes(_zstd().decompress(stored, decompressed_size=raw_length, asbytes=True))
+
+
 _CODECS = (
     Codec("none", NONE, lambda raw: raw, lambda stored, _: stored),
     Codec("lz4", LZ4, _lz4_compress, _lz4_decompress),
     Codec("snappy", SNAPPY, _snappy_compress, _snappy_decompress),
+    Codec("zstd", ZSTD, _zstd_compress, _zstd_decompress),
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from nm.log_aggregation.settings import LogAggregationSettings
 from rm.daemon import ResourceManager
+from tez_adapter.output_codec import shuffle_codec
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import key_uses
@@ -93,6 +94,7 @@ READERS: dict[str, Callable[[Configuration], object]] = {
     "yarn.resourcemanager.scheduler.class": ResourceManager,
     "yarn.scheduler.capacity.*.capacity": ResourceManager,
     "yarn.nodemanager.log-aggregation.compression-type": LogAggregationSettings.read,
+    "mapreduce.map.output.compress.codec": shuffle_codec,
 }
 
 

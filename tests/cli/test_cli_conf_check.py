@@ -41,6 +41,7 @@ def check_queues(folder: Path, **settings: str) -> Result:
         ("yarn.nodemanager.local-dirs", "relative/folder", "not an absolute path"),
         ("mapreduce.map.memory.mb", "0", "less than 1"),
         ("mapreduce.job.priority", "URGENT", "no priority"),
+        ("mapreduce.map.output.compress.codec", "lzo", "write lz4, snappy, zstd or none"),
         ("yaq.log.level", "LOUD", "not one of DEBUG"),
     ],
 )

@@ -22,6 +22,7 @@ from riffle_merger.format.segment import MemorySource, block_bounds, find_runs, 
 from riffle_merger.format.vint import read_vint, write_vint
 from tests.riffle_merger.map_outputs import lines_run
 
+CODECS = ["lz4", "snappy", "zstd", "none"]
 PAIRS = st.lists(st.tuples(st.binary(max_size=30), st.binary(max_size=300)), min_size=1, max_size=60)
 
 
@@ -175,7 +176,7 @@ def read_runs(segment: bytes) -> list[list[tuple[bytes, bytes]]]:
 
 
 @settings(max_examples=50, deadline=None)
-@given(runs=st.lists(PAIRS, max_size=3), codec=st.sampled_from(["lz4", "snappy", "none"]))
+@given(runs=st.lists(PAIRS, max_size=3), codec=st.sampled_from(CODECS))
 def test_segment_round_trip(
     tmp_path_factory: pytest.TempPathFactory, runs: list[list[tuple[bytes, bytes]]], codec: str
 ) -> None:
@@ -185,12 +186,13 @@ def test_segment_round_trip(
 
 
 @settings(max_examples=200, deadline=None)
-@given(pairs=PAIRS, data=st.data())
+@given(pairs=PAIRS, codec=st.sampled_from(CODECS), data=st.data())
 def test_any_changed_byte_behind_a_right_checksum_is_refused_or_harmless(
-    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[bytes, bytes]], data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[bytes, bytes]], codec: str, data: st.DataObject
 ) -> None:
     """A peer that computes checksums over nonsense: the decoder raises nothing but CorruptSegment."""
-    body = bytearray(write_segment(tmp_path_factory.mktemp("s") / "out", [pairs])[:-4])
+    pairs = [(key, value * 4) for key, value in pairs]  # so that there is something to compress
+    body = bytearray(write_segment(tmp_path_factory.mktemp("s") / "out", [pairs], codec)[:-4])
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(len(body) - 8, len(body)))
@@ -223,13 +225,32 @@ def test_each_lie_of_a_header_has_its_line(header: tuple[int, ...], payload: byt
         read_runs(segment)
 
 
-@pytest.mark.parametrize("name", ["lz4", "snappy"])
-def test_a_block_that_expands_further_than_its_header_says_is_refused(name: str) -> None:
+@pytest.mark.parametrize("value_bytes", [200, 900], ids=["further", "less far"])
+@pytest.mark.parametrize("name", ["lz4", "snappy", "zstd"])
+def test_a_block_that_expands_further_than_its_header_says_or_less_is_refused(name: str, value_bytes: int) -> None:
     codec = codec_by_name(name)
     number, stored = codec.compress(b"a" * 1000)
-    segment = seal([b"YQR\x01", HEADER.pack(1, 300, 200, len(stored), number, 0, 0, 0), stored, b"\0\0\0\0"])
+    header = HEADER.pack(1, 300, value_bytes, len(stored), number, 0, 0, 0)
     with pytest.raises(CorruptSegment, match=f"{name} block"):
-        read_runs(segment)
+        read_runs(seal([b"YQR\x01", header, stored, b"\0\0\0\0"]))
+
+
+@pytest.mark.parametrize("name", ["lz4", "snappy", "zstd"])
+def test_junk_and_a_block_with_more_behind_it_are_refused(name: str) -> None:
+    codec = codec_by_name(name)
+    number, stored = codec.compress(b"ab" * 500)
+    assert number == codec.number
+    for wrong in (b"junk" * 10, stored[:-1], stored + b"junk", stored + stored):
+        header = HEADER.pack(1, 300, 700, len(wrong), number, 0, 0, 0)
+        with pytest.raises(CorruptSegment, match=f"{name} block of {len(wrong)} bytes does not decode"):
+            read_runs(seal([b"YQR\x01", header, wrong, b"\0\0\0\0"]))
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_what_compresses_very_far_is_no_lie_to_its_reader(tmp_path: Path, name: str) -> None:
+    """Zstandard makes 60 bytes of a megabyte of zeros, more than a reader believes of any block."""
+    pairs = [(b"key", bytes(1 << 20)), (b"key2", bytes(1 << 18))]
+    assert read_runs(write_segment(tmp_path / "out", [pairs], name, block_bytes=1 << 18)) == [pairs]
 
 
 def test_block_bounds_cover_all_records_and_stay_small() -> None:
@@ -259,7 +280,7 @@ def test_publish_shows_the_index_last_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_unknown_codec_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="unknown map output codec 'lzma'; known: none, lz4, snappy"):
+    with pytest.raises(ValueError, match="unknown map output codec 'lzma'; known: none, lz4, snappy, zstd"):
         codec_by_name("lzma")
 
 

@@ -48,7 +48,7 @@ def test_a_merged_file_of_very_many_is_read_in_parts() -> None:
 def write_maps(folder: Path, count: int) -> list[str]:
     names = [f"attempt_1_0001_m_{index:06d}_0" for index in range(count)]
     for index, name in enumerate(names):
-        output = MapOutput(folder / "output" / name, 2, codec="lz4")
+        output = MapOutput(folder / "output" / name, 2, codec=("lz4", "snappy", "zstd", "none")[index % 4])
         for i in range(50):
             output.collect(b"key%d" % i, b"map%d" % index)
         output.close()

@@ -27,6 +27,11 @@ PARTLY: Final[dict[str, tuple[str, str]]] = {
     ),
     "yarn.scheduler.capacity.*.capacity": ("percent only, no weights, no amounts", "3w"),
     "yarn.nodemanager.log-aggregation.compression-type": ("`none`, `gz`", "lzo"),
+    "mapreduce.map.output.compress.codec": (
+        "Hadoop's classes of LZ4, Snappy and Zstandard; its DefaultCodec, DeflateCodec, GzipCodec and BZip2Codec are"
+        " taken for `lz4`",
+        "org.apache.hadoop.io.compress.PassthroughCodec",
+    ),
 }
 
 #: keys that are there for stock programs that read the same files, and for nothing here
