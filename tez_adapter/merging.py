@@ -4,6 +4,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from riffle_merger.plan.choice import MergerChoice
@@ -69,7 +70,7 @@ class Merging:
             choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
             shared = SharedOutputs(folder, settings.replication, self._mergers, choice, clock)
             if own is not None:
-                shared = replace(shared, news=own.news, on_lost=own.lost)
+                shared = replace(shared, news=partial(self._another_merger, own), on_lost=own.lost)
             settings = settings.for_shared()
         job = Job(
             maps=machine.vertices[0].spec.tasks,
@@ -229,6 +230,11 @@ class Merging:
     def _mergers(self) -> list[tuple[str, int]]:
         """That take any merge of outputs on HDFS."""
         return self._of_nodes() + ([] if self._own is None else self._own.known())
+
+    async def _another_merger(self, own: JobMergers) -> bool:
+        """Waits for one of the job's own. False at once where nodes have mergers: then none is started, and where all
+        of theirs have failed, the originals are read."""
+        return not self._of_nodes() and await own.news()
 
     def _of_nodes(self) -> list[tuple[str, int]]:
         """Of all nodes that have started a container of the job."""
