@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All checks and tests. Arguments go to pytest:  scripts/test.sh -m "not slow and not interop"
+# All checks and tests, but for further ones of a kind with real Hadoop (scripts/interop.sh --full).
+# Arguments go to pytest:  scripts/test.sh -m "not slow and not interop"
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$(scripts/setup.sh dev)
@@ -12,5 +13,5 @@ lint-imports
 # Two at a time, but for those with real Hadoop programs, which fill a machine of two cores by themselves.
 failed=0
 python -m pytest -n 2 --dist loadfile -m "not interop" || failed=$?
-python -m pytest -m interop || failed=$?
+python -m pytest -m "interop and not full" || failed=$?
 exit $failed

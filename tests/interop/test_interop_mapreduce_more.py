@@ -29,7 +29,13 @@ def _lines(interop: InteropCluster, folder: str) -> list[str]:
     return sorted(interop.clients.fs("-cat", f"{folder}/part-*").checked().stdout.splitlines())
 
 
-@pytest.mark.parametrize("codec", ["DefaultCodec", "GzipCodec", "BZip2Codec", "Lz4Codec", "SnappyCodec"])
+@pytest.mark.parametrize(
+    "codec",
+    [
+        "SnappyCodec",
+        *(pytest.param(one, marks=pytest.mark.full) for one in ("DefaultCodec", "GzipCodec", "BZip2Codec", "Lz4Codec")),
+    ],
+)
 def test_map_output_compressed_by(codec: str, interop: InteropCluster, texts: str) -> None:
     name = f"mapreduce.map.output.compress.codec=org.apache.hadoop.io.compress.{codec}"
     options = ("-D", "mapreduce.map.output.compress=true", "-D", name)
