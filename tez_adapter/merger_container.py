@@ -25,7 +25,7 @@ from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.sizes import task_size
 from tez_adapter.surroundings import token_of
 from yaqd.config import Configuration
-from yaqd.ipc import RemoteException, RpcClient, RpcError, RpcServer, ServerLimits
+from yaqd.ipc import RemoteException, RpcClient, RpcError
 from yaqd.ipc.loop import run
 from yaqd.proto import job_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets, Token
@@ -36,7 +36,6 @@ _WAIT_MS: Final = 5000
 #: a job manager that gives no answer for so long beyond that is gone
 _SILENCE_S: Final = 20.0
 _STOP_DEADLINE_S: Final = 2.0
-_CONNECTIONS_MAX: Final = 16
 
 
 def merger_settings(conf: Configuration) -> MergerSettings:
@@ -54,15 +53,7 @@ async def _serve(manager: tuple[str, int], spec: JobSpec, token: Token, environ:
     merger = Merger(merger_settings(spec.configuration()))
     service = MergerService(merger, secret=secrets.token_bytes(32))
     service.serve_job(spec.job_id, token.password, (), spec.user)
-    rpc = RpcServer(
-        name="merger",
-        host=environ.get("NM_HOST", "127.0.0.1"),
-        token_secrets=service.secrets,
-        allow_simple=False,
-        limits=ServerLimits(connections_max=_CONNECTIONS_MAX),
-    )
-    service.register(rpc)
-    await rpc.start()
+    rpc = await service.listen(environ.get("NM_HOST", "127.0.0.1"))
     loop = asyncio.get_running_loop()
     asking = loop.create_task(_ask(manager, spec, token, environ["CONTAINER_ID"], rpc.port))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -30,6 +30,8 @@ APPLICATION: Final = ApplicationId(1_700_000_000_000, 1)
 USER: Final = "bench"
 FAN_IN: Final = 40
 _BUDGET: Final = 256 << 20
+#: what clients may take to leave
+_LEAVE_S: Final = 30.0
 
 
 class _RandomReads(files.OpenFile):
@@ -63,8 +65,12 @@ def _main() -> None:
             for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
                 service.publish(job, file)
             drop(app_dir)
+        deadline = time.monotonic() + _LEAVE_S
         while line.strip() == "counts" and service.statistics.connections:
-            time.sleep(0.005)  # clients have their bytes before the service has counted them, and then they leave
+            # clients have their bytes before the service has counted them, and then they leave
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{service.statistics.connections} clients are still connected after {_LEAVE_S:g} s")
+            time.sleep(0.005)
         reads = service.statistics.reads
         print(json.dumps(answer | {"reads": reads.reads, "bytes": reads.read_bytes}), flush=True)
     service.stop()

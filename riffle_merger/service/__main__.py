@@ -16,10 +16,8 @@ from riffle_merger.merger.disk import try_disk
 from riffle_merger.merger.merger import Merger, MergerSettings
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.server import MergerService, end_within, limit_process
-from yaqd.ipc import RpcServer, ServerLimits
 from yaqd.ipc.loop import run
 
-_CONNECTIONS_MAX = 1000
 _STOP_DEADLINE_S = 2.0
 
 
@@ -35,16 +33,7 @@ async def _serve(launch: MergerLaunch) -> None:
         on_merged=_say_merged,
     )
     service = MergerService(merger, secret=bytes.fromhex(launch.secret))
-    rpc = RpcServer(
-        name="merger",
-        host=launch.host,
-        port=launch.port,
-        token_secrets=service.secrets,
-        allow_simple=False,
-        limits=ServerLimits(connections_max=_CONNECTIONS_MAX),
-    )
-    service.register(rpc)
-    await rpc.start()
+    rpc = await service.listen(launch.host, launch.port)
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), _input_ready, ended)

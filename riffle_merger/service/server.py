@@ -16,7 +16,7 @@ from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.merger import Merger, Shared
 from riffle_merger.remote.merge import RemoteMerged
 from riffle_merger.service.protocol import MergeCancelled, MergeFailed, MergeRefused, RiffleMergerProtocol
-from yaqd.ipc import Caller, RpcServer
+from yaqd.ipc import Caller, RpcServer, ServerLimits
 from yaqd.ipc.errors import AccessControl
 from yaqd.proto import riffle_pb2 as pb
 from yaqd.security import JOB_TOKEN, Token
@@ -27,6 +27,7 @@ from yaqd.security.writable import encode_text
 NODE: Final = "node"
 _JOB_ID = re.compile(r"job_\d{1,20}_\d{1,20}\Z", re.ASCII)
 _PASSWORD_BYTES_MAX = 1024
+_CONNECTIONS_MAX: Final = 1000
 
 
 def node_token(secret: bytes) -> Token:
@@ -41,12 +42,23 @@ class MergerService:
         self.secrets = JobTokenSecrets(lambda count: b"\0" * count)  # nothing is minted here
         self.secrets.add(node_token(secret))
 
-    def register(self, rpc: RpcServer) -> None:
+    async def listen(self, host: str, port: int = 0) -> RpcServer:
+        """Answers there from now on, to those alone who prove a token of `secrets`."""
+        rpc = RpcServer(
+            name="merger",
+            host=host,
+            port=port,
+            token_secrets=self.secrets,
+            allow_simple=False,
+            limits=ServerLimits(connections_max=_CONNECTIONS_MAX),
+        )
         rpc.register(RiffleMergerProtocol.merge, self.merge)
         rpc.register(RiffleMergerProtocol.cancel, self.cancel)
         rpc.register(RiffleMergerProtocol.status, self.status)
         rpc.register(RiffleMergerProtocol.addJob, self.add_job)
         rpc.register(RiffleMergerProtocol.forgetJob, self.forget_job)
+        await rpc.start()
+        return rpc
 
     async def merge(self, request: pb.MergeRequest, caller: Caller) -> pb.MergeResponse:
         self._admit(caller, request.job_id)

@@ -1,7 +1,7 @@
 """Capacity shares although tasks are reordered (4.6), and how soon a queue gets its share that another one holds."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from yaqd.sim.experiments.ground import GRIDMIX_SHAPE, OURS, YAQ_C, YARN
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
@@ -23,6 +23,12 @@ def _shared(label: str, system: System, tasks: str = "5-sec") -> Case:
 def _late(label: str, system: System) -> Case:
     """B has filled the cluster and its queues with tasks of 300 s when A comes, which then always has work."""
     return _shared(f"A comes late: {label}", system, "late-queue")
+
+
+def _lasts(row: str, what: str, label: str, most: float | None) -> Row:
+    """The longest time for which a queue is off its share; `most`: what is promised, s; None: nothing."""
+    sense: Literal["shown", "at-most"] = "shown" if most is None else "at-most"
+    return Row(row, what, Measure("share_lasts", label), most, "s", sense, digits=0)
 
 
 SHARES: Final = Experiment(
@@ -49,22 +55,14 @@ SHARES: Final = Experiment(
                 ("ours", "the same, ours", "ours"),
             )
         ),
-        *(
-            Row(row, what, Measure("share_lasts", label), most, "s", sense, digits=0, reason=reason)  # type: ignore[arg-type]
-            for row, what, label, most, sense, reason in (
-                ("lasts-yarn", "longest time off by 5 points, YARN", "YARN", None, "shown", ""),
-                ("lasts-yaq-c", "the same against ST, Yaq-c", "Yaq-c", YAQ_C.starve_s, "at-most", ""),
-                ("lasts-ours", "the same, ours", "ours", OURS.starve_s, "at-most", ""),
-                ("lasts-preempting", "the same, ours with preemption", "ours, preempting",
-                 OURS.starve_s, "at-most", ""),
-                ("late-yarn", "A late: YARN with preemption", "A comes late: YARN, preempting", None, "shown", ""),
-                ("late-plain", "A late: ours without preemption", "A comes late: ours", None, "shown", ""),
-                ("late-ours", "A late: ours with it, against ST", "A comes late: ours, preempting",
-                 OURS.starve_s, "at-most", ""),
-                ("late-20", "A late: the same with ST 20 s", "A comes late: ours, preempting, ST 20 s",
-                 20.0, "at-most", ""),
-            )
-        ),
+        _lasts("lasts-yarn", "longest time off by 5 points, YARN", "YARN", None),
+        _lasts("lasts-yaq-c", "the same against ST, Yaq-c", "Yaq-c", YAQ_C.starve_s),
+        _lasts("lasts-ours", "the same, ours", "ours", OURS.starve_s),
+        _lasts("lasts-preempting", "the same, ours with preemption", "ours, preempting", OURS.starve_s),
+        _lasts("late-yarn", "A late: YARN with preemption", "A comes late: YARN, preempting", None),
+        _lasts("late-plain", "A late: ours without preemption", "A comes late: ours", None),
+        _lasts("late-ours", "A late: ours with it, against ST", "A comes late: ours, preempting", OURS.starve_s),
+        _lasts("late-20", "A late: the same with ST 20 s", "A comes late: ours, preempting, ST 20 s", 20.0),
     ),
     plots=(
         Plot("shares", "time", "Part of the used slots by queue, 70 % and 30 % configured",
