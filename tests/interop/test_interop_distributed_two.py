@@ -77,9 +77,11 @@ def _containers(conf_dir: Path, application: ApplicationId) -> list[common.Conta
 
 
 def _application(conf_dir: Path) -> ApplicationId | None:
+    """Once it has an attempt, whose containers can be asked for."""
     with closing(_client(conf_dir)) as client:
         found = client.call(Client.getApplications, pb.GetApplicationsRequest()).applications
-    return next((convert.application_id(report.applicationId) for report in found), None)
+    begun = (report.applicationId for report in found if report.yarn_application_state >= common.ACCEPTED)
+    return next(map(convert.application_id, begun), None)
 
 
 def test_maps_run_at_both_nodes_and_no_more_at_a_time_than_a_job_may_have(
