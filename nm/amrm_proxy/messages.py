@@ -10,6 +10,7 @@ from yaqd.model import ANY_HOST, ContainerId, ExitStatus
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 
 #: containers one ask may want; more is a mistake or an attack
@@ -39,10 +40,20 @@ def ask_rows(asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
     return tuple(rows)
 
 
-def row_of(container: common.Container) -> AskRow:
-    """What asks for one like it, anywhere."""
+def rows_of(container: common.Container, wanted_by: server.PlacedFor | None) -> tuple[AskRow, ...]:
+    """What asks for one like it where it was wanted; anywhere, where that was not kept."""
+    wanted_by = wanted_by or server.PlacedFor(names=[ANY_HOST])
+    strict = frozenset(wanted_by.strict)
+    key = container.priority.priority, container.allocation_request_id
     amount = convert.resource(container.resource)
-    return AskRow(container.priority.priority, container.allocation_request_id, ANY_HOST, amount, 1)
+    return tuple(AskRow(*key, name, amount, 1, name not in strict) for name in wanted_by.names)
+
+
+def placed_for(place: Place) -> server.PlacedFor:
+    """What is kept of it until its master has it."""
+    rows = place.wanted_by
+    strict = [row.name for row in rows if not row.relax]
+    return server.PlacedFor(container=place.container_id.id, names=[row.name for row in rows], strict=strict)
 
 
 def ask_pb(row: AskRow) -> common.ResourceRequest:

@@ -18,8 +18,9 @@ from nm.amrm_proxy.messages import (
     lowered,
     most_wait_s,
     offers,
+    placed_for,
     placement_pb,
-    row_of,
+    rows_of,
     unserved,
 )
 from nm.amrm_proxy.mint import Payer, ProxyMint
@@ -169,16 +170,19 @@ class MasterSession:
         """What the ResourceManager would not have where it was placed is wanted as before; is there any?"""
         state, ids = self._state, {message.SerializeToString() for message in refused}
         back = [container for container in state.placed if ids and container.id.SerializeToString() in ids]
-        wanted = tuple((convert.container_id(container.id), row_of(container)) for container in back)
+        by = {wanted_by.container: wanted_by for wanted_by in state.placed_for}
+        wanted = tuple((convert.container_id(c.id), rows_of(c, by.get(c.id.id))) for c in back)
         scheduler.handle(NotBooked(wanted), time.monotonic())
         if not back:
             return False
         rest = [container for container in state.placed if container.id.SerializeToString() not in ids]
-        del state.placed[:]
+        still = [by[container.id.id] for container in rest if container.id.id in by]
+        del state.placed[:], state.placed_for[:]
         state.placed.extend(rest)
+        state.placed_for.extend(still)
         self._placements = [said for said in self._placements if said.container_id.SerializeToString() not in ids]
-        for _, row in wanted:
-            self._note_ask(scheduler, (row.priority, row.allocation_request_id))
+        for container in back:
+            self._note_ask(scheduler, (container.priority.priority, container.allocation_request_id))
         return True
 
     def _limit_waits(self, answer: pb.DistributedSchedulingAllocateResponse, scheduler: DistributedScheduler) -> bool:
@@ -202,7 +206,7 @@ class MasterSession:
             rows = lowered(rows, state.placed)
         else:
             state.response_id = request.response_id
-            del state.placed[:], self._placements[:]
+            del state.placed[:], state.placed_for[:], self._placements[:]
         for priority, estimate_s in self._estimates(self.attempt_id.application_id).items():
             scheduler.handle(StageEstimated(priority, estimate_s), time.monotonic())
         blacklist = request.blacklist_request
@@ -216,6 +220,7 @@ class MasterSession:
             self._note_ask(scheduler, key)
         lifetime_ms = state.registration.container_token_expiry_interval
         state.placed.extend(self._mint.container(place, self._payer(), lifetime_ms) for place in places)
+        state.placed_for.extend(map(placed_for, places))
         self._placements.extend(map(placement_pb, places))
         for place in places:
             log.debug("%s: placed on %s", place.container_id, place.node.node_id)
@@ -259,7 +264,7 @@ class MasterSession:
             lowest -= state.registration.container_id_start - before.lowest_id
         state.registration.CopyFrom(answer)
         state.ClearField("response_id")
-        del state.placed[:], self._placements[:]
+        del state.placed[:], state.placed_for[:], self._placements[:]
         self._nm_tokens.clear()
         self._asks.clear()
         scheduler = self._start(lowest)

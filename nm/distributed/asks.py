@@ -102,14 +102,17 @@ class AskTable:
         (ask.strict.discard if row.relax else ask.strict.add)(row.name)
         self.drop_if_empty(ask)
 
-    def give_back(self, key: AskKey, resource: Resource, names: tuple[str, ...], strict: frozenset[str]) -> None:
-        """One more is wanted by these rows, as before it was taken."""
-        ask = self._asks.get(key)
-        if ask is None:
-            ask = self._asks[key] = Ask(key, resource)
-            ask.strict.update(strict)
-        for name in names:
-            ask.counts[name] = ask.counts.get(name, 0) + 1
+    def give_back(self, rows: tuple[AskRow, ...]) -> None:
+        """So many more are wanted by these rows, as before they were taken."""
+        for row in rows:
+            key = (row.priority, row.allocation_request_id)
+            ask = self._asks.get(key)
+            if ask is None:
+                ask = self._asks[key] = Ask(key, row.resource)
+            # a row that is there may have been sent again since
+            if row.name not in ask.counts and not row.relax:
+                ask.strict.add(row.name)
+            ask.counts[row.name] = ask.counts.get(row.name, 0) + row.count
 
     def drop_if_empty(self, ask: Ask) -> None:
         if not ask.counts:

@@ -112,8 +112,8 @@ class NotBooked:
     """The ResourceManager has answered what was placed, and of it these are to be placed again: by now they would wait
     for longer than they may. Told before the nodes that came with the answer."""
 
-    #: each with a row that wants it, for a scheduler that began after it was placed
-    containers: tuple[tuple[ContainerId, AskRow], ...]
+    #: each with the rows that wanted it, for a scheduler that began after it was placed
+    containers: tuple[tuple[ContainerId, tuple[AskRow, ...]], ...]
 
 
 Event = NodesPublished | Asked | Ended | StageEstimated | WaitLimited | NotBooked
@@ -143,3 +143,5 @@ class Place:
     rule: str = ""
     #: its master takes it for running, and must not for longer than this, s
     most_wait_s: float = math.inf
+    #: what wanted it: the rows that are one less by it
+    wanted_by: tuple[AskRow, ...] = ()

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from nm.distributed.asks import Ask, AskKey, AskTable
+from nm.distributed.asks import Ask, AskTable
 from nm.distributed.facts import (
     Asked,
     AskRow,
@@ -95,10 +95,7 @@ class _Node:
 class _Taken:
     """What was taken from the asks, and from what had lost its place, for one container."""
 
-    key: AskKey
-    resource: Resource
-    names: tuple[str, ...]
-    strict: frozenset[str]
+    rows: tuple[AskRow, ...]
     lost: float | None
 
 
@@ -162,8 +159,8 @@ class DistributedScheduler:
                     if given is not None and container_id in unserved:
                         self._lost(*given, now)
             case NotBooked(containers):
-                for container_id, row in containers:
-                    self._take_back(container_id, row, now)
+                for container_id, rows in containers:
+                    self._take_back(container_id, rows, now)
             case StageEstimated(priority, estimate_s):
                 self._estimated(priority, estimate_s)
             case WaitLimited(most_s):
@@ -173,16 +170,16 @@ class DistributedScheduler:
                 return list(self._place(now))
         return []
 
-    def _take_back(self, container_id: ContainerId, row: AskRow, now: float) -> None:
+    def _take_back(self, container_id: ContainerId, rows: tuple[AskRow, ...], now: float) -> None:
         self.live.pop(container_id, None)
         self._forget_place(container_id)
         taken = self._taken.get(container_id)
         if taken is None:
-            self.asks.give_back((row.priority, row.allocation_request_id), row.resource, (row.name,), frozenset())
+            self.asks.give_back(rows)
             return
-        self.asks.give_back(taken.key, taken.resource, taken.names, taken.strict)
+        self.asks.give_back(taken.rows)
         if taken.lost is not None:
-            self._lost(taken.key[0], taken.lost, now)
+            self._lost(taken.rows[0].priority, taken.lost, now)
 
     def _lost(self, priority: int, since: float, now: float) -> None:
         is_overdue = now - since >= self._most_wait_s
@@ -333,11 +330,12 @@ class DistributedScheduler:
         host, rack = offer.node_id.host, offer.rack
         near = (host, rack) if host in ask.counts else (rack,) if ask.allows(rack) else ()
         names = tuple(name for name in (*near, ANY_HOST) if name in ask.counts)
-        self._taken[container_id] = _Taken(ask.key, ask.resource, names, frozenset(ask.strict), lost)
+        rows = tuple(AskRow(*ask.key, name, ask.resource, 1, name not in ask.strict) for name in names)
+        self._taken[container_id] = _Taken(rows, lost)
         ask.take(*names)
         known = wait if offer.wait_s is not None else None
         waited_s, most_s = now - since, self._most_wait_s
-        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s)
+        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s, rows)
 
     def _rule(self, node: _Node, wait_s: float) -> str:
         """What a node was chosen by."""

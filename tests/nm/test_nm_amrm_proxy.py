@@ -16,7 +16,7 @@ from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidResourceRequest, InvalidToken, Retriable
-from yaqd.model import ContainerId
+from yaqd.model import ContainerId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -211,6 +211,33 @@ async def test_what_is_not_booked_its_master_never_hears_of_and_gets_later(
     assert not numbers(await proxied.allocate()) and scheduler.booked == [-1, -4, -5]
     await proxied.rpc.close()
     await master.client.close()
+
+
+async def test_what_is_not_booked_stays_where_it_must_run_also_by_a_proxy_that_starts_again(
+    proxied: ProxiedMaster, scheduler: FakeScheduler, node: NodeManager
+) -> None:
+    """The proxy ends when the ResourceManager has what it placed; the answer that refuses it comes to the next."""
+    here, there = node.node_id, NodeId("127.0.0.9", 1)
+    await proxied.register()
+    scheduler.publish(there)
+    scheduler.refuses, scheduler.holds = {-1}, True
+    rows = (ask(1, name=here.host), ask(1))
+    rows[1].relax_locality = False
+    lost = asyncio.ensure_future(proxied.allocate(*rows))
+    await scheduler.held.wait()
+    assert node.proxy is not None
+    saved = node.settings.local_dirs[0] / "amrmproxy" / str(attempt())
+    node.proxy._open(server.ProxiedMaster.FromString(saved.read_bytes()))
+    lost.cancel()
+    scheduler.holds = False
+    await proxied.reconnect()
+    assert numbers(await proxied.allocate(*rows)) == [] == scheduler.booked
+    assert numbers(await proxied.allocate()) == [], "there is room elsewhere alone"
+    scheduler.publish(here)
+    await proxied.allocate()
+    (container,) = (await proxied.allocate()).allocated_containers
+    assert (container.id.id, convert.node_id(container.nodeId)) == (-2, here)
+    assert numbers(await proxied.allocate()) == [] and scheduler.booked == [-2]
 
 
 async def test_a_repeated_request_gets_the_same_containers_and_no_more(

@@ -159,14 +159,14 @@ def test_what_is_not_booked_is_wanted_as_before() -> None:
     before = Asked(rows)
     first, second = life.handle(before, 0.0)
     assert not list(life.asks.rows())
-    back = tuple((p.container_id, AskRow(19, -1, ANY_HOST, ONE, 1)) for p in (first, second))
+    back = tuple((p.container_id, (AskRow(19, -1, ANY_HOST, ONE, 1),)) for p in (first, second))
     life.handle(NotBooked(back), 0.0)
     assert sorted(life.asks.rows(), key=lambda row: row.name) == sorted(rows, key=lambda row: row.name)
     life.validate()
     assert hosts(life.handle(Asked(), 0.0)) == ["a", "a"] and not life.asks.pending
     later = scheduler(life.lowest_id)
     later.handle(NotBooked(back[:1]), 0.0)
-    assert list(later.asks.rows()) == [back[0][1]], "also what was placed before it began"
+    assert tuple(later.asks.rows()) == back[0][1], "also what was placed before it began"
 
 
 def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:

@@ -150,7 +150,7 @@ class World:
         job.is_changed = False
         places = job.proxy.handle(Asked(rows), self.now)
         booked = [place for place in places if self._book(job, place)]
-        refused = [(p.container_id, AskRow(PRIORITY, -1, ANY_HOST, ONE, 1)) for p in places if p not in booked]
+        refused = [(p.container_id, p.wanted_by) for p in places if p not in booked]
         job.proxy.handle(NotBooked(tuple(refused)), self.now)
         job.proxy.handle(self._published(), self.now)
         for place in booked:

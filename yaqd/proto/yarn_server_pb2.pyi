@@ -531,7 +531,7 @@ class NodeQueueOrders(_message.Message):
     def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ..., files_read_ms: _Optional[int] = ...) -> None: ...
 
 class ProxiedMaster(_message.Message):
-    __slots__ = ("attempt_id", "user", "job_arrival_ms", "master", "token", "registration", "lowest_id", "response_id", "placed", "asks", "blacklist", "live")
+    __slots__ = ("attempt_id", "user", "job_arrival_ms", "master", "token", "registration", "lowest_id", "response_id", "placed", "asks", "blacklist", "live", "placed_for")
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
     JOB_ARRIVAL_MS_FIELD_NUMBER: _ClassVar[int]
@@ -544,6 +544,7 @@ class ProxiedMaster(_message.Message):
     ASKS_FIELD_NUMBER: _ClassVar[int]
     BLACKLIST_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FOR_FIELD_NUMBER: _ClassVar[int]
     attempt_id: _yarn_common_pb2.ApplicationAttemptId
     user: str
     job_arrival_ms: int
@@ -556,7 +557,18 @@ class ProxiedMaster(_message.Message):
     asks: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ResourceRequest]
     blacklist: _containers.RepeatedScalarFieldContainer[str]
     live: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, attempt_id: _Optional[_Union[_yarn_common_pb2.ApplicationAttemptId, _Mapping]] = ..., user: _Optional[str] = ..., job_arrival_ms: _Optional[int] = ..., master: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., registration: _Optional[_Union[_yarn_service_pb2.RegisterDistributedSchedulingAMResponse, _Mapping]] = ..., lowest_id: _Optional[int] = ..., response_id: _Optional[int] = ..., placed: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., asks: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., blacklist: _Optional[_Iterable[str]] = ..., live: _Optional[_Iterable[int]] = ...) -> None: ...
+    placed_for: _containers.RepeatedCompositeFieldContainer[PlacedFor]
+    def __init__(self, attempt_id: _Optional[_Union[_yarn_common_pb2.ApplicationAttemptId, _Mapping]] = ..., user: _Optional[str] = ..., job_arrival_ms: _Optional[int] = ..., master: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., registration: _Optional[_Union[_yarn_service_pb2.RegisterDistributedSchedulingAMResponse, _Mapping]] = ..., lowest_id: _Optional[int] = ..., response_id: _Optional[int] = ..., placed: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., asks: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., blacklist: _Optional[_Iterable[str]] = ..., live: _Optional[_Iterable[int]] = ..., placed_for: _Optional[_Iterable[_Union[PlacedFor, _Mapping]]] = ...) -> None: ...
+
+class PlacedFor(_message.Message):
+    __slots__ = ("container", "names", "strict")
+    CONTAINER_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    STRICT_FIELD_NUMBER: _ClassVar[int]
+    container: int
+    names: _containers.RepeatedScalarFieldContainer[str]
+    strict: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, container: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., strict: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ProxyKeys(_message.Message):
     __slots__ = ("current", "next")
