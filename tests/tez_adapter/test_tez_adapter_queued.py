@@ -1,8 +1,7 @@
 """Jobs of ours whose containers wait in a node's queue: waiting is nobody's fault, and nothing is run twice for it."""
 
+import fcntl
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +21,7 @@ from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 from yaqd.model import NodeId
+from yaqd.proto import yarn_common_pb2 as common
 from yaqd.sim.workloads import read_workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -89,8 +89,12 @@ THREE = {
 TASKS = 30
 
 
-def _killed_with_its_queue(conf: Configuration, job: SubmittedJob) -> NodeId:
-    """A node that has containers of the job waiting, and not its master: gone from one moment to the next."""
+def _killed_with_its_queue(conf: Configuration, job: SubmittedJob, gate: Path, done: Path) -> NodeId:
+    """A node that has containers of the job waiting, and not its master: gone from one moment to the next.
+
+    What ended there and was not told of yet would rightly run again. So nothing ends, as what ends takes turns at the
+    gate, from when all that did is known to the ResourceManager until everything that ran there has gone as well.
+    """
     address = conf.get_address("yarn.resourcemanager.webapp.address")
     url = f"http://{address[0]}:{address[1]}/ws/v1/yaq/explain/{job.application_id}"
     report = job.report().attempt
@@ -98,6 +102,16 @@ def _killed_with_its_queue(conf: Configuration, job: SubmittedJob) -> NodeId:
     with RmClient(conf) as rm:
         until(lambda: any(c.id.sequence == 1 for c in rm.containers(report)))
         master = next(str(c.node) for c in rm.containers(report) if c.id.sequence == 1)
+        until(done.exists)
+        with gate.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            ends = set(done.read_text().split())
+            until(lambda: ends <= {str(c.id) for c in rm.containers(report) if c.state == common.C_COMPLETE})
+            return _killed(url, master)
+
+
+def _killed(url: str, master: str) -> NodeId:
+    """The first node but the master's that has a queue."""
     victims: list[str] = []
 
     def are_some_waiting() -> bool:
@@ -111,7 +125,10 @@ def _killed_with_its_queue(conf: Configuration, job: SubmittedJob) -> NodeId:
     victim = NodeId.parse(victims[0])
     owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == victim.port]
     assert owners[0] is not None
-    os.kill(owners[0], signal.SIGKILL)
+    manager = psutil.Process(owners[0])
+    everything = [manager, *manager.children(recursive=True)]
+    manager.kill()
+    assert not psutil.wait_procs(everything, timeout=30)[1], "it takes along what ran there"
     return victim
 
 
@@ -120,11 +137,13 @@ def test_a_node_killed_with_a_full_queue_costs_no_task_and_doubles_none(
     running: Callable[..., AbstractContextManager[Configuration]], tmp_path: Path, *, comes_back: bool
 ) -> None:
     words = [word for key, value in THREE.items() for word in ("-D", f"{key}={value}")]
-    done = tmp_path / "done"
+    done, gate = tmp_path / "done", tmp_path / "gate"
+    gate.touch()
     with running(tmp_path / "c", 3, *words) as conf:
         # one line for each that came to its end; a container that is killed takes its sleep along
-        job = submit_command(conf, ["sh", "-c", f"sleep 1 && echo $CONTAINER_ID >> {done}"], tasks=TASKS)
-        victim = _killed_with_its_queue(conf, job)
+        script = f"sleep 1 && flock {gate} sh -c 'echo $CONTAINER_ID >> {done}'"
+        job = submit_command(conf, ["sh", "-c", script], tasks=TASKS)
+        victim = _killed_with_its_queue(conf, job, gate, done)
         if comes_back:
             subprocess.run(
                 [sys.executable, "-m", "yaqd.cli", "cluster", "start", "--dir", str(tmp_path / "c")],
