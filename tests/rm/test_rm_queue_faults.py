@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 from test_rm_explain import command, get
-from test_rm_node_queueing import ON, OURS, beat, given, queueing_node, site
+from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+from test_rm_queue_settings import site
 
 from rm.queue_settings import QueueSettings
 from yaqd.config import ConfigError
