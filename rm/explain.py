@@ -31,7 +31,7 @@ from rm.scheduler.decisions import (
 from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
-from rm.task_records import accuracy
+from rm.task_records import accuracy, room_said_ago
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
@@ -106,6 +106,7 @@ class Explain:
             "why": why.reason,
             "applicationsAhead": why.ahead,
             "shortestWaitS": why.shortest_wait_s,
+            "shortestSaidAgoS": None if why.said_at is None else round(self._cluster.clock.now() - why.said_at, 3),
         }
 
     def _kept(self, attempt: AttemptView, priority: int, count: int) -> dict[str, Any]:
@@ -123,6 +124,7 @@ class Explain:
             "why": _KEPT_BY_PROXY if most_s == math.inf else _KEPT_SHORT % (_KEPT_BY_PROXY, most_s),
             "applicationsAhead": 0,
             "shortestWaitS": None,
+            "shortestSaidAgoS": None,
         }
 
     # ---- what waits at nodes
@@ -170,6 +172,7 @@ class Explain:
         if estimate_s is None and place is not None:
             estimate_s = place.estimate_s
         expected_s = _expected_s(said, age_s) if said is not None and silent_s is None else None
+        room_ago_s = room_said_ago(container)
         return {
             "container": name,
             "node": str(node.id),
@@ -178,7 +181,9 @@ class Explain:
             "estimateS": estimate_s,
             "rule": allocation.reason,
             "placedAgoS": round(now - container.created_at, 3),
-            "expectedWaitS": _finite(place.expected_wait_s) if place is not None else None,
+            "expectedWaitS": _finite(place.expected_wait_s) if place is not None and room_ago_s is None else None,
+            #: how long before its node had said that it had room, which others have got; None: it had not
+            "roomSaidAgoS": room_ago_s,
             "wereAhead": None if place is None else place.behind,
             #: False: its master has not started it there
             "isAtNode": is_there or said is not None,
@@ -226,7 +231,7 @@ def _entry(entry: LogEntry, now: float) -> dict[str, Any]:
         "reason": getattr(decision, "reason", None),
         "estimateS": decision.queued.estimate_s if isinstance(decision, Allocate) and decision.queued else None,
         "expectedWaitS": _finite(decision.queued.expected_wait_s)
-        if isinstance(decision, Allocate) and decision.queued
+        if isinstance(decision, Allocate) and decision.queued and decision.queued.room_said_at is None
         else None,
     }
 

@@ -47,6 +47,8 @@ class TaskRecord:
     rule: str
     queued_s: float
     run_s: float
+    #: it waited where the node had said so long before that it had room, s; None: it had said how long one waits
+    room_said_ago_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -58,6 +60,7 @@ class TaskRecord:
             "expectedWaitS": None if self.expected_wait_s is None else round(self.expected_wait_s, 3),
             "waitedS": round(self.queued_s, 3),
             "rule": self.rule,
+            "roomSaidAgoS": self.room_said_ago_s,
         }
 
 
@@ -101,7 +104,8 @@ class TaskRecords:
         if len(self._by_app) > _APPLICATIONS:
             del self._by_app[next(iter(self._by_app))]
         place = allocation.queued
-        expected_s = place.expected_wait_s if place is not None else None
+        room_ago_s = room_said_ago(container)
+        expected_s = place.expected_wait_s if place is not None and room_ago_s is None else None
         if place is not None and place.estimate_s is not None:
             estimate_s = place.estimate_s
         records.append(
@@ -114,6 +118,7 @@ class TaskRecords:
                 allocation.reason,
                 queued_s,
                 run_s,
+                room_ago_s,
             )
         )
         self._unsaved[app_id] = None
@@ -160,14 +165,16 @@ def _read(text: str) -> Iterator[TaskRecord]:
     except ValueError:
         return
     for row in rows if isinstance(rows, list) else ():
-        if not isinstance(row, list) or len(row) != len(_FIELDS):
+        if not isinstance(row, list) or not len(_FIELDS) - _LATER <= len(row) <= len(_FIELDS):
             continue
-        if all(_is_one_of(value, kinds) for value, kinds in zip(row, _FIELDS, strict=True)):
+        if all(_is_one_of(value, kinds) for value, kinds in zip(row, _FIELDS, strict=False)):
             yield TaskRecord(*row)
 
 
 #: types of a stored record's fields
-_FIELDS: Final = ((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,))
+_FIELDS: Final = ((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,), (float, None))
+#: the last ones, which older rows do not have
+_LATER: Final = 1
 
 
 def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
@@ -178,10 +185,19 @@ def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
     return any(kind is not None and type(value) is kind for kind in kinds)
 
 
+def room_said_ago(container: RmContainer) -> float | None:
+    """How long before the container was sent to wait its node had said that it had room, s; None: it had not."""
+    place = container.allocation.queued
+    if place is None or place.room_said_at is None:
+        return None
+    return round(max(0.0, container.created_at - place.room_said_at), 3)
+
+
 def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
     """How far off estimates and waits were, in the mean over those that had one."""
     ran = [(r.estimate_s, r.run_s) for r in records if r.estimate_s is not None]
     waited = [(r.expected_wait_s, r.queued_s) for r in records if r.expected_wait_s is not None]
+    room = [(r.room_said_ago_s, r.queued_s) for r in records if r.room_said_ago_s is not None]
     return {
         "tasks": len(records),
         "withEstimate": len(ran),
@@ -192,6 +208,9 @@ def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
         "meanExpectedWaitS": _mean([wait for wait, _ in waited]),
         "meanWaitedS": _mean([seconds for _, seconds in waited]),
         "meanWaitErrorS": _mean([abs(wait - seconds) for wait, seconds in waited]),
+        "afterRoom": len(room),
+        "meanRoomSaidAgoS": _mean([ago for ago, _ in room]),
+        "meanWaitedAfterRoomS": _mean([seconds for _, seconds in room]),
     }
 
 

@@ -9,17 +9,21 @@ from rm.container import Completion
 from rm.scheduler.admission import why_inactive
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView
+from rm.scheduler.why import own_master_alone
 from yaqd.model import Resource, YarnApplicationAttemptState
 
 _PARTITION = "<DEFAULT_PARTITION>"
 
 
 def attempt_diagnostics(view: ClusterView, attempt: Attempt) -> str:
-    """What a report says of an attempt: why it waits for its master, or what came of it."""
+    """What a report says of an attempt: why it waits for its master or can get nothing else, or what came of it."""
     if attempt.state is YarnApplicationAttemptState.SCHEDULED:
         return why_waiting(view, attempt)
     if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
         return "AM container is launched, waiting for AM container to Register with RM"
+    scheduled = view.attempt(attempt.id)
+    if attempt.state is YarnApplicationAttemptState.RUNNING and scheduled is not None and not attempt.diagnostics:
+        return own_master_alone(view, scheduled) or ""
     return attempt.diagnostics
 
 

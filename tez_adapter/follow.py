@@ -122,6 +122,8 @@ class SubmittedJob:
             counters,
             notices=tuple(response.notices),
             notices_total=response.notices_total,
+            # of a stock ResourceManager this is empty by now
+            waits_for="" if any(v.done or v.running for v in vertices) else report.diagnostics,
         )
 
     def _ask(self, report: ApplicationReport, with_counters: bool) -> pb.GetJobStatusResponse | None:

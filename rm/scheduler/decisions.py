@@ -30,6 +30,9 @@ class QueuePlace:
     rule: str
     #: how long it should run, s; None: its end was not known
     estimate_s: float | None = None
+    #: when the node said that it had room, scheduler's seconds: what was given that since is not in `expected_wait_s`;
+    #: None: it had none
+    room_said_at: float | None = None
 
 
 @value()

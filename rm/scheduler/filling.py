@@ -28,6 +28,9 @@ from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.place import choose
 
+#: of a node that has given away since its last report what it had free then
+_ROOM_GONE: Final = " (its node had room at its last report)"
+
 #: applications of one line, and asks of one attempt, that may refuse a node
 _REFUSALS_MAX: Final = 32
 
@@ -166,7 +169,9 @@ class QueueFilling:
     def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
         """As it is before the container is sent there."""
         estimate_s = self._queues.estimate(attempt.app.id, ask.key[0])
-        return QueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
+        if queue.wait_s > 0.0:
+            return QueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
+        return QueuePlace(queue.expected_wait(), queue.length, rule + _ROOM_GONE, estimate_s, queue.reported_at)
 
     def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""

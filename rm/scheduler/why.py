@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask
@@ -17,6 +18,13 @@ from yaqd.model.values import value
 _LIMIT: Final = "yarn.scheduler.capacity.maximum-am-resource-percent"
 _MASTERS: Final = f"and its application masters alone leave no room for it ({_LIMIT} limits them)"
 
+#: of an attempt, for a report: of many there may be many
+_ASKS_LOOKED_AT: Final = 8
+_ALONE: Final = (
+    "no other node is large enough: it can never run beside it. Larger nodes, a smaller master "
+    "(yarn.app.mapreduce.am.resource.mb) or smaller containers are needed"
+)
+
 
 @value()
 class WhyWaiting:
@@ -26,13 +34,15 @@ class WhyWaiting:
     #: seconds that a container would wait at the node where it waits least, of those that were heard of lately; None:
     #: it waits at none, or for ever
     shortest_wait_s: float | None
+    #: when that node said so, scheduler's seconds
+    said_at: float | None = None
 
 
 def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: float = -math.inf) -> WhyWaiting:
     """What keeps this pending ask from a container. Of nodes that said how long their queues are before `heard_since`
     alone (scheduler's seconds) nothing is expected."""
     before = _before(attempt, ask)
-    reason = _in_the_way(view, attempt, ask)
+    reason = _own_master(view, attempt, ask) or _in_the_way(view, attempt, ask)
     if reason is not None:
         return WhyWaiting(reason, len(before), None)
     masters = _masters_everywhere(view, attempt, ask)
@@ -40,7 +50,7 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
         return WhyWaiting(", ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
     queues, said = view.node_queues, ["no node has room for it"]
     never = _never_waits(queues, attempt, ask)
-    shortest = math.inf
+    shortest, said_at = math.inf, None
     if never is not None:
         said += [*([never] if never else []), *_ahead(attempt.app.leaf, before)]
         said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
@@ -48,14 +58,18 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
         heard = [q for q in queues.all() if q.reported_at is not None and q.reported_at >= heard_since]
         fits = view.calculator.fits
         takes = (q for q in heard if fits(ask.capability, q.node.total) and attempt.accepts(q.node))
-        shortest = min((queue.expected_wait() for queue in takes), default=math.inf)
+        best = min(takes, key=NodeQueue.expected_wait, default=None)
+        if best is not None:
+            shortest, said_at = best.expected_wait(), best.reported_at
         said += [
             *_at_queues(queues, heard, attempt),
             *_ahead(attempt.app.leaf, before),
             *_kept_free(queues, attempt, ask),
         ]
     text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
-    return WhyWaiting(text, len(before), shortest if math.isfinite(shortest) else None)
+    if not math.isfinite(shortest):
+        return WhyWaiting(text, len(before), None)
+    return WhyWaiting(text, len(before), shortest, said_at)
 
 
 def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: Ask) -> WhyWaiting:
@@ -108,6 +122,27 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
             return f"it waits for one of the places that it prefers ({ask.missed} other offers passed up so far)"
         return "there is room, which it gets at that node's next heartbeat"
     return None
+
+
+def own_master_alone(view: ClusterView, attempt: AttemptView) -> str | None:
+    """What keeps an attempt from all that it wants, whatever else ends: its own master. None: something may run."""
+    asks = [ask for ask in islice(attempt.asks, _ASKS_LOOKED_AT) if ask.pending]
+    whys = [_own_master(view, attempt, ask) for ask in asks]
+    return f"Nothing of it can run: {whys[0]}" if whys and all(whys) else None
+
+
+def _own_master(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
+    """None: were nothing else there, some node would have room for it beside its own application master."""
+    shape, fits, found = ask.capability, view.calculator.fits, None
+    for node in view.nodes.all():
+        if not fits(shape, node.total) or not attempt.accepts(node):
+            continue
+        held = (view.containers[name] for name in node.containers)
+        own = [one.resource for one in held if one.is_master and one.application is attempt.app]
+        if fits(shape, node.total - sum(own, Resource())):
+            return None
+        found = f"its own application master holds {sum(own, Resource())} of {node.total} at {node.id}"
+    return f"{found}, and {_ALONE}" if found is not None and not ask.is_master else None
 
 
 def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:

@@ -75,7 +75,7 @@ def _show(found: dict[str, Any]) -> None:
     for ask in found["asks"]:
         click.echo(f"\n{_wanted(ask)}: {ask['why']}")
         if ask["shortestWaitS"] is not None:
-            click.echo(f"  at the node where it is shortest a container waits {_seconds(ask['shortestWaitS'])}")
+            click.echo(f"  {_shortest(ask['shortestWaitS'], ask['shortestSaidAgoS'])}")
     if found["waiting"]:
         click.echo()
         _show_waiting(found["waiting"])
@@ -87,8 +87,15 @@ def _wanted(ask: dict[str, Any]) -> str:
     what = "its application master" if ask["isMaster"] else f"{ask['containers']} of priority {ask['priority']}"
     kind = "opportunistic; " if ask["executionType"] == "OPPORTUNISTIC" else ""
     size = "" if ask["memoryMb"] is None else f"{ask['memoryMb']} MB, {ask['vcores']} cores; "
-    since = "" if ask["waitingS"] is None else f" for {_seconds(ask['waitingS'])}"
+    verb = "waits" if ask["isMaster"] else "none given"
+    since = "" if ask["waitingS"] is None else f", {verb} for {_seconds(ask['waitingS'])}"
     return f"{what} ({kind}{size}runs {_seconds(ask['estimateS'], _ENDLESS)}){since}"
+
+
+def _shortest(wait_s: float, said_ago_s: float | None) -> str:
+    if wait_s > 0 or said_ago_s is None:
+        return f"at the node where it is shortest a container waits {_seconds(wait_s)}"
+    return f"a node had room at its last report, {_seconds(said_ago_s)} ago: what was sent there since is in the way"
 
 
 def _show_waiting(waiting: list[dict[str, Any]]) -> None:
@@ -102,7 +109,7 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
                 entry["node"],
                 _seconds(entry["estimateS"], _ENDLESS),
                 _seconds(entry["placedAgoS"]),
-                _seconds(entry["expectedStartInS"]),
+                _starts(entry["expectedStartInS"]),
                 f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
                 _behind(entry),
             )
@@ -112,6 +119,10 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
         click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
     for rule, number in rules.items():
         click.echo(f"({number}) {rule}")
+
+
+def _starts(expected_s: float | None) -> str:
+    return "any moment" if expected_s == 0 else _seconds(expected_s)
 
 
 def _behind(entry: dict[str, Any]) -> str:
@@ -146,7 +157,7 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
-    if not seen["withEstimate"] and not seen["withWait"]:
+    if not seen["withEstimate"] and not seen["withWait"] and not seen["afterRoom"]:
         return
     click.echo(f"\nOf the last {seen['tasks']} containers that ended")
     if seen["withEstimate"]:
@@ -158,6 +169,11 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
         click.echo(
             f"  {_were(seen['withWait'])} to wait {_seconds(seen['meanExpectedWaitS'])} and waited "
             f"{_seconds(seen['meanWaitedS'])} in the mean, {_seconds(seen['meanWaitErrorS'])} off"
+        )
+    if seen["afterRoom"]:
+        click.echo(
+            f"  {seen['afterRoom']} waited {_seconds(seen['meanWaitedAfterRoomS'])} in the mean at nodes that had room "
+            f"at their last report, {_seconds(seen['meanRoomSaidAgoS'])} before: others were given it"
         )
 
 

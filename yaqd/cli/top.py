@@ -38,7 +38,10 @@ def top(conf: Configuration, once: bool, interval: float, as_json: bool) -> None
     if as_json:
         print_json(nodes())
     elif once or not sys.stdout.isatty():
-        print_table(_HEADINGS, [_row(node) for node in nodes()], empty="no nodes are there")
+        found = nodes()
+        print_table(_HEADINGS, [_row(node) for node in found], empty="no nodes are there")
+        if legend := _legend(found):
+            click.echo(legend)
     else:
         _watch(nodes, interval)
 
@@ -70,6 +73,7 @@ def table(nodes: list[dict[str, Any]], width: int) -> Any:
         show_edge=False,
         pad_edge=False,
         title=f"{len(nodes)} nodes, {running} running, {queued} queued, {busy:.1%} busy over a minute",
+        caption=_legend(nodes) or None,
     )
     rows = [[str(cell) for cell in _row(node)] for node in nodes]
     with_bars = [
@@ -106,6 +110,12 @@ def _bar(share: float) -> str:
     return "#" * filled + "." * (_BAR - filled)
 
 
+def _legend(nodes: list[dict[str, Any]]) -> str:
+    """Of what no heading can say, where it is shown."""
+    is_open = any(node["queues"] and node["slots"] is None for node in nodes)
+    return "running 2/-: how many fit is known once one has waited there" if is_open else ""
+
+
 def _row(node: dict[str, Any]) -> tuple[object, ...]:
     use = node["utilization"]
     wait = "no end" if node["waitS"] is None else duration(node["waitS"] * 1000)
@@ -115,7 +125,7 @@ def _row(node: dict[str, Any]) -> tuple[object, ...]:
     return (
         node["id"],
         state,
-        node["running"] if node["slots"] is None else f"{node['running']}/{node['slots']}",
+        f"{node['running']}/{'-' if node['slots'] is None else node['slots']}" if node["queues"] else node["running"],
         node["queued"] if node["queues"] else "-",
         node["bound"] if node["queues"] else "-",
         wait if node["queues"] else "-",

@@ -1,0 +1,99 @@
+"""Words of `yaq explain` and `yaq top` that could be taken for others: how old what they go by is, what is unknown."""
+
+import json
+
+import pytest
+from rm_harness import ManualClock, ask, cluster
+from test_rm_explain import command, report_queue
+from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+
+from rm.task_records import _read, accuracy
+
+
+async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_nothing() -> None:
+    clock = ManualClock()
+    async with cluster(ON, clock=clock) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        await beat(node, running=1, wait_ms=0)
+        clock.seconds += 0.3
+        containers = given(await master.allocate(ask(9)))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert [(one["expectedWaitS"], one["roomSaidAgoS"]) for one in found["waiting"]] == [(None, 0.3)] * 3
+        assert all(one["rule"].endswith(" (its node had room at its last report)") for one in found["waiting"])
+        assert all(one["expectedWaitS"] is None for one in found["decisions"])
+        [wanted] = found["asks"]
+        assert (wanted["shortestWaitS"], wanted["shortestSaidAgoS"]) == (20.0 + 10.0, 0.3), "those before it are known"
+        for container_id in containers:
+            node.run(container_id)
+        await report_queue(node, containers[3:])
+        for container_id in containers:
+            node.end(container_id)
+        await beat(node, running=1, times=(1500, 12_000))
+        seen = json.loads(await command(rm, "explain", str(app_id), "--json"))["accuracy"]
+        assert (seen["withWait"], seen["afterRoom"], seen["meanWaitedAfterRoomS"]) == (0, 3, 1.5)
+        text = await command(rm, "explain", str(app_id))
+        assert "3 waited 1.5s in the mean at nodes that had room at their last report, 300ms before" in text
+        assert "expected to wait" not in text
+
+
+async def test_a_node_that_reports_how_long_one_waits_is_believed() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        await beat(node, running=4, wait_ms=2500)
+        await master.allocate(ask(9))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert found["waiting"][0]["roomSaidAgoS"] is None and found["waiting"][0]["expectedWaitS"] == 2.5
+
+
+async def test_an_ask_says_when_one_of_it_was_given_last_and_not_that_all_waited_since() -> None:
+    clock = ManualClock()
+    async with cluster(ON, clock=clock) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        await master.allocate(ask(9))
+        clock.seconds += 1.0
+        await beat(node, running=4, queued=3, wait_ms=0)
+        clock.seconds += 0.25
+        text = await command(rm, "explain", str(app_id))
+        assert "runs 10.0s), none given for 1.2s: no node has room" in text or "none given for 1.3s" in text
+        assert "a node had room at its last report, 250ms ago: what was sent there since is in the way" in text
+        assert "waits 0ms" not in text
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+async def test_a_master_that_leaves_no_room_for_its_own_containers_is_said_to(enabled: str) -> None:
+    async with cluster({"yaq.queue.enabled": enabled}) as rm:
+        node = await rm.node(memory_mb=1536, vcores=4, capabilities=OURS)
+        await beat(node)
+        app_id, master = await rm.running(node)
+        assert (await rm.report(app_id)).diagnostics == "", "it wants nothing"
+        await master.allocate(ask(3))
+        said = f"its own application master holds <memory:1024, vCores:1> of <memory:1536, vCores:4> at {node.id}"
+        text = await command(rm, "explain", str(app_id))
+        assert f"{said}, and no other node is large enough: it can never run beside it" in text
+        assert "for it until it ends" not in text
+        assert said in (await rm.report(app_id)).diagnostics
+        other = await rm.node(memory_mb=1536, vcores=4, capabilities=OURS)
+        await other.beat()
+        await rm.until(lambda: bool(rm.manager.scheduler.view.applications[app_id].attempt))
+        text = await command(rm, "explain", str(app_id))
+        assert "its own application master" not in text and (await rm.report(app_id)).diagnostics == ""
+
+
+async def test_top_says_that_nobody_knows_how_many_fit() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        lines = (await command(rm, "top", "--once")).splitlines()
+        assert " 0/- " in lines[1] and lines[2].startswith("running 2/-: how many fit is known once")
+        await beat(node, running=4, queued=1)
+        text = await command(rm, "top", "--once")
+        assert " 4/4 " in text and "how many fit" not in text
+
+
+def test_records_of_an_earlier_release_are_read() -> None:
+    row = ["c", "n", 1, 4.0, 2.5, "r", 3.0, 6.0]
+    [old], [new], none = _read(json.dumps([row])), _read(json.dumps([[*row, 0.5]])), _read(json.dumps([row[:-1]]))
+    assert (old.room_said_ago_s, new.room_said_ago_s, list(none)) == (None, 0.5, [])
+    assert accuracy([old, new])["afterRoom"] == 1
