@@ -25,6 +25,7 @@ from rm.scheduler.decisions import Locality
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement, satisfies
 from rm.scheduler.shares import Shares
+from rm.scheduler.tally import Tally
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
@@ -321,16 +322,24 @@ def _need(
     with_sent: bool,
 ) -> dict[str, float]:
     total, share = view.nodes.total, view.calculator.share_among
-    held = {}
-    for child in queue.children:
-        if child.waiting and (is_worth_it is None or is_worth_it(child)):
-            mb, cores, extras = child.used_mb, child.used_cores, child.used_extras
-            if with_sent:
-                sent = child.sent
-                mb, cores = mb + sent.used_mb, cores + sent.used_cores
-                extras = (child.used + sent.used).extras if sent.used_extras else extras
-            held[child.spec.path] = share(mb, cores, extras, total)
-    return shares.need(queue, held)
+
+    wanting = [child for child in queue.children if child.waiting and (is_worth_it is None or is_worth_it(child))]
+    if not with_sent:
+        held = ((child.spec.path, child.used_mb, child.used_cores, child.used_extras) for child in wanting)
+        return shares.need(queue, {path: share(mb, cores, extras, total) for path, mb, cores, extras in held})
+    soon = _soon(view, shares, queue)
+    return shares.need(queue, {child.spec.path: soon[child.spec.path] for child in wanting})
+
+
+def _soon(view: ClusterView, shares: Shares, queue: QueueView) -> dict[str, float]:
+    """By path the part of the cluster that each queue below this one will hold once what waits at nodes has started."""
+    total, share = view.nodes.total, view.calculator.share_among
+
+    def part(held: Tally) -> float:
+        return share(held.used_mb, held.used_cores, held.used_extras, total)
+
+    used = {child.spec.path: part(child) for child in queue.children}
+    return shares.soon(used, {child.spec.path: part(child.sent) for child in queue.children})
 
 
 def leaves_by_deficit(

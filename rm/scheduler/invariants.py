@@ -15,6 +15,8 @@ def validate(view: ClusterView) -> None:
             assert view.containers[container_id].node_id == node.id
     _validate_charges(view)
     view.tags.validate()
+    if view.shares is not None:
+        view.shares.validate()
     for queue in view.queues.values():
         _validate_queue(view, queue)
     for node_id, reservation in view.reservations.items():

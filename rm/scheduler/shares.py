@@ -5,6 +5,10 @@ another's, and be reordered. Where nodes are filled beyond their size, need is t
 is owed (`yaqd.policies.queueing.sharing`), both as parts of its guarantee. A container counts with its estimate when it
 is given, with how long it has run where that is longer, and with how long it ran in the end; one that goes back without
 having run, with nothing.
+
+What waits at nodes is dealt out by what each queue will hold once it has started. Whose tasks are short frees slots for
+all, and whose tasks are much longer keeps every slot that it gets: of what waits its part would grow to more than its
+part of what runs.
 """
 
 from collections.abc import Iterable
@@ -28,6 +32,10 @@ _OWED_S: Final = 3.0
 _NEW: Final = 0.05
 #: what runs longer than it counts with is counted anew after so much more
 _OVER: Final = 0.1
+#: tasks are taken to run no shorter than this, s
+_SHORTEST_S: Final = 0.1
+#: so many times as long as usual: less may be an error of estimates
+_MUCH_LONGER: Final = 4.0
 #: bounds of that, s
 _SOONEST_S: Final = 1.0
 _LATEST_S: Final = 60.0
@@ -36,16 +44,34 @@ _LATEST_S: Final = 60.0
 class _Given:
     """A container that is not over."""
 
-    __slots__ = ("app", "seconds", "share", "since")
+    __slots__ = ("app", "has_end", "queues", "rate", "seconds", "share", "since")
 
-    def __init__(self, app: "AppView", share: float, seconds: float) -> None:
+    def __init__(self, app: "AppView", share: float, seconds: float, *, has_end: bool) -> None:
         self.app = app
+        #: those that it was given through, its leaf queue first
+        self.queues = app.leaf.above
+        self.has_end = has_end
+        #: the part of the cluster that it gives back in a second, in the mean
+        self.rate = 0.0
         #: of the cluster
         self.share = share
         #: that it counts with
         self.seconds = seconds
         #: when its node first said that it runs, scheduler's seconds; None: it has not
         self.since: float | None = None
+
+
+class _Pace:
+    """Of what a queue was given and is not over."""
+
+    __slots__ = ("number", "rate", "share")
+
+    def __init__(self) -> None:
+        self.number = 0
+        #: of the cluster
+        self.share = 0.0
+        #: the part of that which ends in a second, by what it counts with
+        self.rate = 0.0
 
 
 class Shares:
@@ -59,6 +85,8 @@ class Shares:
         self._first: frozenset[str] = frozenset()
         #: how long containers ran of late, s
         self._usual_s = 0.0
+        #: by path of the queue
+        self._paces: dict[str, _Pace] = {}
 
     def queues_changed(self) -> None:
         """Other queues, or other guarantees: nobody is owed anything."""
@@ -91,11 +119,35 @@ class Shares:
                     found[path] = -inf
         return found
 
+    def soon(self, used: "dict[str, float]", sent: "dict[str, float]") -> dict[str, float]:
+        """What each of the siblings of these paths will hold once all that waits has started, as far as it matters for
+        who comes next: whose tasks are much longer than the others' all that it has got, the others what is left."""
+        held = {path: share + sent[path] for path, share in used.items()}
+        paces, total = {path: self._pace(path) for path in used}, sum(used.values())
+        usual = sum(used[path] * pace for path, pace in paces.items()) / total if total > 0 else 0.0
+        keeping = {path for path, pace in paces.items() if pace * _MUCH_LONGER < usual}
+        if not keeping:
+            return held
+        left = max(0.0, total - sum(held[path] for path in keeping))
+        others = sum(share for path, share in held.items() if path not in keeping)
+        part = left / others if others > 0 else 0.0
+        return {path: share if path in keeping else share * part for path, share in held.items()}
+
+    def _pace(self, path: str) -> float:
+        """How often the queue's slots turn over in a second."""
+        pace = self._paces.get(path)
+        return max(0.0, pace.rate / pace.share) if pace is not None and pace.share > 0 else 0.0
+
     # ---- containers
 
     def given(self, container_id: ContainerId, app: "AppView", size: Resource, estimate_s: float | None) -> None:
-        given = _Given(app, self._calculator.share(size, self._nodes.total), 0.0)
+        share = self._calculator.share(size, self._nodes.total)
+        given = _Given(app, share, 0.0, has_end=estimate_s is not None)
         self._given[container_id] = given
+        for queue in given.queues:
+            pace = self._paces.setdefault(queue.spec.path, _Pace())
+            pace.number += 1
+            pace.share += share
         self._count(given, estimate_s if estimate_s is not None else self._usual_s)
 
     def run(self, node: "NodeView", started: frozenset[ContainerId], now: float) -> None:
@@ -127,6 +179,7 @@ class Shares:
         """It is over, and ran so long."""
         given = self._given.pop(container_id, None)
         if given is not None:
+            self._over(given)
             self._count(given, seconds)
             self._usual_s += (seconds - self._usual_s) * (_NEW if self._usual_s else 1.0)
 
@@ -134,11 +187,29 @@ class Shares:
         """It is over; nobody says how long it ran, if it did."""
         given = self._given.pop(container_id, None)
         if given is not None:
+            self._over(given)
             self._count(given, max(0.0, now - given.since) if given.since is not None else 0.0)
+
+    def _over(self, given: _Given) -> None:
+        """It ends no more."""
+        for queue in given.queues:
+            pace = self._paces[queue.spec.path]
+            pace.number -= 1
+            if not pace.number:
+                del self._paces[queue.spec.path]  # and with it what was rounded
+                continue
+            pace.share -= given.share
+            pace.rate -= given.rate
+        given.has_end = False
 
     def _count(self, given: _Given, seconds: float) -> None:
         """It counts with so many seconds from now on."""
         change = (seconds - given.seconds) * given.share
+        if given.has_end:
+            rate = given.share / max(seconds, _SHORTEST_S)
+            for queue in given.queues:
+                self._paces[queue.spec.path].rate += rate - given.rate
+            given.rate = rate
         given.seconds = seconds
         if not change:
             return
@@ -146,6 +217,19 @@ class Shares:
             counters = self._counters.get(queue.parent.spec.path) if queue.parent is not None else None
             if counters is not None:
                 counters.give(queue.spec.path, change)
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        counted: dict[str, list[float]] = {}
+        for given in self._given.values():
+            for queue in given.queues:
+                sums = counted.setdefault(queue.spec.path, [0, 0.0, 0.0])
+                sums[:] = sums[0] + 1, sums[1] + given.share, sums[2] + given.rate
+        assert counted.keys() == self._paces.keys()
+        for path, pace in self._paces.items():
+            number, share, rate = counted[path]
+            assert pace.number == number, path
+            assert abs(pace.share - share) + abs(pace.rate - rate) < 1e-6, (path, pace.share, share, pace.rate, rate)
 
 
 def _next(at: float, now: float) -> float:

@@ -15,7 +15,7 @@ SHAPE = ClusterShape(nodes=12, slots=8, queues=(("a", 70.0), ("b", 30.0)))
 COMES_S, UNTIL_S, ST_S = 20, 140, 20.0
 
 
-def a_comes_late(system: System, *, long_s: float = 300.0) -> SimResult:
+def a_comes_late(system: System, *, long_s: float = 300.0, seed: int = 1) -> SimResult:
     """B holds all slots for so long when A comes; both want more than there is from then on."""
 
     def stage(seconds: float, tasks: int) -> SimStage:
@@ -25,7 +25,7 @@ def a_comes_late(system: System, *, long_s: float = 300.0) -> SimResult:
         SimJob("long", (stage(long_s, 400),), queue="b"),
         *(SimJob(f"short{n}", (stage(5.0, 700),), queue="a", arrival_s=COMES_S) for n in range(3)),
     )
-    return simulate(SHAPE, Workload(jobs), system, 1, horizon_s=UNTIL_S + 1.0)
+    return simulate(SHAPE, Workload(jobs), system, seed, horizon_s=UNTIL_S + 1.0)
 
 
 def longest_short(result: SimResult) -> int:
@@ -48,6 +48,17 @@ def test_no_queue_is_short_of_its_share_for_longer_than_the_threshold() -> None:
     """What is taken back is given to whom it was taken for, and not to its queue again."""
     system = replace(OURS, starve_s=ST_S, preempt=True)
     assert longest_short(a_comes_late(system)) <= ST_S
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_short_tasks_keep_their_share_beside_long_ones(seed: int, is_live: bool) -> None:
+    """Whose tasks are long keeps every slot that it gets: of what waits it gets no more than its share will bear."""
+    system = replace(OURS, starve_s=ST_S, preempt=True, out_of_turn=is_live, at_asks=is_live)
+    held = a_comes_late(system, seed=seed).shares(1.0)
+    later = slice(COMES_S + int(1.5 * ST_S), UNTIL_S)
+    parts = [a / (a + b) for a, b in zip(held["a"][later], held["b"][later], strict=True)]
+    assert min(parts) >= 0.65, "it does not drift until it is helped again"
 
 
 def test_without_it_the_others_tasks_are_waited_for() -> None:
