@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row, make_row
-from benchmarks.riffle.seek_server import APPLICATION, USER
+from benchmarks.riffle.seek_server import APPLICATION, FAN_IN, USER
 from benchmarks.riffle.throttle import NoThrottle, read_throttle
 from benchmarks.shuffle_client import MAPS_PER_REQUEST, Target, fetch_all, write_outputs
 from nm.directories import NodeDirectories
@@ -58,7 +58,7 @@ def _stage(root: Path, group: Path, maps: int, side: str) -> dict[str, float]:
     with SeekServer(root, group) as server:
         outputs = write_outputs(server.target, 0, maps, _REDUCES, _BLOCK)
         target = server.start()
-        facts = server.ask("merge") if side == "ours" else {}
+        facts = server.ask(f"merge {FAN_IN}") if side == "ours" else {}
         seconds = fetch_all(target, outputs, maps_per_request=MAPS_PER_REQUEST, rounds=1, compares=True)
         progress(f"stage-seek: {side}: {seconds:.1f} s")
         return {"stage_s": seconds} | facts | server.ask("counts")

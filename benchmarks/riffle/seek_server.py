@@ -1,7 +1,7 @@
 """A node's shuffle service alone, in a group of processes whose reads the kernel throttles: `stage-seek`'s server.
 
-Reads one JSON object from its command line; answers each line of its standard input with one of JSON: `merge` merges
-all outputs, forty to a file, and has them served; `look` has merged files
+Reads one JSON object from its command line; answers each line of its standard input with one of JSON: `merge N` merges
+all outputs, N to a file, and has them served; `look` has merged files
 served that others made; `counts` tells what was read. It ends with its input. Neither side is
 helped by the page cache: files are dropped from it first, and nothing is read ahead.
 """
@@ -59,9 +59,10 @@ def _main() -> None:
     print(json.dumps({"port": service.port}), flush=True)
     for line in sys.stdin:
         answer: dict[str, Any] = {}
-        if line.strip() == "merge":
-            answer = _merge(app_dir)
-        if line.strip() in ("merge", "look"):
+        word, *numbers = line.split()
+        if word == "merge":
+            answer = _merge(app_dir, *map(int, numbers))
+        if word in ("merge", "look"):
             for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
                 service.publish(job, file)
             drop(app_dir)
@@ -76,13 +77,13 @@ def _main() -> None:
     service.stop()
 
 
-def _merge(app_dir: Path) -> dict[str, Any]:
+def _merge(app_dir: Path, fan_in: int) -> dict[str, Any]:
     names = sorted(path.name for path in (app_dir / "output").iterdir())
     pool, started, requests = BufferPool(_BUDGET), time.perf_counter(), 0
     with ThreadPoolExecutor(READERS) as reader:
-        for number, at in enumerate(range(0, len(names), FAN_IN)):
-            order = MergeOrder(f"{number}", (app_dir,), tuple(names[at : at + FAN_IN]), sync=True)
-            buffers = buffers_for(FAN_IN, _BUDGET, pool)
+        for number, at in enumerate(range(0, len(names), fan_in)):
+            order = MergeOrder(f"{number}", (app_dir,), tuple(names[at : at + fan_in]), sync=True)
+            buffers = buffers_for(fan_in, _BUDGET, pool)
             merged = merge(order, pool, buffers, reader=reader, is_cancelled=lambda: False)
             requests += merged.reads + merged.writes
     return {"merge_s": time.perf_counter() - started, "merge_requests": requests}

@@ -33,9 +33,10 @@ class ReadCounts:
     #: segments that a merged file should have given and an original had to
     fallbacks: int = 0
 
-    def add(self, size: int) -> None:
+    def add(self, size: int, *, is_merged: bool = False) -> None:
         self.reads += 1
         self.read_bytes += size
+        self.merged_reads += is_merged
 
     def take(self, other: "ReadCounts") -> None:
         """Adds the other's counts to these and leaves it at zero."""
@@ -61,19 +62,22 @@ class Range(Protocol):
 class FileRange:
     """A part of an open file on its way into a socket."""
 
-    __slots__ = ("_counts", "_file", "_offset", "remaining")
+    __slots__ = ("_counts", "_file", "_is_merged", "_offset", "remaining")
 
-    def __init__(self, file: OpenFile, offset: int, length: int, counts: ReadCounts) -> None:
+    def __init__(
+        self, file: OpenFile, offset: int, length: int, counts: ReadCounts, *, is_merged: bool = False
+    ) -> None:
         self._file = file
         self._offset = offset
         self._counts = counts
+        self._is_merged = is_merged
         self.remaining = length
 
     def send(self, descriptor: int, most: int) -> int:
         sent = os.sendfile(descriptor, self._file.descriptor, self._offset, min(self.remaining, most))
         if sent == 0:
             raise OutputMissing("a map output became shorter while it was sent")
-        self._counts.add(sent)
+        self._counts.add(sent, is_merged=self._is_merged)
         self._offset += sent
         self.remaining -= sent
         return sent

@@ -1,81 +1,24 @@
-"""Segments of map outputs out of merged files, as if they came from the originals.
+"""Which map outputs of a node lie in which merged file, with the indexes that say where.
 
-A merged file holds a reducer's part of many map outputs side by side, so one read answers for all of them. A partition
-is verified before its first byte goes out; whatever is wrong with a merged file, the originals answer instead, and
-where an original is lost its copy in a merged file does.
+Containers can write where merged files lie, so nothing of one counts before its index is verified.
 """
 
 import logging
 import os
 import stat
-import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from nm.shuffle.answer import FileRange, OutputSegment, Range, ReadCounts, Segment
-from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.answer import Segment
+from nm.shuffle.files import OutputMissing
 from nm.shuffle.jobs import ShuffleJob
-from nm.shuffle.kept import KeptPartition, KeptPartitions, KeptRange
+from nm.shuffle.kept import KeptSegments
+from nm.shuffle.mergedsegment import MergedFile, MergedSegment, Original, Part, give_up
 from nm.shuffle.outputs import MapOutputs
 from riffle_merger.format import FormatError, IndexEntry
-from riffle_merger.format.checksum import crc32
-from riffle_merger.format.merged import (
-    CHECKSUM_BYTES,
-    DATA_SUFFIX,
-    INDEX_SUFFIX,
-    MERGED_FOLDER,
-    MergedIndex,
-    MergedPartition,
-    checked_trailer,
-    is_safe_name,
-)
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, is_safe_name
 
 log = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-_VERIFY_BYTES = 1 << 20
-
-
-class MergedFile:
-    """A merged file with its index; what was found wrong with it is remembered."""
-
-    __slots__ = ("bad_partitions", "index_path", "is_bad", "maps", "path", "verified")
-
-    def __init__(self, path: Path, index_path: Path, maps: tuple[str, ...]) -> None:
-        self.path = path
-        self.index_path = index_path
-        #: map attempts in their order inside each partition
-        self.maps = maps
-        self.is_bad = False
-        self.bad_partitions: set[int] = set()
-        #: segments (partition, number) that were found right and are sent straight from the file
-        self.verified: set[tuple[int, int]] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One reducer's part of one merged file."""
-
-    file: MergedFile
-    partition: int
-    whole: MergedPartition
-    entries: list[IndexEntry]
-
-    @property
-    def key(self) -> tuple[Path, int]:
-        return self.file.path, self.partition
-
-    def verify(self, data: memoryview) -> None:
-        """Raises FormatError."""
-        checksum, start = 0, self.whole.offset
-        for entry in self.entries:
-            at = entry.start - start
-            checksum = crc32(checked_trailer(data[at : at + entry.part_length], str(self.file.path)), checksum)
-        if checksum != self.whole.checksum:
-            raise FormatError(f"{self.file.path}: partition {self.partition} is not what was merged")
 
 
 def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
@@ -96,7 +39,7 @@ def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
 class MergedOutputs:
     """Which maps lie in which merged file. `find` and what changes the table are for the service's own thread."""
 
-    def __init__(self, outputs: MapOutputs, kept: KeptPartitions, *, index_cache_bytes: int) -> None:
+    def __init__(self, outputs: MapOutputs, kept: KeptSegments, *, index_cache_bytes: int) -> None:
         self._outputs = outputs
         self._kept = kept
         self._index_cache_bytes = index_cache_bytes
@@ -106,11 +49,10 @@ class MergedOutputs:
         self._names: dict[str, set[str]] = {}
         self._indexes: OrderedDict[Path, MergedIndex] = OrderedDict()
         self._index_bytes = 0
-        self._lock = threading.Lock()
 
     @property
     def kept_bytes(self) -> int:
-        """Of partitions that were read whole."""
+        """Of what was read of partitions at once."""
         return self._kept.held_bytes
 
     @property
@@ -191,10 +133,11 @@ class MergedOutputs:
                 return None
             parts[file] = part
         entry = part.entries[number]
-        original = _Original(self._outputs, job, map_id, reduce, entry)
+        part.asked.add(number)
+        original = Original(self._outputs, job, map_id, reduce, entry)
         return MergedSegment(part, number, self._outputs, self._kept, original), entry
 
-    def _part(self, file: MergedFile, reduce: int) -> _Part | None:
+    def _part(self, file: MergedFile, reduce: int) -> Part | None:
         try:
             index = self._indexes.get(file.path)
             if index is None:
@@ -206,7 +149,7 @@ class MergedOutputs:
                 raise OutputMissing(f"{file.index_path} has changed")
             if reduce >= index.partitions:
                 return None  # the original refuses it
-            return _Part(file, reduce, index.partition(reduce), index.segments(reduce))
+            return Part(file, reduce, index.partition(reduce), index.segments(reduce))
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None
@@ -223,163 +166,4 @@ class MergedOutputs:
             self._index_bytes -= index.cost_bytes
 
 
-Parts = dict[MergedFile, _Part]
-
-
-def give_up(file: MergedFile, error: Exception) -> None:
-    """From any thread: the originals answer from now on."""
-    if not file.is_bad:
-        file.is_bad = True
-        log.warning("merged file left alone, the originals are served: %s", error)
-
-
-@dataclass(frozen=True, slots=True)
-class _Original:
-    """Where to look when a merged file fails."""
-
-    outputs: MapOutputs
-    job: ShuffleJob
-    map_id: str
-    reduce: int
-    #: of the merged segment, whose lengths the client was told
-    entry: IndexEntry
-
-    def segment(self) -> Segment:
-        """From any thread. Raises OutputMissing."""
-        output = self.outputs.load(self.job, self.map_id)
-        entry = output.segment(self.reduce)
-        if (entry.part_length, entry.raw_length) != (self.entry.part_length, self.entry.raw_length):
-            raise OutputMissing(f"{self.map_id} is not what was merged")
-        return OutputSegment(self.outputs, output, entry)
-
-
-class MergedSegment:
-    """One map's segment of a merged partition. From any thread; blocking."""
-
-    __slots__ = ("_entry", "_kept", "_number", "_original", "_outputs", "_part")
-
-    def __init__(
-        self, part: _Part, number: int, outputs: MapOutputs, kept: KeptPartitions, original: _Original
-    ) -> None:
-        self._part = part
-        self._number = number
-        self._entry = part.entries[number]
-        self._outputs = outputs
-        self._kept = kept
-        self._original = original
-
-    @property
-    def length(self) -> int:
-        return self._entry.part_length
-
-    def read(self, counts: ReadCounts) -> bytes | memoryview:
-        return self._or_original(self._read, lambda segment: segment.read(counts), counts)
-
-    def range(self, counts: ReadCounts) -> Range:
-        return self._or_original(self._range, lambda segment: segment.range(counts), counts)
-
-    def _or_original(
-        self, get: Callable[[ReadCounts], _T], get_original: Callable[[Segment], _T], counts: ReadCounts
-    ) -> _T:
-        file = self._part.file
-        try:
-            if not file.is_bad and self._part.partition not in file.bad_partitions:
-                found = get(counts)
-                counts.merged_segments += 1
-                return found
-        except OutputMissing as error:
-            give_up(file, error)
-        except FormatError as error:
-            file.bad_partitions.add(self._part.partition)
-            log.warning("partition of a merged file left alone, the originals are served: %s", error)
-        counts.fallbacks += 1
-        try:
-            return get_original(self._original.segment())
-        except OutputMissing:
-            if file.is_bad:
-                raise
-        try:
-            return get(counts)
-        except FormatError as error:
-            raise OutputMissing(str(error)) from None
-
-    def _read(self, counts: ReadCounts) -> bytes | memoryview:
-        kept = self._partition(counts)
-        if kept is None:
-            return self._alone(counts)
-        at = self._entry.start - self._part.whole.offset
-        data = memoryview(kept.data)[at : at + self._entry.part_length]
-        self._kept.release(self._part.key, kept)  # what was handed out lives until it is copied
-        return data
-
-    def _range(self, counts: ReadCounts) -> Range:
-        kept = self._partition(counts)
-        if kept is not None:
-            at = self._entry.start - self._part.whole.offset
-            return KeptRange(self._kept, self._part.key, kept, at, self._entry.part_length)
-        file = self._outputs.files.open(self._part.file.path)
-        try:
-            self._verify_in_place(file, counts)
-        except BaseException:
-            file.release()
-            raise
-        return FileRange(file, self._entry.start, self._entry.part_length, counts)
-
-    def _partition(self, counts: ReadCounts) -> KeptPartition | None:
-        """The whole partition, read unless it is kept; None where it is too long or there is no room."""
-        part = self._part
-        if part.partition in part.file.bad_partitions:
-            return None
-        kept = self._kept.use(part.key)
-        if kept is not None:
-            return kept
-        length = part.whole.length
-        if not self._kept.reserve(length):
-            return None
-        try:
-            data = self._pread(part.whole.offset, length, counts)
-            part.verify(memoryview(data))
-        except BaseException:
-            self._kept.unreserve(length)
-            raise
-        return self._kept.keep(part.key, data, len(part.entries))
-
-    def _alone(self, counts: ReadCounts) -> bytes:
-        data = self._pread(self._entry.start, self._entry.part_length, counts)
-        checked_trailer(memoryview(data), str(self._part.file.path))
-        return data
-
-    def _pread(self, offset: int, length: int, counts: ReadCounts) -> bytes:
-        file = self._outputs.files.open(self._part.file.path)
-        try:
-            return self._pread_from(file, offset, length, counts)
-        finally:
-            file.release()
-
-    def _pread_from(self, file: OpenFile, offset: int, length: int, counts: ReadCounts) -> bytes:
-        path = self._part.file.path
-        try:
-            data = os.pread(file.descriptor, length, offset)
-        except OSError as error:
-            raise OutputMissing(f"{path}: {error.strerror}") from None
-        counts.add(len(data))
-        counts.merged_reads += 1
-        if len(data) != length:
-            raise OutputMissing(f"{path} became shorter")
-        return data
-
-    def _verify_in_place(self, file: OpenFile, counts: ReadCounts) -> None:
-        """Reads the segment once, in pieces, unless it was found right before. Raises OutputMissing, FormatError."""
-        part, entry = self._part, self._entry
-        key = part.partition, self._number
-        if key in part.file.verified or not entry.part_length:
-            return
-        end = entry.start + entry.part_length - CHECKSUM_BYTES
-        checksum, at = 0, entry.start
-        while at < end:
-            data = self._pread_from(file, at, min(_VERIFY_BYTES, end - at), counts)
-            checksum = crc32(data, checksum)
-            at += len(data)
-        if end < entry.start or self._pread_from(file, end, CHECKSUM_BYTES, counts) != checksum.to_bytes(4, "big"):
-            raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")
-        part.file.verified.add(key)
+Parts = dict[MergedFile, Part]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nm.shuffle.files import OutputMissing
-from nm.shuffle.merged import MergedFile, load_merged
+from nm.shuffle.merged import load_merged
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.watch import Output
 from riffle_merger.format import FormatError
@@ -56,7 +57,7 @@ class FolderScan:
         """What was not returned before."""
         found = Found()
         for app_dir in self._app_dirs:
-            for entry in self._fresh(app_dir / "output"):
+            for entry in sorted(self._fresh(app_dir / "output"), key=_changed_at):
                 output = self._output(entry.name)
                 if self._is_over(entry.path, output is not None) and output is not None:
                     found.outputs.append(output)
@@ -101,6 +102,14 @@ class FolderScan:
             return True
         self._looks[path] = looks
         return False
+
+
+def _changed_at(entry: "os.DirEntry[str]") -> int:
+    """When the index appeared in this folder: reducers ask for map outputs in the order in which they were done."""
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0  # gone with the application
 
 
 def _merged(index_path: Path, app_dir: Path) -> MergedFile | None:

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from nm.shuffle.answer import ReadCounts
 from nm.shuffle.connection import Connection
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.kept import KeptPartitions
-from nm.shuffle.merged import MergedFile, MergedOutputs
+from nm.shuffle.kept import KeptSegments
+from nm.shuffle.merged import MergedOutputs
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
 from nm.shuffle.senders import Senders
@@ -48,7 +49,7 @@ class ShuffleLimits:
 class MergedLimits:
     """Memory for what is read of merged files."""
 
-    #: partitions that were read whole; 0 keeps none
+    #: of what was read at once; 0 keeps none
     kept_bytes: int = 64 << 20
     #: seconds since one was last asked for
     kept_s: float = 10.0
@@ -87,7 +88,7 @@ class ShuffleService:
         self.jobs = jobs
         self.outputs = outputs
         self.limits = limits
-        kept = KeptPartitions(bytes_max=merging.kept_bytes, age_max_s=merging.kept_s, now=time.monotonic)
+        kept = KeptSegments(bytes_max=merging.kept_bytes, age_max_s=merging.kept_s, now=time.monotonic)
         self.merged = MergedOutputs(outputs, kept, index_cache_bytes=merging.index_cache_bytes)
         self.statistics = ShuffleStatistics()
         self._refusals = PeerLog(log)

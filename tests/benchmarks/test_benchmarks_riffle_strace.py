@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from benchmarks.riffle.seek_server import FAN_IN
 from benchmarks.shuffle_client import MAPS_PER_REQUEST, fetch_all, write_outputs
 
 REDUCES, BLOCK = 5, 16 << 10
+#: a reducer's part of a merged file, 64 MB: four times what a node keeps of one by default
+LONG_MAPS, LONG_BLOCK = 200, 320_000
 CALLS = "pread64,preadv,preadv2,sendfile,splice"
 
 pytestmark = [
@@ -38,7 +41,7 @@ def test_the_kernel_was_asked_for_what_is_counted(tmp_path: Path, is_merged: boo
     with SeekServer(tmp_path, tmp_path, *strace) as server:
         outputs = write_outputs(server.target, 0, FAN_IN, REDUCES, BLOCK)
         target = server.start()
-        merge_requests = server.ask("merge")["merge_requests"] if is_merged else 0
+        merge_requests = server.ask(f"merge {FAN_IN}")["merge_requests"] if is_merged else 0
         fetch_all(target, outputs, maps_per_request=MAPS_PER_REQUEST, rounds=1)
         counted = server.ask("counts")
     asked = kernel_reads(log)
@@ -50,3 +53,26 @@ def test_the_kernel_was_asked_for_what_is_counted(tmp_path: Path, is_merged: boo
     else:
         assert counted["reads"] == asked["output"] == FAN_IN * REDUCES
         assert not asked["riffle"]
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_long_partition_is_read_in_few_large_reads(tmp_path: Path, is_merged: bool) -> None:
+    log = tmp_path / "strace.txt"
+    strace = ["strace", "-f", "-y", "-e", f"trace={CALLS}", "-o", str(log)]
+    with SeekServer(tmp_path, tmp_path, *strace) as server:
+        outputs = write_outputs(server.target, 0, LONG_MAPS, 1, LONG_BLOCK)
+        target = server.start()
+        if is_merged:
+            server.ask(f"merge {LONG_MAPS}")
+        # each of the five threads compares what it gets first: one request of twenty maps each, so all
+        for at in range(0, LONG_MAPS, 100):
+            some = replace(outputs, attempts=outputs.attempts[at : at + 100])
+            fetch_all(target, some, maps_per_request=MAPS_PER_REQUEST, rounds=1, compares=True)
+        counted = server.ask("counts")
+    asked = kernel_reads(log)
+    assert counted["bytes"] == LONG_MAPS * LONG_BLOCK
+    if is_merged:
+        # ten requests of 6.4 MB, 4 MB a read: 3.2 MB in the mean
+        assert counted["reads"] == asked["riffle"] == 20
+    else:
+        assert counted["reads"] == asked["output"] >= LONG_MAPS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nm.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.merged import MergedFile
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import MergedLimits, ShuffleLimits, ShuffleService
 from riffle_merger.format import IndexEntry, SpillIndex

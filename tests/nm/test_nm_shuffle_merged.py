@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.merged import MergedFile
+from nm.shuffle.kept import KeptSegments
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
 from nm.shuffle.server import MergedLimits, ShuffleLimits
 from yaqd.model import ApplicationId
@@ -95,6 +96,88 @@ def test_what_is_kept_goes_after_a_while(served: Served) -> None:
     while served.service.merged.kept_bytes and time.monotonic() < deadline:
         time.sleep(0.01)
     assert served.service.merged.kept_bytes == 0
+
+
+def test_long_partitions_are_read_in_runs_of_what_is_asked_for(served: Served) -> None:
+    write(served, 120_000)  # more than a quarter of what may be kept; two are a sixteenth at most
+    asked = [MAPS[start : start + 6] for start in range(0, len(MAPS), 6)]
+    # backwards, and every other map: two that lie side by side are still one read
+    asked += [MAPS[:4][::-1], MAPS[4:12:2], [*MAPS[7:9], MAPS[2]]]
+    before = [fetch(served, reduce, maps) for reduce in range(REDUCES) for maps in asked]
+    settle(served)
+    unmerged = served.service.statistics.reads
+    assert unmerged.reads >= REDUCES * 23
+    bytes_before = unmerged.read_bytes
+    served.merge("all", MAPS)
+    runs = (3, 3, 2, 4, 2)
+    for reduce in range(REDUCES):
+        for number, maps in enumerate(asked):
+            reads = served.service.statistics.reads.merged_reads
+            assert fetch(served, reduce, maps) == before[len(asked) * reduce + number]
+            settle(served)
+            assert served.service.statistics.reads.merged_reads - reads == runs[number], maps
+    counts = served.service.statistics.reads
+    assert counts.read_bytes == 2 * bytes_before
+    assert (counts.merged_segments, counts.fallbacks) == (REDUCES * 23, 0)
+    assert served.service.merged.kept_bytes == 0
+
+
+def test_a_segment_longer_than_a_run_is_counted_as_of_a_merged_file(served: Served) -> None:
+    length = 300_000
+    write(served, length)
+    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
+    settle(served)
+    bytes_before = served.service.statistics.reads.read_bytes
+    served.merge("all", MAPS)
+    reads = served.service.statistics.reads.reads
+    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
+    settle(served)
+    counts = served.service.statistics.reads
+    assert counts.merged_reads == counts.reads - reads >= 2 * REDUCES * len(MAPS)
+    assert counts.read_bytes == 3 * bytes_before  # to check them, and to send them
+
+
+def test_more_reducers_than_there_is_room_for_read_nothing_twice(served: Served) -> None:
+    reducers, length = 12, 80_000
+    for map_id in MAPS:
+        served.write(map_id, [os.urandom(length) for _ in range(reducers)])
+    file = served.merge("all", MAPS)
+    served.service.merged._kept._now = lambda: 0.0  # as fast as can be
+    before = [fetch(served, reduce, MAPS) for reduce in range(reducers)]
+    settle(served)
+    start = served.service.statistics.reads.read_bytes
+    for at in range(0, len(MAPS), 3):  # all reducers take turns
+        for reduce in range(reducers):
+            fetch(served, reduce, MAPS[at : at + 3])
+            assert served.service.merged.kept_bytes <= KEPT_BYTES
+    settle(served)
+    assert served.service.statistics.reads.read_bytes - start == file.path.stat().st_size
+    assert [fetch(served, reduce, MAPS) for reduce in range(reducers)] == before
+
+
+def test_what_nobody_has_asked_for_lately_gives_way() -> None:
+    now = 0.0
+    kept = KeptSegments(bytes_max=1600, age_max_s=10, now=lambda: now)
+
+    def read(key: str, length: int) -> bool:
+        if not (kept.reserve_partition(key, length) if length > 100 else kept.reserve_run(length)):
+            return False
+        kept.release(key, kept.keep(key, bytes(length), 0, 2))
+        return True
+
+    assert [read(key, 400) for key in "abcd"] == [True, True, True, False]  # a quarter is left to runs
+    assert [read(key, 100) for key in "efghi"] == [True] * 4 + [False]
+    assert not kept.reserve_partition("j", 401) and not kept.reserve_run(101)
+    now = 0.5
+    sent_from = kept.use("a")
+    now = 1.2
+    assert not read("d", 400)  # it goes on in runs
+    assert read("k", 400) and kept.held_bytes == 1200
+    assert (kept.use("a"), kept.use("b"), kept.use("c")) == (sent_from, None, None)
+    now = 12.0
+    kept.sweep()
+    assert kept.held_bytes == 400  # what is sent from
+    assert read("d", 400)
 
 
 def truncate(file: MergedFile) -> None:

@@ -217,6 +217,18 @@ def test_what_appears_is_found_once_and_whole(place: Served) -> None:
         place.service.stop()
 
 
+def test_what_one_look_finds_is_in_the_order_in_which_it_was_done(place: Served) -> None:
+    """Reducers ask in that order, and what they ask for lies side by side then."""
+    names = [f"attempt_1_0001_m_{number * 7 % 20:06d}_0" for number in range(20)]
+    try:
+        for at, name in enumerate(names):
+            place.write(name, [b"zero"])
+            os.utime(place.output_dir / name, ns=(0, 1_700_000_000_000_000_000 + at))
+        assert [output.map_id for output in folder_scan(place).scan().outputs] == names
+    finally:
+        place.service.stop()
+
+
 def lie(data: Path, index: Path, place: Served) -> None:
     data.write_bytes(data.read_bytes() + b"x")
 
