@@ -1,9 +1,9 @@
 """One request of Hadoop's shuffle protocol, parsed and verified without any I/O.
 
 `GET /mapOutput?job=J&reduce=R&map=M1,M2,...` with the headers name, version and UrlHash, the HMAC-SHA1 of port, path
-and query under the job's key. Everything in it is a stranger's until the hash is verified, and a map id is an opaque
-folder name even then. `&merged=FILE`, which no client of Hadoop sends, names the merged file that these maps lie in:
-who was told of it may ask before this node has seen it.
+and query under the job's key. Everything in it is a stranger's until the hash is verified: no more than the job's id is
+taken out of it before. A map id is an opaque folder name even then. `&merged=FILE`, which no client of Hadoop sends,
+names the merged file that these maps lie in: who was told of it may ask before this node has seen it.
 """
 
 import base64
@@ -20,8 +20,11 @@ MAX_MAP_IDS = 1000
 _MAX_HEADERS = 100
 _MAX_OTHER_PARAMETERS = 20
 _MAX_MAP_ID = 255
+#: characters as they stand in the request
+_MAX_JOB_ID = 255
 _MAX_REDUCE = (1 << 31) - 1
 _MAX_REDUCE_DIGITS = 10
+_REQUIRED = "job, reduce and map are required, job and reduce once"
 PROTOCOL_HEADERS = "name: mapreduce\r\nversion: 1.0.0\r\n"
 
 
@@ -67,12 +70,13 @@ def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleReques
     path, _, query = parsed.target.partition("?")
     if path != "/mapOutput":
         raise RequestRefused(400, "unknown path, expected /mapOutput")
-    values = _parse_query(query)
-    job_id, map_ids, reduce = _parameters(values)
+    job_id = _claimed_job(query)
     url_hash = parsed.headers.get("urlhash", "")
     job = jobs.get(job_id)
     if job is None or not _is_genuine(url_hash, f"{port}{parsed.target}", job.password):
         raise RequestRefused(401, "unknown job or wrong UrlHash")
+    values = _parse_query(query)
+    map_ids, reduce = _parameters(values)
     if len(set(map_ids)) < len(map_ids):
         raise RequestRefused(400, "the same map id twice in one request")
     return ShuffleRequest(
@@ -87,8 +91,8 @@ def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleReques
 
 
 def _parse_head(head: bytes) -> _Head:
-    lines = head.decode("latin-1").split("\r\n")
-    parts = lines[0].split(" ")
+    lines = head.decode("latin-1").split("\r\n", _MAX_HEADERS)
+    parts = lines[0].split(" ", 3)
     if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or len(lines) > _MAX_HEADERS:
         raise RequestRefused(400, "not an HTTP/1.1 request")
     parsed = _Head(parts[0], parts[1])
@@ -98,6 +102,16 @@ def _parse_head(head: bytes) -> _Head:
             raise RequestRefused(400, "malformed header line")
         parsed.headers[name.strip().lower()] = value.strip()
     return parsed
+
+
+def _claimed_job(query: str) -> str:
+    """The job that the request names first. Raises RequestRefused."""
+    start = 0 if query.startswith("job=") else query.find("&job=") + 1
+    if not start and not query.startswith("job="):
+        raise RequestRefused(400, _REQUIRED)
+    end = query.find("&", start)
+    value = query[start + len("job=") : len(query) if end < 0 else end]
+    return unquote(value) if len(value) <= _MAX_JOB_ID else ""
 
 
 def _parse_query(query: str) -> dict[str, list[str]]:
@@ -111,10 +125,11 @@ def _parse_query(query: str) -> dict[str, list[str]]:
     return values
 
 
-def _parameters(values: dict[str, list[str]]) -> tuple[str, tuple[str, ...], int]:
+def _parameters(values: dict[str, list[str]]) -> tuple[tuple[str, ...], int]:
+    """Map ids and partition; the job's id is known. Raises RequestRefused."""
     jobs, reduces, maps = values.get("job", []), values.get("reduce", []), values.get("map", [])
     if len(jobs) != 1 or len(reduces) != 1 or not maps:
-        raise RequestRefused(400, "job, reduce and map are required, job and reduce once")
+        raise RequestRefused(400, _REQUIRED)
     reduce = reduces[0]
     # the length comes first: int refuses to convert thousands of digits
     is_number = reduce.isascii() and reduce.isdigit() and len(reduce) <= _MAX_REDUCE_DIGITS
@@ -129,7 +144,7 @@ def _parameters(values: dict[str, list[str]]) -> tuple[str, tuple[str, ...], int
             raise RequestRefused(400, "bad map id")
     if not map_ids:
         raise RequestRefused(400, "no map ids")
-    return jobs[0], map_ids, int(reduce)
+    return map_ids, int(reduce)
 
 
 def _hash(key: bytes, message: str) -> str:

@@ -12,12 +12,14 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 
+from nm.shuffle import request
 from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
@@ -143,6 +145,41 @@ def test_refusals_have_hadoops_status(served: Served, change: dict[str, object],
     response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))  # type: ignore[arg-type]
     assert response.status == status
     assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "job=job_1_0001&reduce=0&map=" + "%6d," * 120_000,
+        "job=job_1_0001&reduce=0&map=../m0",
+        "job=job_1_0001&reduce=x" + "&map=m" * 80_000,
+        "job=job_1_0001&job=job_1_0001",
+        "reduce=0&map=%6d0&job=job_1%5f0001",
+        "reduce=0&map=%6d0&job=" + "%6a" * 150_000,
+    ],
+)
+def test_nothing_of_a_strangers_request_is_taken_apart(
+    served: Served, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unquoted: list[str] = []
+
+    def unquote_known(value: str) -> str:
+        unquoted.append(value)
+        return unquote(value)
+
+    monkeypatch.setattr(request, "unquote", unquote_known)
+    target = f"/mapOutput?{query}"
+    response, _ = served.get(target, headers=served.headers(target, b"wrong"))
+    assert response.status == 401
+    assert unquoted in (["job_1_0001"], ["job_1%5f0001"], [])
+    assert served.get(target)[0].status in (400, 401, 413, 500)
+
+
+@pytest.mark.parametrize("query", ["map=m0&job=job_1%5f0001&reduce=0", "reduce=0&xjob=2&map=m0&job=job_1_0001"])
+def test_the_job_may_stand_anywhere(served: Served, query: str) -> None:
+    served.write("m0", [b"zero"])
+    assert served.get(f"/mapOutput?{query}")[0].status == 200
+    assert served.get(f"/mapOutput?{query.replace('job', 'jab')}")[0].status == 400
 
 
 def test_a_request_for_many_maps_does_not_keep_others_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
