@@ -214,6 +214,49 @@ def test_reducers_killed_while_they_read_merged_files_begin_again_with_what_is_l
     assert shuffle_of(conf, job)["merged_outputs"] >= 4
 
 
+def merged_so_far(folder: Path, job: SubmittedJob, maps: int) -> tuple[dict[Path, tuple[str, ...]], dict[str, Path]]:
+    """Merged files with their maps, and outputs by name, once every four outputs of a node are merged."""
+    files: dict[Path, tuple[str, ...]] = {}
+    outputs: dict[str, Path] = {}
+    is_whole = True
+    for app_dir in (folder / "nodes").glob(f"*/local/usercache/*/appcache/{job.application_id}"):
+        here = {path.parent.name: path.parent for path in app_dir.glob("output/attempt_*/file.out.index")}
+        indexes = [*app_dir.glob("riffle/[!.]*.out.index")]
+        files |= {index.with_suffix(""): MergedIndex.load(index).maps for index in indexes}
+        outputs |= here
+        is_whole = is_whole and len(indexes) == len(here) // 4
+    return (files, outputs) if is_whole and len(outputs) == maps else ({}, {})
+
+
+def test_maps_whose_last_copy_is_lost_run_again_once_and_no_others(
+    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    """It is lost while no reduce has read anything: one map is held."""
+    source, here = tmp_path / "in", tmp_path / "here"
+    source.mkdir()
+    here.mkdir()
+    words = WORDS.splitlines(keepends=True)
+    for number in range(17):  # by fours on three nodes: two merged files at least, and one output that is in none
+        (source / f"{number:02d}.txt").write_text("".join(words[number::17]))
+    (source / "99.txt").write_text("held\n")
+    until(lambda: all(shuffle["merger"] for shuffle in shuffles(conf)))
+    last = conf.with_overrides({"mapreduce.job.reduce.slowstart.completedmaps": "1.0"})
+    script = write("held.py", HELD.format(here=str(here)))
+    job = submit_mapreduce(last, script, inputs=[str(source)], output=str(tmp_path / "out"), reduces=2)
+    until(lambda: any(vertex.done == 17 for vertex in job.status().vertices))
+    files, outputs = until(lambda: found if (found := merged_so_far(folder, job, 17))[1] else None)
+    whole, cut = sorted(files)[:2]
+    alone = next(name for name in sorted(outputs) if not any(name in maps for maps in files.values()))
+    for name in (files[whole][0], files[cut][1], alone):
+        shutil.rmtree(outputs[name])
+    os.truncate(cut, cut.stat().st_size // 2)
+    (here / "go").touch()
+    end(job)
+    assert counts(tmp_path / "out") == expected() | {"held": 1}
+    again = [int(name.split("_")[-2]) for name in (files[cut][1], alone)]
+    assert Counter(task for task, _ in attempts(last, job, "map")) == Counter([*range(18), *again])
+
+
 def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
     conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
 ) -> None:
