@@ -41,6 +41,7 @@ from nm.queue import (
 from nm.queue_driver import QueueDriver
 from nm.replacement import Fetcher, Replacements
 from nm.retries import Retries
+from nm.start_pacer import StartPacer
 from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class ContainerCourse:
         identity: Callable[[], NodeIdentity],
         io: ThreadExecutor,
         limits: RuntimeLimits,
+        pacer: StartPacer,
         on_change: Callable[[Container], None],
         on_application_ended: Callable[[ApplicationId], None],
     ) -> None:
@@ -104,6 +106,7 @@ class ContainerCourse:
             executor=executor,
             identity=identity,
             in_thread=self._in_thread,
+            pacer=pacer,
         )
         self.replacements = Replacements(
             localizer=localizer,
@@ -148,6 +151,7 @@ class ContainerCourse:
             container.kill_status = status
             container.add_diagnostics(reason)
         self._handle(container, Event.KILL)
+        self._launcher.hurry(container_id)
 
     def _carry_out(self, decision: Decision) -> None:
         container = self.containers[decision.container_id]

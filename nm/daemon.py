@@ -37,6 +37,7 @@ from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
 from nm.merger.web import MergerPage
 from nm.monitor import Monitor
+from nm.process_scan import machine_cpu_s
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
 from nm.refreshing import Refreshing
@@ -44,6 +45,8 @@ from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
 from nm.shuffle.node import NodeShuffle
 from nm.shuffle.settings import MergingSettings
+from nm.start_pace import StartPace
+from nm.start_pacer import StartPacer
 from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
 from nm.web_settings import NodeWebSettings
@@ -203,6 +206,7 @@ class NodeManager:
                 settings.queue_max_length,
                 settings.retry_interval_min_s,
             ),
+            pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s),
             on_change=self._container_changed,
             on_application_ended=self._application_ended,
         )

@@ -21,6 +21,7 @@ from nm.launch.context import BadLaunchContext
 from nm.launch.prepare import NodeIdentity, prepare
 from nm.localizer.localizer import Localized
 from nm.processes import ContainerProcess
+from nm.start_pacer import StartPacer
 from yaqd.model import ContainerId, ContainerType
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Launcher:
         executor: Executor,
         identity: Callable[[], NodeIdentity],
         in_thread: InThread,
+        pacer: StartPacer,
     ) -> None:
         self._gpus = gpus
         self._directories = directories
@@ -45,6 +47,7 @@ class Launcher:
         self._executor = executor
         self._identity = identity
         self._in_thread = in_thread
+        self._pacer = pacer
         #: files of waiting containers, written or being written; None: it could not be done
         self._ahead: dict[ContainerId, asyncio.Task[ProcessSpec | None]] = {}
         #: name and IP address of this node, once asked for
@@ -69,9 +72,20 @@ class Launcher:
                 spec = None
         if spec is None:
             spec = await self._in_thread(self._preparation(container, localized))
-        process = await self._executor.launch(spec)
+        if spec.warm is None and not spec.is_master:
+            await self._pacer.turn(container.id)
+        try:
+            process = await self._executor.launch(spec)
+        except BaseException:
+            self._pacer.over(container.id)
+            raise
+        process.exited.add_done_callback(lambda exited: self._pacer.over(container.id))
         container.address = self._address
         return process
+
+    def hurry(self, container_id: ContainerId) -> None:
+        """It is to end: its program, if it is held, need not wait for its turn any more."""
+        self._pacer.over(container_id)
 
     async def given_up(self, container: Container) -> None:
         """The container is over. Where it was prepared in vain: returns when its empty logs are gone again."""

@@ -80,6 +80,8 @@ class NodeSettings:
     archive_max_entries: int
     #: tasks run in the kernel's scheduling class for batch work
     batch_class: bool
+    #: for how long a program counts as starting, and is held where others start and the processors are busy
+    start_moment_s: float
     warm_start: bool
     warm_preload: tuple[str, ...]
     shuffle_max_connections: int
@@ -136,6 +138,7 @@ class NodeSettings:
             archive_max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
             archive_max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
             batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
+            start_moment_s=conf.get_duration_ms("yaq.nm.containers.start-moment", minimum=0) / 1000,
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
             warm_preload=tuple(conf.get_list("yaq.nm.warm-start.preload")),
             shuffle_max_connections=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),

@@ -1,0 +1,81 @@
+"""In which order programs start where they are more than a node has idle processors.
+
+A program that starts is all processor time: a Java virtual machine some three seconds of it before its first line of
+work. Where many start at once on few processors they hold each other up and all end late, at the same time. Started in
+turn they take the same processor time, but the first ones end earlier, and what waits for these goes on meanwhile: the
+next in the queue, a reduce that starts when the first maps are done.
+
+So a start is held while the processors are busy and another program started a moment ago. It is never held for longer
+than such a moment, nor where a processor has nothing to do.
+"""
+
+from typing import Final
+
+from yaqd.model import ContainerId
+
+#: how busy the processors are is looked at over so long at least, s
+WINDOW_S: Final = 0.1
+#: the part of one processor that must be left over for another program to start on it
+_LEFT_OVER: Final = 0.5
+
+
+class StartPace:
+    """Whose turn it is; the time, and how busy the processors are, are handed in."""
+
+    def __init__(self, processors: int, moment_s: float) -> None:
+        """`moment_s`: how long a program is one that starts, and for how long a start is held at most; 0: none is."""
+        self._processors = processors
+        self._moment_s = moment_s
+        #: those held and since when, and those that started, and when; earliest first
+        self._held: dict[ContainerId, float] = {}
+        self._young: dict[ContainerId, float] = {}
+        #: when the last look was, and for how many seconds all processors together had been busy then
+        self._looked: tuple[float, float] | None = None
+        #: so many may start before the next look
+        self._free = 1
+
+    @property
+    def is_holding(self) -> bool:
+        return bool(self._held)
+
+    def ask(self, container: ContainerId, now: float) -> None:
+        """Its program is to start."""
+        self._held[container] = now
+
+    def forget(self, container: ContainerId) -> None:
+        """It has ended, or does not start after all."""
+        self._held.pop(container, None)
+        self._young.pop(container, None)
+
+    def due(self, now: float, busy_s: float) -> list[ContainerId]:
+        """Those that start now, and are held no longer. `busy_s`: for how long all processors together were busy."""
+        self._look(now, busy_s)
+        for container in [container for container, at in self._young.items() if now - at >= self._moment_s]:
+            del self._young[container]
+        found = []
+        for container, since in list(self._held.items()):
+            if self._young and self._free < 1 and now - since < self._moment_s:
+                break
+            self._free -= 1
+            self._young[container] = now
+            del self._held[container]
+            found.append(container)
+        return found
+
+    def _look(self, now: float, busy_s: float) -> None:
+        if self._looked is None:
+            self._looked = now, busy_s
+        at, busy_then_s = self._looked
+        if now - at < WINDOW_S:
+            return
+        idle = self._processors - (busy_s - busy_then_s) / (now - at)
+        self._free = int(idle + 1 - _LEFT_OVER)
+        if idle > self._processors / 2:  # those that started need little: more at a time
+            self._free = max(self._free, 2 * sum(1 for started in self._young.values() if started >= at))
+        self._looked = now, busy_s
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        assert not self._held.keys() & self._young.keys()
+        assert list(self._held.values()) == sorted(self._held.values())
+        assert list(self._young.values()) == sorted(self._young.values())

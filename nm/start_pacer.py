@@ -1,0 +1,55 @@
+"""Holds the starts of containers' programs on the event loop, as `nm.start_pace` says."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from nm.start_pace import WINDOW_S, StartPace
+from yaqd.model import ContainerId
+
+log = logging.getLogger(__name__)
+
+
+class StartPacer:
+    def __init__(self, pace: StartPace, busy_s: Callable[[], float]) -> None:
+        """`busy_s`: seconds that all processors together have been busy ever."""
+        self._pace, self._busy_s = pace, busy_s
+        self._turns: dict[ContainerId, asyncio.Future[None]] = {}
+        self._look: asyncio.TimerHandle | None = None
+
+    async def turn(self, container: ContainerId) -> None:
+        """Returns when its program may start."""
+        loop = asyncio.get_running_loop()
+        asked_at, turn = loop.time(), loop.create_future()
+        self._turns[container] = turn
+        self._pace.ask(container, asked_at)
+        self._go_on()
+        if turn.done():
+            return
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self.over(container)
+            raise
+        log.info("%s waited %.1f s for a processor: others were starting", container, loop.time() - asked_at)
+
+    def over(self, container: ContainerId) -> None:
+        """Its program has ended, or need not wait: it is to be ended."""
+        self._pace.forget(container)
+        self._tell(container)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+        loop = asyncio.get_running_loop()
+        for container in self._pace.due(loop.time(), self._busy_s()):
+            self._tell(container)
+        if self._pace.is_holding:
+            self._look = loop.call_later(WINDOW_S, self._go_on)
+
+    def _tell(self, container: ContainerId) -> None:
+        turn = self._turns.pop(container, None)
+        if turn is not None and not turn.done():
+            turn.set_result(None)
