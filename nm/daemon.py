@@ -262,6 +262,7 @@ class NodeManager:
             shuffle=self._shuffle.figures,
             settings=NodeWebSettings.read(self._conf),
             merger=MergerPage(self.merger),
+            shuffle_of=self._shuffle.of_application,
         )
         self._undo.push_async_callback(web.stop)
         with _listening("web server", settings.bind_host, settings.web_port):

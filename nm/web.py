@@ -19,6 +19,7 @@ from nm.log_pages import LogPages
 from nm.merger.web import MergerPage
 from nm.pages import node_page
 from nm.queue_pages import SHOWN_MAX, places, queue_dict
+from nm.shuffle.node import ApplicationShuffle
 from nm.web_settings import NodeWebSettings
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId, Resource
 from yaqd.web.identity import SimpleIdentity, answer_options
@@ -61,6 +62,7 @@ class NodeWeb:
         shuffle: Callable[[], Awaitable[dict[str, Any]]],
         settings: NodeWebSettings,
         merger: MergerPage = MergerPage(None),
+        shuffle_of: Callable[[ApplicationId], ApplicationShuffle | None] = lambda _: None,
     ) -> None:
         self._runtime = runtime
         self._logs = logs
@@ -68,6 +70,7 @@ class NodeWeb:
         self._health = health
         self._merger = merger
         self._shuffle = shuffle
+        self._shuffle_of = shuffle_of
         identity = SimpleIdentity(
             static_user=settings.static_user, secret=secrets.token_bytes(32), now_ms=lambda: int(time.time() * 1000)
         )
@@ -94,6 +97,7 @@ class NodeWeb:
             add(path, self._info)
         add("/ws/v1/node/apps", self._applications)
         add("/ws/v1/node/apps/{app}", self._application)
+        add("/ws/v1/node/apps/{app}/shuffle", self._application_shuffle)
         add("/ws/v1/node/containers", self._containers)
         add("/ws/v1/node/containers/{container}", self._container)
         add("/ws/v1/node/merger", self._merger_state)
@@ -158,6 +162,15 @@ class NodeWeb:
         if application is None:
             raise _not_found(f"application {request.match_info['app']} is not on this node")
         return web.json_response({"app": _application_dict(application)})
+
+    async def _application_shuffle(self, request: web.Request) -> web.Response:
+        """What was merged of its map outputs and why, also when it is over."""
+        application = _parse(ApplicationId, request.match_info["app"])
+        found = self._shuffle_of(application)
+        if found is None:
+            raise _not_found(f"of {application} this node has no map outputs")
+        await self._access.check_owner(request, application, found.user)
+        return web.json_response({"shuffle": {"id": str(application), **found.facts}})
 
     async def _containers(self, request: web.Request) -> web.Response:
         waiting = places(self._runtime.queue_snapshot(SHOWN_MAX))

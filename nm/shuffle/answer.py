@@ -40,9 +40,14 @@ class ReadCounts:
 
     def take(self, other: "ReadCounts") -> None:
         """Adds the other's counts to these and leaves it at zero."""
+        self.include(other)
+        for name in self.__slots__:
+            setattr(other, name, 0)
+
+    def include(self, other: "ReadCounts") -> None:
+        """Adds the other's counts to these."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-            setattr(other, name, 0)
 
 
 class Range(Protocol):
@@ -134,9 +139,10 @@ class OutputSegment:
 class Answer:
     """What is still to be sent of a body."""
 
-    __slots__ = ("_pieces", "counts", "length")
+    __slots__ = ("_pieces", "counts", "job_id", "length")
 
-    def __init__(self) -> None:
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
         self._pieces: deque[tuple[bytes, Segment]] = deque()
         self.counts = ReadCounts()
         #: bytes of the whole body

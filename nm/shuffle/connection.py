@@ -45,7 +45,7 @@ class Connection:
         self._peer = peer
         self._is_over_limit = is_over_limit
         self._received = bytearray()
-        self._answer = Answer()
+        self._answer = Answer("")
         self._unsent = memoryview(b"")
         self._file: Range | None = None
         self._is_answering = False
@@ -78,9 +78,9 @@ class Connection:
         self._answer.clear()
         self._socket.close()
         if self.loop is self._service.loop:
-            self._service.closed(self, self._sent_bytes, self._answer.counts)
+            self._service.closed(self, self._sent_bytes, self._answer)
         else:
-            self._service.loop.call_soon_threadsafe(self._service.closed, self, self._sent_bytes, self._answer.counts)
+            self._service.loop.call_soon_threadsafe(self._service.closed, self, self._sent_bytes, self._answer)
 
     def close_from_service(self) -> None:
         """For the service's thread, whichever thread the connection is with."""
@@ -247,7 +247,7 @@ class Connection:
             self._is_long = False
             self._hand_over(self._service.loop, self._answered_elsewhere)
             return
-        self._service.sent(self._sent_bytes, self._answer.counts)
+        self._service.sent(self._sent_bytes, self._answer)
         self._sent_bytes = 0
         self._is_answering = False
         if not self._keeps_open:

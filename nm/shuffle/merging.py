@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from nm.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
@@ -22,6 +22,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import MergePolicy
+from yaqd.proto import riffle_pb2
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,9 @@ class Merger(Protocol):
     def disk(self) -> DiskFacts | None:
         """What it found of the node's disk when it started; None until then, and where it cannot be tried."""
 
-    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> object:
+    async def merge(
+        self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float
+    ) -> riffle_pb2.MergeResponse:
         """Returns when the merged file is there; raises whatever went wrong."""
 
 
@@ -54,6 +57,11 @@ class _Job:
     #: map outputs that were found, and their partitions
     outputs: int = 0
     partitions: int = 0
+    #: of merges that were asked for: what is done, what failed, and the merger's own reads and writes for it
+    merged_files: int = 0
+    merged_outputs: int = 0
+    merges_failed: int = 0
+    merge_requests: int = 0
     #: what the log has of the automatic choice
     said: MergePolicy | None = None
     tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
@@ -88,6 +96,29 @@ class OutputMerging:
         self._sleep = sleep
         self._jobs: dict[str, _Job] = {}
         self._news = asyncio.Event()
+
+    def summary(self, job_id: str) -> dict[str, Any]:
+        """What became of the job's outputs here, and why; nothing before the first look at its folders."""
+        state = self._jobs.get(job_id)
+        if state is None:
+            return {}
+        watch = state.watch
+        policy, reason = self._settings.policy, ""
+        if policy is None and watch.choice is not None:
+            policy, reason = watch.choice.policy, watch.choice.reason
+        return {
+            "policy": None if policy is None else str(policy),
+            "reason": reason,
+            "outputs": state.outputs,
+            "leftAlone": watch.left_alone,
+            "readBefore": watch.read_before,
+            "waiting": watch.waiting,
+            "merging": watch.outstanding,
+            "mergedOutputs": state.merged_outputs,
+            "mergedFiles": state.merged_files,
+            "mergesFailed": state.merges_failed,
+            "mergeRequests": state.merge_requests,
+        }
 
     def look_soon(self) -> None:
         """A merged file has appeared: whoever asked for it lets reducers ask for it at once."""
@@ -172,8 +203,12 @@ class OutputMerging:
 
     async def _merge(self, job_id: str, state: _Job, merge: Merge) -> None:
         try:
-            await self._merger.merge(job_id, merge.merge_id, merge.map_ids, timeout_s=_MERGE_TIMEOUT_S)
+            done = await self._merger.merge(job_id, merge.merge_id, merge.map_ids, timeout_s=_MERGE_TIMEOUT_S)
+            state.merged_files += 1
+            state.merged_outputs += len(merge.map_ids)
+            state.merge_requests += done.reads + done.writes
         except Exception as error:  # a foreign process: whatever it does, the originals are there
+            state.merges_failed += 1
             log.warning("%d map outputs of %s stay as they are: %s", len(merge.map_ids), job_id, error)
         finally:
             state.watch.over(merge.merge_id)

@@ -2,7 +2,9 @@
 
 import asyncio
 import struct
+from collections import OrderedDict
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 from nm.directories import NodeDirectories
@@ -12,13 +14,24 @@ from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
 from nm.shuffle.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.server import ShuffleLimits, ShuffleService
+from nm.shuffle.server import JobCounts, ShuffleLimits, ShuffleService
 from nm.shuffle.settings import MergingSettings
 from riffle_merger.service.protocol import DISK_SERVICE, MERGER_SERVICE
 from yaqd.ipc import RemoteException, RpcError
 from yaqd.model import ApplicationId
 
 _STATUS_TIMEOUT_S = 2.0
+#: as many applications as the ResourceManager explains after their end
+_ENDED_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationShuffle:
+    """What the node did with an application's map outputs."""
+
+    user: str
+    #: for people and programs that ask
+    facts: dict[str, Any]
 
 
 class NodeShuffle:
@@ -30,6 +43,9 @@ class NodeShuffle:
         self._directories = directories
         self._outputs = MapOutputs(directories, index_cache_bytes=settings.shuffle_index_cache_bytes)
         self._task: asyncio.Task[None] | None = None
+        self._outputs_merging: OutputMerging | None = None
+        #: of the last applications that are over, what was done with their outputs
+        self._ended: OrderedDict[ApplicationId, ApplicationShuffle] = OrderedDict()
         self.jobs = ShuffleJobs()
         self.service = ShuffleService(
             settings.bind_host,
@@ -50,7 +66,7 @@ class NodeShuffle:
         self.service.start()
         if self.merger is not None:
             self.merger.start()
-            merging = OutputMerging(
+            self._outputs_merging = merging = OutputMerging(
                 self._merging.watch,
                 disk=self._merging.disk,
                 jobs=self.jobs,
@@ -91,6 +107,30 @@ class NodeShuffle:
             "merger": await self._merger_figures(),
         }
 
+    def of_application(self, application: ApplicationId) -> ApplicationShuffle | None:
+        """None where no container of its has come here since the node's start, or that is long ago."""
+        job = self.jobs.get(job_id(application))
+        return self._ended.get(application) if job is None else self._summary(job)
+
+    def _summary(self, job: ShuffleJob, *, is_over: bool = False) -> ApplicationShuffle:
+        name = job_id(job.application)
+        counts = self.service.statistics.of_jobs.get(name) or JobCounts()
+        facts: dict[str, Any] = {
+            "isOver": is_over,
+            "plansMerges": job.plans_merges,
+            "hasMerger": self.merger is not None,
+            "automatic": self._merging.watch.policy is None,
+            "segments": counts.segments,
+            "reads": counts.reads.reads,
+            "readBytes": counts.reads.read_bytes,
+            "mergedReads": counts.reads.merged_reads,
+            "mergedSegments": counts.reads.merged_segments,
+            "fallbacks": counts.reads.fallbacks,
+        }
+        if self._outputs_merging is not None:
+            facts |= self._outputs_merging.summary(name)
+        return ApplicationShuffle(job.user, facts)
+
     async def _merger_figures(self) -> dict[str, Any] | None:
         """None where nothing merges, or the merger does not answer."""
         if self.merger is None:
@@ -126,6 +166,11 @@ class NodeShuffle:
 
     def application_ended(self, application: ApplicationId) -> None:
         """Its folders are about to be deleted."""
+        job = self.jobs.get(job_id(application))
+        if job is not None:
+            self._ended[application] = self._summary(job, is_over=True)
+            if len(self._ended) > _ENDED_MAX:
+                self._ended.popitem(last=False)
         if self.merger is not None:
             self.merger.forget_job(job_id(application))
         self.jobs.forget(application)

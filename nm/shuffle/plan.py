@@ -36,7 +36,7 @@ class AnswerPlan:
         #: what was found in merged files so far
         self._parts: Parts = {}
         self.request = request
-        self.answer = Answer()
+        self.answer = Answer(request.job_id)
         if request.merged:
             service.merged.look_for(request.job, request.job_id, request.merged)
 

@@ -10,11 +10,10 @@ import socket
 import threading
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nm.shuffle.answer import ReadCounts
+from nm.shuffle.answer import Answer, ReadCounts
 from nm.shuffle.connection import Connection
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
@@ -57,6 +56,14 @@ class MergedLimits:
 
 
 @dataclass(slots=True)
+class JobCounts:
+    """What one job's reducers asked for, and what it took."""
+
+    segments: int = 0
+    reads: ReadCounts = field(default_factory=ReadCounts)
+
+
+@dataclass(slots=True)
 class ShuffleStatistics:
     connections: int = 0
     requests: int = 0
@@ -64,11 +71,13 @@ class ShuffleStatistics:
     segments: int = 0
     sent_bytes: int = 0
     reads: ReadCounts = field(default_factory=ReadCounts)
-    #: segments that were asked for, of jobs not over
-    of_jobs: Counter[str] = field(default_factory=Counter)
+    #: of jobs not over
+    of_jobs: dict[str, JobCounts] = field(default_factory=dict)
 
     def segments_of(self, job_id: str) -> int:
-        return self.of_jobs[job_id]
+        """That were asked for."""
+        counts = self.of_jobs.get(job_id)
+        return 0 if counts is None else counts.segments
 
 
 class ShuffleService:
@@ -125,15 +134,18 @@ class ShuffleService:
         """From any thread: a merged file may be served from."""
         self._in_loop(lambda: self.merged.publish(job_id, file))
 
-    def sent(self, sent_bytes: int, reads: ReadCounts) -> None:
+    def sent(self, sent_bytes: int, answer: Answer) -> None:
         """Counts what an answer took, whether or not it came to its end."""
         self.statistics.sent_bytes += sent_bytes
-        self.statistics.reads.take(reads)
+        of_job = self.statistics.of_jobs.get(answer.job_id)
+        if of_job is not None:
+            of_job.reads.include(answer.counts)
+        self.statistics.reads.take(answer.counts)
 
-    def closed(self, connection: Connection, sent_bytes: int, reads: ReadCounts) -> None:
+    def closed(self, connection: Connection, sent_bytes: int, answer: Answer) -> None:
         """Of an answer that did not come to its end there is something left to count."""
         self._connections.discard(connection)
-        self.sent(sent_bytes, reads)
+        self.sent(sent_bytes, answer)
         self.statistics.connections = len(self._connections)
 
     def refused(self, peer: str, refusal: RequestRefused) -> None:
@@ -150,7 +162,7 @@ class ShuffleService:
         """Counts a request that is going to be answered."""
         self.statistics.requests += 1
         self.statistics.segments += segments
-        self.statistics.of_jobs[job_id] += segments
+        self.statistics.of_jobs.setdefault(job_id, JobCounts()).segments += segments
 
     def _forget_job(self, job_id: str) -> None:
         self.statistics.of_jobs.pop(job_id, None)

@@ -67,6 +67,8 @@ class JobWatch:
         self._partitions = 0
         #: all that appeared and were not left alone: how many, their bytes, and these squared
         self._seen, self._seen_bytes, self._seen_squares = 0, 0.0, 0.0
+        #: of what appeared: left as it is for its size, and since most of it had been read before it was merged
+        self.left_alone, self.read_before = 0, 0
         #: the last automatic one, None before the first
         self.choice: Choice | None = None
         self._gaps: deque[float] = deque(maxlen=_GAPS)
@@ -85,6 +87,7 @@ class JobWatch:
     def appeared(self, outputs: Sequence[Output], now: float) -> None:
         """`outputs` were found since the last call."""
         wanted = [output for output in outputs if not self._is_left_alone(output)]
+        self.left_alone += len(outputs) - len(wanted)
         if not wanted:
             return
         self._gaps.append(max(0.0, now - self._last_at))
@@ -101,10 +104,11 @@ class JobWatch:
         `fetched`: share of what appeared so far that reducers have read, 0..1. `disk`: the node's, which the automatic
         policy needs.
         """
+        policy = self._policy(disk)
         if fetched > 0.5:
+            self.read_before += 0 if policy.is_off else len(self._waiting)
             self._waiting.clear()  # most reducers would never read the merged file
             return []
-        policy = self._policy(disk)
         merges: list[Merge] = []
         while not policy.is_off and len(self._outstanding) < self._settings.outstanding_max:
             count = self._due(policy, is_quiet=self._is_quiet(now))
@@ -142,6 +146,7 @@ class JobWatch:
         """How many of those that wait make a merge, 0 if none is due."""
         while self._waiting and policy.leaves_alone(self._waiting[0].size_bytes / self._waiting[0].partitions):
             self._waiting.popleft()
+            self.left_alone += 1
         files, block_bytes = 0, 0.0
         for output in self._waiting:
             files += 1

@@ -1,6 +1,7 @@
 """A node with its merger merges an unmodified job's outputs by itself and serves what reducers ask from them."""
 
 import asyncio
+import http.client
 import json
 import os
 import signal
@@ -103,6 +104,47 @@ async def test_outputs_are_merged_as_they_appear_and_read_in_few_reads(job: Job)
     for file in (job.app_dir / "riffle").iterdir():
         file.unlink()
     assert await job.fetch_all() == served  # what the originals hold
+
+
+async def ask_shuffle(node: NodeManager, user: str = USER) -> tuple[int, dict[str, Any]]:
+    """What the node says of the job's outputs to that user."""
+    path = f"/ws/v1/node/apps/{application()}/shuffle?user.name={user}"
+
+    def get() -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection(*node.web_address, timeout=10)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            body = response.read()
+            return response.status, json.loads(body)["shuffle"] if response.status == 200 else {}
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(get)
+
+
+async def test_what_was_done_and_why_is_told_to_who_may_see_the_job_also_after_its_end(
+    start_node: StartNode, rm: FakeResourceManager
+) -> None:
+    node = await start_node(CONF | {"yarn.acl.enable": "true", "yarn.admin.acl": "boss"})
+    assert (await ask_shuffle(node, "boss"))[0] == 404
+    job = Job(rm, node)
+    await job.start()
+    job.write(job.maps)
+    await job.until_merged(20)
+    await job.fetch(0, job.maps)
+    assert await gone(lambda: node.shuffle.statistics.connections)
+    status, during = await ask_shuffle(node)
+    assert (status, during["outputs"], during["mergedOutputs"], during["policy"]) == (200, 20, 20, "8 files")
+    assert (during["segments"], during["reads"], during["mergedFiles"]) == (20, during["mergedFiles"], 3)
+    assert not during["isOver"] and not during["plansMerges"] and during["mergeRequests"] >= 23
+    rm.orders.append(lambda response: response.applications_to_cleanup.append(convert.application_id_pb(application())))
+    assert await gone(lambda: application() in node.runtime.applications)
+    status, after = await ask_shuffle(node)
+    assert (status, after) == (200, during | {"isOver": True})
+    assert (await ask_shuffle(node, "boss"))[0] == 200
+    assert (await ask_shuffle(node, "mallory"))[0] == 403
+    await job.close()
 
 
 async def test_nothing_is_left_when_the_application_ends(job: Job, rm: FakeResourceManager) -> None:

@@ -21,6 +21,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import MergePolicy
+from yaqd.proto import riffle_pb2 as pb
 
 MB = 1 << 20
 SETTINGS = WatchSettings(MergePolicy(files=5), MB, quiet_min_s=2, quiet_max_s=30)
@@ -149,8 +150,9 @@ class FakeMerger:
     port: int | None = 1
     asked: list[str] = field(default_factory=list)
 
-    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> None:
+    async def merge(self, job_id: str, merge_id: str, map_ids: Sequence[str], *, timeout_s: float) -> pb.MergeResponse:
         self.asked += map_ids
+        return pb.MergeResponse()
 
 
 async def test_the_node_goes_by_what_its_merger_found_of_the_disk(place: Served) -> None:

@@ -26,7 +26,8 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     For each kind of container it still wants: why it has none, and with which estimate. For each that waits at a node:
     which rule put it there, behind whom it waits and when it should start. For those that have ended: how long they
     should have waited and run, and how long they did. For a job of ours that is over: whether its map outputs were
-    merged, why, and what that saved; that also under a stock ResourceManager, which knows nothing of the rest.
+    merged, why, and what that saved; that also under a stock ResourceManager, which knows nothing of the rest. For an
+    unmodified job: what its nodes did with its map outputs by themselves, why, and what that saved.
 
     \b
     Example:
@@ -34,6 +35,7 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     """
     from yaqd.cli.applications import parse_application_id
     from yaqd.cli.exits import BAD_INPUT, CommandError
+    from yaqd.cli.explain_nodes import of_nodes, show_nodes
     from yaqd.cli.rm_web import get_json
 
     app_id = parse_application_id(application)
@@ -46,17 +48,21 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
             raise
         refusal = error
     shuffle = _shuffle(conf, app_id)
+    of_its_nodes = of_nodes(conf, app_id) if shuffle is None else None
     if refusal is not None:
-        if shuffle is None:
+        if shuffle is None and of_its_nodes is None:
             raise refusal
         click.echo(f"{refusal}", err=True)
     if as_json:
-        print_json(found | ({} if shuffle is None else {"shuffle": shuffle}))
+        told = {"shuffle": shuffle, "nodeShuffle": of_its_nodes}
+        print_json(found | {name: facts for name, facts in told.items() if facts is not None})
         return
     if found:
         _show(found)
     if shuffle is not None:
         _show_shuffle(shuffle)
+    if of_its_nodes is not None:
+        show_nodes(of_its_nodes)
 
 
 def _counted(number: int) -> str:

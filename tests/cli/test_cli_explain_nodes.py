@@ -1,0 +1,144 @@
+"""`yaq explain` of jobs whose outputs their nodes merge by themselves: real ones, and nodes that say anything."""
+
+import http.server
+import json
+import threading
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks.ours import OurCluster
+from benchmarks.shuffle_client import fetch_all, shuffle_target, write_outputs
+from benchmarks.unmanaged_master import await_value
+from yaqd.cli import explain_nodes as module
+from yaqd.config import Configuration
+from yaqd.model import ApplicationId
+
+MAPS, REDUCES, FILES = 20, 5, 10
+
+
+def maps_served(cluster: OurCluster) -> int:
+    """Out of merged files, by all nodes."""
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.conf_dir)})
+    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+    nodes = get(f"{host}:{port}/ws/v1/cluster/nodes")["nodes"]["node"]
+    infos = [get(f"{node['nodeHTTPAddress']}/ws/v1/node/info")["nodeInfo"] for node in nodes]
+    return sum(info["shuffle"]["mergedMaps"] for info in infos)
+
+
+def get(address: str) -> Any:
+    with urllib.request.urlopen(f"http://{address}", timeout=10) as answer:
+        return json.load(answer)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("policy", "merged", "said"),
+    [
+        ("files", MAPS, f"{FILES} files, as configured (yaq.riffle.shuffle.policy)\n"),
+        ("auto", 0, "no merging, chosen automatically: "),
+        ("off", 0, "no merging, as configured (yaq.riffle.shuffle.policy)\n"),
+    ],
+)
+def test_what_a_node_does_by_itself_is_told_while_the_job_runs_and_after_it(
+    tmp_path: Path, policy: str, merged: int, said: str
+) -> None:
+    site = {
+        "yaq.riffle.enabled": "true",
+        "yaq.riffle.shuffle.policy": policy,
+        "yaq.riffle.shuffle.files": str(FILES),
+    }
+    with OurCluster(tmp_path / "c", nodes=2, site=site) as cluster:
+        side: Any = SimpleNamespace(clients=cluster, directory=cluster.directory)
+        with shuffle_target(side) as target:
+            application = target.job_id.replace("job", "application")
+
+            def when(condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+                def explained() -> dict[str, Any] | None:
+                    answer: dict[str, Any] = json.loads(cluster.yaq("explain", application, "--json").stdout)
+                    found = answer.get("nodeShuffle")
+                    return found if found is not None and condition(found) else None
+
+                return await_value("that its node says so", explained)
+
+            outputs = write_outputs(target, 0, MAPS, REDUCES, 1000)
+            when(lambda found: (found["outputs"], found["mergedOutputs"]) == (MAPS, merged))
+            await_value("merged maps", lambda: True if maps_served(cluster) >= merged else None)
+            fetch_all(target, outputs, maps_per_request=MAPS, rounds=1)
+            reads = REDUCES * (merged // FILES if merged else MAPS)
+            during = when(lambda found: found["reads"] >= reads)
+        over = when(lambda found: found["nodes"][0]["isOver"])
+        text = cluster.yaq("explain", application).stdout
+    [node] = over["nodes"]  # the other one has no outputs
+    assert node["automatic"] == (policy == "auto")
+    assert over["silent"] == []
+    for found in (during, over):
+        assert (found["segments"], found["reads"]) == (MAPS * REDUCES, reads)
+        assert found["mergedFiles"] == merged // FILES
+        assert found["mergedSegments"] == merged * REDUCES
+        assert (found["mergeRequests"] > 0) == (merged > 0)
+    assert said in text
+    if merged:
+        assert f"{MAPS * REDUCES} parts of map outputs took {reads} reads instead of {MAPS * REDUCES};" in text
+    else:
+        assert f"{MAPS * REDUCES} parts of map outputs took {reads} reads, none of merged files" in text
+    if policy == "auto":
+        assert "of each node's disk predicted" in node["reason"]
+
+
+APP = ApplicationId(1, 1)
+WHOLE = {"hasMerger": True, "segments": 3, "policy": "no merging"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        (json.dumps({"shuffle": WHOLE}).encode(), 200, {"segments": 3, "reads": 0, "policy": "no merging"}),
+        (b'{"shuffle": {"segments": NaN}}', 200, None),
+        (b'{"shuffle": {"segments": -1}}', 200, None),
+        (b'{"shuffle": {"segments": true}}', 200, None),
+        (b'{"shuffle": {"reason": "\\u001b[2J"}}', 200, None),
+        (b'{"shuffle": {"reason": 7}}', 200, None),
+        (b'{"shuffle": 7}', 200, None),
+        (b"[]", 200, None),
+        (b"[" * 30_000, 200, None),
+        (b"nothing of it here", 404, {}),
+        (b"not yours", 403, {}),
+        (b"", 500, None),
+    ],
+)
+def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, Any] | None) -> None:
+    class Node(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Node)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        answer = module._ask(f"127.0.0.1:{server.server_address[1]}", APP)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    if not expected:
+        assert answer == expected
+    else:
+        assert answer is not None
+        assert {name: answer[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "no port", "nowhere.invalid:8042", ""])
+def test_a_node_that_is_not_there_says_nothing(address: str) -> None:
+    assert module._ask(address, APP) is None
