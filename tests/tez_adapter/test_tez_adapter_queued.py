@@ -74,6 +74,23 @@ def test_a_task_that_waits_longer_than_its_time_out_is_not_ended(
     assert all(1900 < a["finished_ms"] - a["began_ms"] < 4000 for a in attempts), "which is not the task's own time"
 
 
+def test_a_job_whose_manager_leaves_no_room_for_its_tasks_says_so(
+    running: Callable[..., AbstractContextManager[Configuration]], write: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    settings = {**SETTINGS, "mapreduce.map.memory.mb": "1024", "yaq.queue.enabled": "false"}
+    with running(
+        tmp_path / "c", 1, *(word for key, value in settings.items() for word in ("-D", f"{key}={value}"))
+    ) as conf:
+        output = str(tmp_path / "out")
+        job = submit_mapreduce(conf, write("slow.py", SLOW), inputs=[write("in.txt", "a\n")], output=output)
+        try:
+            until(lambda: "its own application master holds <memory:512, vCores:1> of" in job.status().waits_for)
+            assert job.status().vertices, "its manager answers"
+        finally:
+            job.kill()
+            job.close()
+
+
 #: three nodes of two slots, with four places each to wait
 THREE = {
     "yarn.nodemanager.resource.memory-mb": "1024",
