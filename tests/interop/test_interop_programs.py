@@ -53,7 +53,7 @@ def test_word_count_with_several_maps_reduces_and_a_combiner(interop: InteropClu
 
 
 def test_terasort_is_in_total_order(interop: InteropCluster) -> None:
-    interop.clients.example("teragen", "20000", "/out/teragen").checked()
+    interop.clients.example("teragen", "-D", "mapreduce.job.maps=1", "20000", "/out/teragen").checked()
     interop.clients.example("terasort", "-D", "mapreduce.job.reduces=2", "/out/teragen", "/out/terasort").checked()
     interop.clients.example("teravalidate", "/out/terasort", "/out/teravalidate").checked()
     (verdict,) = output_lines(interop, "/out/teravalidate")

@@ -55,8 +55,9 @@ def texts(queueing: InteropCluster, tmp_path_factory: pytest.TempPathFactory) ->
     return "/queue-texts"
 
 
-#: what the maps and `uniq -c` make of the files
-COUNTS = sorted([f"{10 * MAPS} a", f"{10 * MAPS} b", *(f"10 word{number:02}" for number in range(MAPS))])
+def _counts(*files: int) -> list[str]:
+    """What the maps and `uniq -c` make of these files."""
+    return sorted([f"{10 * len(files)} a", f"{10 * len(files)} b", *(f"10 word{number:02}" for number in files)])
 
 
 def _words(cluster: InteropCluster, folder: str) -> list[str]:
@@ -78,7 +79,7 @@ def test_maps_that_wait_are_neither_speculated_nor_timed_out(queueing: InteropCl
     with Waiting(queueing.ours.conf_dir) as watched:
         run = _stream(queueing, texts, "/out/queued", *silent, *checks).checked()
     assert watched.most > 0, "nothing waited at the node"
-    assert _words(queueing, "/out/queued") == COUNTS
+    assert _words(queueing, "/out/queued") == _counts(*range(MAPS))
     job = application_of(run).replace("application", "job")
     seen = attempts(queueing, job)
     assert sum(one["state"] == "SUCCEEDED" for one in seen) == MAPS + 1, "twelve tasks, each once"
@@ -102,7 +103,7 @@ def test_nothing_waits_behind_containers_that_never_end(queueing: InteropCluster
 
     application = await_value("the endless containers", endless)
     runs: list[ClientRun] = []
-    job = threading.Thread(target=lambda: runs.append(_stream(queueing, texts, "/out/beside")))
+    job = threading.Thread(target=lambda: runs.append(_stream(queueing, f"{texts}/0[345].txt", "/out/beside")))
 
     def pending() -> bool | None:
         """Do the job's maps, known to end, wait at the ResourceManager?"""
@@ -121,5 +122,5 @@ def test_nothing_waits_behind_containers_that_never_end(queueing: InteropCluster
     clients.yarn("application", "-kill", application).checked()
     job.join(200)
     shell.join(60)
-    assert _words(queueing, "/out/beside") == COUNTS
+    assert _words(queueing, "/out/beside") == _counts(3, 4, 5)
     runs[0].checked()

@@ -1,5 +1,6 @@
 """Our jobs beside stock ones: in the same queues of one cluster, and on a stock cluster with its ShuffleHandler."""
 
+import json
 import statistics
 import threading
 from collections import Counter
@@ -25,6 +26,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "our jobs beside stock ones"
 JOBS = Path(jobs_file).parent
 _QUEUES = "yarn.scheduler.capacity.root"
+#: tasks of ours, of two seconds, and containers of the stock job, of three: several times what runs at once
+_OURS, _THEIRS = 60, 50
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +46,14 @@ def two_queues(
 
 def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluster, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
-    for number in range(100):
+    for number in range(_OURS):
         (tmp_path / "many" / f"{number:03d}.txt").write_text(f"line {number}\n")
     slow = tmp_path / "slow.sh"
     slow.write_text("sleep 2\ncat\n")
     two_queues.clients.fs("-put", str(tmp_path / "many"), "/many").checked()
 
     def run_stock() -> None:
-        shell = ("-shell_command", "sleep 3", "-num_containers", "50", "-queue", "stock")
+        shell = ("-shell_command", "sleep 3", "-num_containers", str(_THEIRS), "-queue", "stock")
         two_queues.clients.distributed_shell(*shell, "-container_memory", "512", "-master_memory", "512").checked()
 
     def run_ours() -> None:
@@ -61,8 +64,10 @@ def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluste
         )
 
     threads = [threading.Thread(target=run) for run in (run_ours, run_stock)]
-    for thread in threads:
-        thread.start()
+    # the stock client needs longer, and what has been done before they meet shows nothing
+    threads[1].start()
+    await_value("the stock job", lambda: _is_submitted(two_queues) or not threads[1].is_alive() or None, 60)
+    threads[0].start()
     shares = _shares_while(two_queues, threads)
     for thread in threads:
         thread.join()
@@ -71,8 +76,12 @@ def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluste
     # Until the first containers have come back, whoever was there first has more.
     assert 0.35 <= statistics.median(shares[len(shares) // 2 :]) <= 0.65
     assert Counter(line.rstrip() for line in output_lines(two_queues, "/out/many")) == Counter(
-        f"line {number}" for number in range(100)
+        f"line {number}" for number in range(_OURS)
     )
+
+
+def _is_submitted(cluster: InteropCluster) -> bool:
+    return bool(json.loads(cluster.ours.yaq("app", "list", "--json").stdout))
 
 
 def _shares_while(cluster: InteropCluster, threads: list[threading.Thread]) -> list[float]:

@@ -1,6 +1,7 @@
 """Stock Hadoop Streaming on our daemons: the same scripts as ours, the same bytes."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,10 @@ def texts(interop: InteropCluster, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _both(interop: InteropCluster, folder: Path, name: str, *arguments: str) -> dict[str, bytes]:
     """The output files of one run with stock Hadoop Streaming, which ours are the same as."""
-    interop.clients.streaming(*arguments, "-output", f"/out/{name}-stock").checked()
-    interop.ours.yaq("mr", "streaming", *arguments, "-output", f"/out/{name}-ours")
+    with ThreadPoolExecutor(1) as pool:
+        stock = pool.submit(interop.clients.streaming, *arguments, "-output", f"/out/{name}-stock")
+        interop.ours.yaq("mr", "streaming", *arguments, "-output", f"/out/{name}-ours")
+        stock.result().checked()
     interop.clients.fs("-get", f"/out/{name}-stock", f"/out/{name}-ours", str(folder)).checked()
     theirs, ours = (
         {file.name: file.read_bytes() for file in (folder / f"{name}-{side}").iterdir()} for side in ("stock", "ours")
