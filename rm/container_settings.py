@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from rm.scheduler.opportunistic import LoadOrder, OpportunisticLimits
+from rm.scheduler.node_load import LoadOrder
+from rm.scheduler.opportunistic import OpportunisticLimits
 from yaqd.config import Configuration
 
 _ALLOCATION = "yarn.resourcemanager.opportunistic-container-allocation"

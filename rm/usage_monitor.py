@@ -11,10 +11,9 @@ from typing import Final
 
 from rm.cluster import Cluster
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
-from rm.scheduler.opportunistic import NodeLoad
+from rm.scheduler.node_load import NodeLoad, longer_wait_ms
 from yaqd.model import NodeId
 from yaqd.proto import convert
-from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 
 _WAIT_MS_MAX: Final = 1 << 52
@@ -39,9 +38,8 @@ class UsageMonitor:
             yield message
 
     def _extend(self, message: pb.RemoteNode, load: NodeLoad) -> None:
-        free = (load.node.free - load.held).floored()
-        convert.put_resource(message.yaq_free, free)
-        message.yaq_queued = (load.length or 0) + load.given
+        convert.put_resource(message.yaq_free, load.left)
+        message.yaq_queued = load.queued
         if load.capacity is not None:
             message.yaq_queue_max = load.capacity
         if self.understands(load.node.id):
@@ -49,10 +47,12 @@ class UsageMonitor:
             queue = load.node.queue
             if queue is not None and queue.slots:
                 message.yaq_slots = queue.slots
-            said = self._cluster.nodes[load.node.id].status
-            if said.HasField("yaq_queue"):
-                has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(free)
-                wait_ms = _wait_ms(said.yaq_queue, load.given, has_room=has_room)
+            status = self._cluster.nodes[load.node.id].status
+            if status.HasField("yaq_queue"):
+                said = status.yaq_queue
+                has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(load.left)
+                said_ms = min(said.wait_ms, _WAIT_MS_MAX)
+                wait_ms = longer_wait_ms(said_ms, said.queued, load.given, has_room=has_room)
                 # Without estimates everything that is full would be for ever: then lengths have to do.
                 if wait_ms >= 0 or self._queueing.is_on:
                     message.yaq_wait_ms = wait_ms
@@ -61,14 +61,3 @@ class UsageMonitor:
         """Does the node speak of queues?"""
         node = self._cluster.nodes.get(node_id) if node_id is not None else None
         return node is not None and YAQ_QUEUE in node.capabilities
-
-
-def _wait_ms(said: server.NodeQueue, given: int, *, has_room: bool) -> int:
-    """A node's own estimate, longer by what has been sent there since, each as long as those that wait.
-
-    What it said when it had room is of no use once that has been given away: for ever, until it says more.
-    """
-    if said.wait_ms < 0 or (said.wait_ms == 0 and not has_room):
-        return -1
-    waiting = max(0, said.queued) + 1
-    return min(said.wait_ms, _WAIT_MS_MAX) * (waiting + given) // waiting

@@ -13,13 +13,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final
 
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
-from rm.scheduler.decisions import Allocate, Locality, QueuePlace
+from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
+from rm.scheduler.node_load import RULES, LoadOrder, NodeLoad
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.spare_places import best_place, takes
@@ -27,15 +26,6 @@ from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
-
-
-class LoadOrder(Enum):
-    """What makes a node's load (`yarn.resourcemanager.nm-container-queuing.load-comparator`)."""
-
-    QUEUE_LENGTH = auto()
-    #: the shorter queue, among equal ones the node with more room
-    QUEUE_LENGTH_THEN_RESOURCES = auto()
-    QUEUE_WAIT_TIME = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,57 +50,6 @@ class Placed:
     node_id: NodeId
     resource: Resource
     priority: int = 0
-
-
-class NodeLoad:
-    """What a node reported of its queue, and what it has been given."""
-
-    __slots__ = ("_calculator", "added_s", "capacity", "given", "held", "is_silent", "length", "node", "wait_ms")
-
-    def __init__(self, node: NodeView, calculator: Calculator) -> None:
-        self.node = node
-        self._calculator = calculator
-        #: containers that wait there; None until the node has said so
-        self.length: int | None = None
-        #: how many may wait; None: it did not say
-        self.capacity: int | None = None
-        #: -1: it does not know
-        self.wait_ms = -1
-        #: its last report is too old to be believed
-        self.is_silent = False
-        #: containers sent to wait there since its last report
-        self.given = 0
-        #: how long they run as far as is known, together, s
-        self.added_s = 0.0
-        #: what opportunistic containers there were granted
-        self.held = Resource()
-
-    def fits(self, need: Resource) -> bool:
-        """Would it start at once, as far as is known here?"""
-        return not self.length and self._calculator.fits(self.held + need, self.node.free)
-
-    def takes(self, need: Resource) -> bool:
-        if self.length is None or self.capacity == 0 or self.node.is_draining or self.is_silent:
-            return False
-        return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
-
-    def place(self, rule: str) -> QueuePlace:
-        """Of a container that is sent to wait now."""
-        wait_s = self.wait_ms / 1000 if self.wait_ms >= 0 else math.inf
-        return QueuePlace(wait_s, (self.length or 0) + self.given, rule)
-
-    def share(self) -> float:
-        total = self.node.total
-        used = total.memory_mb - self.node.free.memory_mb + self.held.memory_mb
-        return used / total.memory_mb if total.memory_mb > 0 else math.inf
-
-
-#: why a container waits at its node
-_RULES: Final = {
-    LoadOrder.QUEUE_LENGTH: "its node's queue is among the shortest",
-    LoadOrder.QUEUE_LENGTH_THEN_RESOURCES: "its node's queue is among the shortest, and it has most room",
-    LoadOrder.QUEUE_WAIT_TIME: "at its node the wait is among the shortest",
-}
 
 
 def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> None:
@@ -241,7 +180,7 @@ class Opportunistic:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         spec = self.queueing()
-        waits = f"of the nodes with room it is the best by {spec.placement}" if spec else _RULES[self.limits.order]
+        waits = f"of the nodes with room it is the best by {spec.placement}" if spec else RULES[self.limits.order]
         rule = "its node had room" if load.fits(ask.capability) else waits
         queued = None if load.fits(ask.capability) else load.place(rule)
         if queued is not None:

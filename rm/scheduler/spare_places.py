@@ -16,7 +16,7 @@ from yaqd.policies.queueing.place import choose, load_of
 from yaqd.policies.queueing.place_scores import PLACES, Load
 
 if TYPE_CHECKING:
-    from rm.scheduler.opportunistic import NodeLoad
+    from rm.scheduler.node_load import NodeLoad
     from rm.scheduler.queueing_spec import QueueingSpec
 
 

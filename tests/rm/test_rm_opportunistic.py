@@ -24,7 +24,8 @@ from rm.scheduler.events import (
     UpdateAsked,
     WaitingTolerated,
 )
-from rm.scheduler.opportunistic import LoadOrder, OpportunisticLimits
+from rm.scheduler.node_load import LoadOrder
+from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
