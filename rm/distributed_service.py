@@ -78,7 +78,7 @@ class DistributedSchedulingService:
         response.register_response.CopyFrom(answer)
         convert.put_resource(response.max_container_resource, self._cluster.scheduler.maximum_allocation())
         convert.put_resource(response.min_container_resource, self._cluster.scheduler.limits.bounds.minimum)
-        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt), attempt.id))
         self._limit_waits(attempt, response)
         return response
 
@@ -118,7 +118,7 @@ class DistributedSchedulingService:
     ) -> pb.DistributedSchedulingAllocateResponse:
         response = pb.DistributedSchedulingAllocateResponse()
         response.allocate_response.CopyFrom(answer)
-        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt)))
+        response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt), attempt.id))
         self._limit_waits(attempt, response)
         if attempt.proxy_refused:
             ids = (message.id for message in request.allocated_containers)

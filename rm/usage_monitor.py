@@ -12,7 +12,7 @@ from typing import Final
 from rm.cluster import Cluster
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
 from rm.scheduler.node_load import NodeLoad, longer_wait_ms
-from yaqd.model import NodeId
+from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 
@@ -24,10 +24,10 @@ class UsageMonitor:
         self._cluster = cluster
         self._queueing = queueing
 
-    def publish(self, to: NodeId | None) -> Iterator[pb.RemoteNode]:
-        """For the proxy at the node `to`."""
+    def publish(self, to: NodeId | None, attempt_id: ApplicationAttemptId) -> Iterator[pb.RemoteNode]:
+        """For the attempt's proxy at the node `to`."""
         extended = self.understands(to)
-        for load in self._cluster.scheduler.opportunistic.ranked(self._cluster.clock.now()):
+        for load in self._cluster.scheduler.opportunistic.ranked(self._cluster.clock.now(), attempt_id):
             node = self._cluster.nodes.get(load.node.id)
             if node is None:
                 continue

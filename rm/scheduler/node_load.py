@@ -73,6 +73,12 @@ class NodeLoad:
     def queued(self) -> int:
         return (self.length or 0) + self.given
 
+    def expected_wait(self) -> float:
+        """As the node said it, and what was sent there since runs before; inf: not known, s."""
+        queue = self.node.queue
+        running = queue.running if queue is not None else 0
+        return self.wait_ms / 1000 + self.added_s / max(1, running) if self.wait_ms >= 0 else math.inf
+
     def share(self) -> float:
         total = self.node.total
         used = total.memory_mb - self.node.free.memory_mb + self.held.memory_mb

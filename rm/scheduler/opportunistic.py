@@ -18,6 +18,7 @@ from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
+from rm.scheduler.kept_nodes import KeptNodes, all_open
 from rm.scheduler.node_load import RULES, LoadOrder, NodeLoad
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
@@ -79,6 +80,8 @@ class Opportunistic:
         self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
         #: since when tasks wait that must be placed again; set by the scheduler
         self.lost_places = LostPlaces()
+        #: for masters that must not wait for long
+        self.kept = KeptNodes()
 
     # ---- nodes
 
@@ -93,6 +96,7 @@ class Opportunistic:
 
     def node_left(self, node_id: NodeId) -> None:
         self._loads.pop(node_id, None)
+        self.kept.node_left(node_id)
         self._chosen_at = -math.inf
 
     def node_loaded(self, event: NodeLoaded) -> None:
@@ -148,6 +152,7 @@ class Opportunistic:
 
     def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
         self._asks.pop(attempt_id, None)
+        self.kept.forget(attempt_id)
 
     def _drop_if_empty(self, attempt_id: ApplicationAttemptId) -> None:
         table = self._asks.get(attempt_id)
@@ -171,8 +176,23 @@ class Opportunistic:
                 since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
                 table.take(ask, load.node.id.host, load.node.rack, locality, now)
                 left -= 1
+                self.kept.given(attempt.id, load.node.id, now)
                 yield self._give(attempt, ask, load, locality, since)
         self._drop_if_empty(attempt.id)
+        self.wanted(attempt, sum(ask.pending for ask in self.pending(attempt.id) if ask.allows(ANY_HOST)), now)
+
+    def wanted(self, attempt: AttemptView, number: int, now: float) -> None:
+        """So many of its containers have found no node, here or at its proxy."""
+        is_limited = self.wait_limit(attempt) < math.inf
+        self.kept.wants(attempt.id, number if is_limited else 0, lambda load: attempt.accepts(load.node), now)
+        self._look(now)
+
+    def _look(self, now: float) -> None:
+        spec = self.queueing()
+        if spec is None:
+            self.kept.clear()
+        elif self.kept.look(self._loads, spec.starve_s, now):
+            self._chosen_at = -math.inf
 
     def _give(
         self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
@@ -201,12 +221,17 @@ class Opportunistic:
             waits_since=since,
         )
 
-    def ranked(self, now: float) -> list[NodeLoad]:
-        """The nodes that take opportunistic containers, the least loaded first; at most `nodes_used`."""
-        return self._least_loaded(now)
+    def ranked(self, now: float, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+        """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
+        are kept for this attempt."""
+        if self.kept:
+            self._look(now)
+        own = self.kept.of(attempt_id) if attempt_id is not None and self.kept else ()
+        return [*self._least_loaded(now), *(load for node_id in own if self._is_known(load := self._loads[node_id]))]
 
-    def book(self, placed: ProxyPlaced) -> Allocate:
+    def book(self, placed: ProxyPlaced, now: float) -> Allocate:
         """What somebody else has chosen: counted like what is chosen here."""
+        self.kept.given(placed.container_id.attempt_id, placed.node_id, now)
         load = self._loads.get(placed.node_id)
         if load is not None and not load.fits(placed.resource):
             self._send(load, placed.container_id.application_id, placed.priority)
@@ -231,15 +256,17 @@ class Opportunistic:
         load.added_s += math.inf if estimate_s is None else estimate_s
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
-        """Would a container that somebody else wants there not wait for longer than it may?"""
+        """Is a node not kept for others, and would what somebody else wants there not wait for longer than it may?"""
         most_s, load = self.wait_limit(attempt), self._loads.get(node_id)
+        if not self.kept.is_open(node_id, attempt.id):
+            return False
         return most_s == math.inf or (load is not None and takes(load, need, most_s))
 
     def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
         hosts = {name for name in ask.counts if name != ANY_HOST and not name.startswith("/")}
         racks = {name for name in ask.counts if name.startswith("/") and ask.allows(name)}
-        loads = self._loads.values()
+        loads = list(all_open(self._loads.values(), self.kept, attempt.id)) if hosts or racks else []
         choices: list[tuple[Locality, Iterable[NodeLoad]]] = []
         if hosts:
             choices.append((Locality.NODE, (load for load in loads if load.node.id.host in hosts)))
@@ -247,7 +274,7 @@ class Opportunistic:
             choices.append((Locality.RACK, (load for load in loads if load.node.rack in racks)))
         if ask.allows(ANY_HOST):
             away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
-            choices.append((away, self._least_loaded(now)))
+            choices.append((away, self.ranked(now, attempt.id)))
         spec = self.queueing()
         if spec is not None:
             near = (load for _, nodes in choices for load in nodes)
@@ -285,7 +312,7 @@ class Opportunistic:
 
     def _least_loaded(self, now: float) -> list[NodeLoad]:
         if now - self._chosen_at >= self.limits.choice_s or not self._chosen:
-            known = (load for load in self._loads.values() if self._is_known(load))
+            known = (load for load in all_open(self._loads.values(), self.kept, None) if self._is_known(load))
             self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
             self._chosen_at = now
         return self._chosen
@@ -336,6 +363,7 @@ class Opportunistic:
                 if placed.node_id == load.node.id:
                     held = held + placed.resource
             assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
+        self.kept.validate(self._loads)
         stages = ((placed.node_id, c.application_id, placed.priority) for c, placed in self.containers.items())
         assert Counter(stages) == self._alike
         for table in self._asks.values():

@@ -18,15 +18,23 @@ from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
-from rm.scheduler.view import ClusterView
+from rm.scheduler.view import AttemptView, ClusterView
 from yaqd.model import ApplicationId
 
 
 class QueueEvents:
-    def __init__(self, view: ClusterView, queues: NodeQueues, giving: Giving) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        queues: NodeQueues,
+        giving: Giving,
+        wanted: Callable[[AttemptView, int, float], None],
+    ) -> None:
+        """`wanted` hears how many containers of an attempt no node takes that its proxy knows."""
         self._view = view
         self._queues = queues
         self._giving = giving
+        self._wanted = wanted
         if queues.spec is not None:
             self._begin()
         if any(queue.spec.orders_jobs for queue in view.queues.values()):
@@ -101,9 +109,12 @@ class QueueEvents:
         yield from ()
 
     def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:
-        if event.application_id in self._view.applications:
-            self._queues.jobs.wanted_elsewhere(event.application_id, dict(event.counts))
-            self._view.reorder(event.application_id)
+        app = self._view.applications.get(event.application_id)
+        if app is not None:
+            self._queues.jobs.wanted_elsewhere(app.id, dict(event.counts))
+            self._view.reorder(app.id)
+            if app.attempt is not None:
+                self._wanted(app.attempt, sum(number for _, number in event.counts), now)
         yield from ()
 
     def _left_told(self, event: LeftTold, now: float) -> Iterator[Decision]:

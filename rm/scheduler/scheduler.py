@@ -104,7 +104,7 @@ class Scheduler:
             lost_places=self.queues.lost_places,
         )
         self._preemption = Preemption(limits.preemption)
-        self._queue_events = QueueEvents(self.view, self.queues, self._giving)
+        self._queue_events = QueueEvents(self.view, self.queues, self._giving, self.opportunistic.wanted)
         self._node_events = NodeEvents(
             self.view, self._giving, self.updates, self.opportunistic, self.queues, self._admit_everywhere
         )
@@ -331,7 +331,7 @@ class Scheduler:
         attempt, container_id = self.view.attempt(event.container_id.attempt_id), event.container_id
         known = container_id in self.view.containers or container_id in self.opportunistic.containers
         if attempt is not None and not known and self.view.nodes.get(event.node_id) is not None:
-            yield self.opportunistic.book(event)
+            yield self.opportunistic.book(event, now)
 
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterable[Decision]:
         self.view.tags.remove(event.container_id)

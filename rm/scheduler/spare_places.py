@@ -65,9 +65,7 @@ def takes(node: "NodeLoad", need: Resource, most_s: float) -> bool:
         return False
     if most_s == math.inf or node.fits(need):
         return True
-    queue = node.node.queue
-    running = queue.running if queue is not None else 0
-    return node.wait_ms > 0 and node.wait_ms / 1000 + node.added_s / max(1, running) < most_s
+    return node.wait_ms > 0 and node.expected_wait() < most_s
 
 
 def _wait_s(node: "NodeLoad") -> float:

@@ -37,7 +37,9 @@ from rm.scheduler.events import (
     ProxyPlaced,
     SchedulerEvent,
     WaitingTolerated,
+    WantedElsewhere,
 )
+from rm.scheduler.node_load import longer_wait_ms
 from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
@@ -95,13 +97,13 @@ class Job:
 
 
 class World:
-    def __init__(self, random: Random, nodes: int, jobs: list[Job]) -> None:
+    def __init__(self, random: Random, nodes: int, jobs: list[Job], *, starve_s: float = math.inf) -> None:
         self.random, self.jobs, self.now = random, {job.attempt: job for job in jobs}, 0.0
         lines = {PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"}
         limits = SchedulerLimits(
             AllocationBounds(ONE, ONE),
             opportunistic=OpportunisticLimits(choice_s=0.0),
-            queueing=QueueingSpec(unaware_wait_s=LIMIT_S),
+            queueing=QueueingSpec(unaware_wait_s=LIMIT_S, starve_s=starve_s),
         )
         self.scheduler = Scheduler(parse_capacity_scheduler(lines), limits)
         self.nodes = [self._node(f"n{number}", random.choice((2, 4))) for number in range(nodes)]
@@ -132,15 +134,14 @@ class World:
         wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
         self._tell(NodeLoaded(node.id, said.queued, wait_ms, 10))
 
-    def _published(self) -> NodesPublished:
+    def _published(self, job: Job) -> NodesPublished:
         """As the ResourceManager's usage monitor says it."""
         offers = []
-        for load in self.scheduler.opportunistic.ranked(self.now):
-            free, queued = (load.node.free - load.held).floored(), (load.length or 0) + load.given
-            waiting = (load.length or 0) + 1
-            is_known = load.wait_ms > 0 or (load.wait_ms == 0 and ONE.fits_in(free))
-            wait_s = load.wait_ms / 1000 * (waiting + load.given) / waiting if is_known else math.inf
-            offers.append(NodeOffer(load.node.id, "", "/r", "", wait_s, free, queued, 10, reads_tasks=True))
+        for load in self.scheduler.opportunistic.ranked(self.now, job.attempt):
+            has_room = ONE.fits_in(load.left)
+            wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
+            wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
+            offers.append(NodeOffer(load.node.id, "", "/r", "", wait_s, load.left, load.queued, 10, reads_tasks=True))
         return NodesPublished(tuple(offers))
 
     # ---- masters
@@ -150,9 +151,11 @@ class World:
         job.is_changed = False
         places = job.proxy.handle(Asked(rows), self.now)
         booked = [place for place in places if self._book(job, place)]
+        kept = tuple(job.proxy.asks.pending_by_priority().items())
+        self._tell(WantedElsewhere(job.attempt.application_id, kept))
         refused = [(p.container_id, p.wanted_by) for p in places if p not in booked]
         job.proxy.handle(NotBooked(tuple(refused)), self.now)
-        job.proxy.handle(self._published(), self.now)
+        job.proxy.handle(self._published(job), self.now)
         for place in booked:
             self._start(job, place)
 
@@ -252,3 +255,18 @@ def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_mos
         assert max(job.back.values(), default=0) <= 1 + doubled, "each time kept for twice as long"
     if off_by >= 1.0:
         assert sum(job.back.total() for job in jobs) <= sum(tasks.values()) / 30, "none but by chance"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("off_by", [1.0, 0.1, 5.0])
+def test_who_must_not_wait_is_given_places_where_others_keep_all_queues_long(seed: int, off_by: float) -> None:
+    """Three jobs with more than three nodes can do, and one whose master does not know that anything waits."""
+    jobs = [Job(number, 300, 8.0, 8.0, tolerates_waiting=True) for number in range(1, 4)]
+    unaware = Job(4, 8, 8.0, 8.0 * off_by, tolerates_waiting=False)
+    world = World(Random(seed), 3, [*jobs, unaware], starve_s=20.0)
+    world.run(450.0)
+    assert any(job.wanted for job in jobs), "the queues were long to the end"
+    assert unaware.done.total() == 8
+    # a threshold, a queue of 10 before two slots, and the last task there; at least two tasks each time
+    assert unaware.finished_at <= 4 * (20.0 + 10 * 10.4 / 2 + 2 * 10.4)
+    assert max(unaware.waits) <= LIMIT_S * PATIENCE + STEP_S

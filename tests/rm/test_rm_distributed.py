@@ -255,6 +255,36 @@ async def test_what_two_proxies_chose_for_the_same_short_queue_is_booked_for_one
         assert [await chosen(two, 3), len(rm.manager.scheduler.opportunistic.containers)] == [[], 3]
 
 
+async def test_where_all_queues_are_long_one_is_kept_for_containers_that_must_not_wait() -> None:
+    clock = ManualClock()
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true"}, clock=clock) as rm:
+        home = await rm.node(memory_mb=8192, capabilities=("yaq-queue",))
+        await loaded(home)
+        unaware, _ = await proxied(rm, home)
+        app_id = await rm.submit()
+        aware = Proxy(await rm.launched(app_id, home), app_id)
+        await aware.register(tolerates_waiting=True)
+        other = await rm.node(memory_mb=8192, host="127.0.0.2", capabilities=("yaq-queue",))
+
+        async def heard(proxy: Proxy, *containers: common.Container, wants: int = 0) -> tuple[set[NodeId], list[int]]:
+            """Which nodes it hears of, and what was not booked."""
+            kept = (pb.PendingStage(priority=19, count=wants),)
+            answer = await proxy.allocate(*containers, kept=kept, takes_back=True)
+            hosts = {convert.node_id(node.node_id) for node in answer.nodes_for_scheduling}
+            return hosts, [message.id for message in answer.yaq_not_booked]
+
+        for waited_s, kept in ((0.0, set()), (59.0, set()), (1.0, {other.id})):
+            clock.seconds += waited_s
+            await loaded(home, queued=5, wait_ms=20_000)
+            await loaded(other, queued=5, wait_ms=10_000)
+            assert await heard(unaware, wants=2) == ({home.id, other.id}, [])
+            assert await heard(aware, wants=2) == ({home.id, other.id} - kept, [])
+        assert await heard(aware, placed(aware.app, -1, other.id), wants=1) == ({home.id}, [-1])
+        await loaded(other, queued=0, wait_ms=0)
+        assert await heard(unaware, placed(unaware.app, -1, other.id), wants=1) == ({home.id, other.id}, [])
+        assert await heard(aware) == ({home.id, other.id}, []), "one runs there at a time as far as anybody has seen"
+
+
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:
     async with cluster(ENABLED) as rm:
         home, lost = await rm.node(), await rm.node(host="127.0.0.2")

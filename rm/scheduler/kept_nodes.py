@@ -1,0 +1,189 @@
+"""Nodes whose queues are kept for masters that take what they have started for running, where all queues are long.
+
+Nothing of theirs is sent where it would wait for longer than `unaware_wait_s`, so that masters that tolerate waiting
+could keep every queue longer than that, and them without a container, for ever. Who wants opportunistic containers and
+has been given none for as long as the starvation threshold (`starve_s`) has a node kept for it: nobody else sends
+opportunistic containers there, its queue gets shorter by itself, and what is free in the end is found as any free room
+is, whatever the estimates are. It stays kept for as many containers as run there at once, which leaves the others
+their part of a small cluster too, or until it has had room for as long as the threshold and was not used. The next
+ones are given after another wait of the threshold.
+
+At most a tenth of the nodes is kept at a time, and at least one, in the order in which the attempts have waited.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from rm.scheduler.node_load import NodeLoad
+from yaqd.model import ApplicationAttemptId, NodeId
+
+#: one node of so many is kept at most, and one at least
+_PART: Final = 10
+#: times the threshold after which a node of which nobody knows when its queue is empty is changed for another one
+_UNKNOWN: Final = 10.0
+#: how often is looked for nodes to keep, s
+_LOOK_S: Final = 1.0
+
+
+class _Want:
+    """An attempt's containers that found no node."""
+
+    __slots__ = ("accepts", "number", "since")
+
+    def __init__(self, since: float) -> None:
+        #: when it was given something last, or wanted something first
+        self.since = since
+        self.number = 0
+        self.accepts: Callable[[NodeLoad], bool] = _any
+
+
+class _Kept:
+    __slots__ = ("attempt_id", "left", "room_since", "until")
+
+    def __init__(self, attempt_id: ApplicationAttemptId, left: int, until: float) -> None:
+        self.attempt_id = attempt_id
+        #: so many containers more
+        self.left = left
+        #: when another node is looked for
+        self.until = until
+        #: since when it would start something at once; inf: it would not
+        self.room_since = math.inf
+
+
+class KeptNodes:
+    def __init__(self) -> None:
+        self._wants: dict[ApplicationAttemptId, _Want] = {}
+        self._kept: dict[NodeId, _Kept] = {}
+        #: which nodes were kept when; where nobody knows how long they take it is the turn of those longest ago
+        self._last: dict[NodeId, float] = {}
+        self._looked_at = -math.inf
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def wants(
+        self, attempt_id: ApplicationAttemptId, number: int, accepts: Callable[[NodeLoad], bool], now: float
+    ) -> None:
+        """So many of its containers have found no node; 0: none."""
+        want = self._wants.get(attempt_id)
+        if number <= 0:
+            self.forget(attempt_id)
+            return
+        if want is None:
+            want = self._wants[attempt_id] = _Want(now)
+        want.number, want.accepts = number, accepts
+
+    def given(self, attempt_id: ApplicationAttemptId, node_id: NodeId, now: float) -> None:
+        """One was sent to this node."""
+        want = self._wants.get(attempt_id)
+        if want is not None:
+            want.since = now
+        kept = self._kept.get(node_id)
+        if kept is not None and kept.attempt_id == attempt_id:
+            kept.left -= 1
+            if kept.left <= 0:
+                del self._kept[node_id]
+
+    def forget(self, attempt_id: ApplicationAttemptId) -> None:
+        """It wants nothing."""
+        if self._wants.pop(attempt_id, None) is not None:
+            for node_id in self.of(attempt_id):
+                del self._kept[node_id]
+
+    def node_left(self, node_id: NodeId) -> None:
+        self._kept.pop(node_id, None)
+        self._last.pop(node_id, None)
+
+    def clear(self) -> None:
+        self._wants.clear()
+        self._kept.clear()
+
+    # ---- who may go where
+
+    def of(self, attempt_id: ApplicationAttemptId) -> list[NodeId]:
+        return [node_id for node_id, kept in self._kept.items() if kept.attempt_id == attempt_id]
+
+    def is_open(self, node_id: NodeId, attempt_id: ApplicationAttemptId | None) -> bool:
+        """None: to anybody."""
+        kept = self._kept.get(node_id)
+        return kept is None or kept.attempt_id == attempt_id
+
+    # ---- keeping
+
+    def look(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> bool:
+        """Keep what is due, leave what need not be kept any more; has anything changed?"""
+        if not self._wants or 0.0 <= now - self._looked_at < _LOOK_S:
+            return False
+        self._looked_at, before = now, set(self._kept)
+        self._leave(loads, starve_s, now)
+        most = max(1, len(loads) // _PART)
+        due = [item for item in self._wants.items() if now - item[1].since >= starve_s]
+        for attempt_id, want in sorted(due, key=lambda item: item[1].since) if len(self._kept) < most else ():
+            self._keep(attempt_id, want, loads.values(), most, starve_s, now)
+        return before != set(self._kept)
+
+    def _leave(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> None:
+        for node_id, kept in list(self._kept.items()):
+            load = loads[node_id]
+            kept.room_since = min(kept.room_since, now) if _has_room(load) else math.inf
+            if now - kept.room_since > starve_s:
+                self._wants[kept.attempt_id].since = now
+            if now - kept.room_since > starve_s or now > kept.until or not _may_be_kept(load):
+                del self._kept[node_id]
+
+    def _keep(
+        self,
+        attempt_id: ApplicationAttemptId,
+        want: _Want,
+        loads: Iterable[NodeLoad],
+        most: int,
+        starve_s: float,
+        now: float,
+    ) -> None:
+        missing = want.number - sum(kept.left for kept in self._kept.values() if kept.attempt_id == attempt_id)
+        open_ones = (load for load in loads if load.node.id not in self._kept and _may_be_kept(load))
+        for load in sorted(filter(want.accepts, open_ones), key=self._nearness) if missing > 0 else ():
+            if missing <= 0 or len(self._kept) >= most:
+                return
+            slots = _slots(load)
+            wait_s = load.expected_wait()
+            lasts_s = starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s
+            self._kept[load.node.id] = _Kept(attempt_id, min(slots, missing), now + lasts_s)
+            self._last[load.node.id] = now
+            missing -= slots
+
+    def _nearness(self, load: NodeLoad) -> tuple[float, float, int, NodeId]:
+        """The one whose queue is empty first, as far as is known, goes first."""
+        return load.expected_wait(), self._last.get(load.node.id, -math.inf), load.queued, load.node.id
+
+    def validate(self, nodes: Iterable[NodeId]) -> None:
+        """Assert every invariant."""
+        assert self._kept.keys() | self._last.keys() <= set(nodes)
+        assert all(kept.left > 0 and kept.attempt_id in self._wants for kept in self._kept.values())
+        assert all(want.number > 0 for want in self._wants.values())
+
+
+def _may_be_kept(load: NodeLoad) -> bool:
+    return load.length is not None and load.capacity != 0 and not load.node.is_draining and not load.is_silent
+
+
+def _slots(load: NodeLoad) -> int:
+    """How many run there at once; 1 where nobody has seen it."""
+    queue = load.node.queue
+    return max(1, queue.slots) if queue is not None else 1
+
+
+def _has_room(load: NodeLoad) -> bool:
+    """For one of what it usually runs."""
+    queue = load.node.queue
+    return not load.queued and queue is not None and queue.running < _slots(load)
+
+
+def _any(load: NodeLoad) -> bool:
+    return True
+
+
+def all_open(nodes: Iterable[NodeLoad], kept: KeptNodes, attempt_id: ApplicationAttemptId | None) -> Iterator[NodeLoad]:
+    """Those that are not kept for others."""
+    return (load for load in nodes if kept.is_open(load.node.id, attempt_id)) if kept else iter(nodes)

@@ -1,0 +1,260 @@
+"""Nodes that are kept for masters that take what they have started for running, where all queues are long."""
+
+import math
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AskRow,
+    AttemptEnded,
+    AttemptStarted,
+    ContainerEnded,
+    NodeDraining,
+    NodeJoined,
+    NodeLeft,
+    NodeLoaded,
+    NodeQueueReported,
+    NodeSilent,
+    ProxyPlaced,
+    QueueingChanged,
+    SchedulerEvent,
+    WaitingTolerated,
+    WantedElsewhere,
+)
+from rm.scheduler.opportunistic import OpportunisticLimits
+from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+
+ONE = Resource(1024, 1)
+SPARE = ExecutionType.OPPORTUNISTIC
+STARVE_S = 20.0
+SPEC = QueueingSpec(unaware_wait_s=2.0, starve_s=STARVE_S)
+
+
+class Life:
+    """Nodes of two slots, all full and with queues of some length; recounted after each event."""
+
+    def __init__(self, nodes: int, spec: QueueingSpec = SPEC) -> None:
+        queues = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
+        limits = SchedulerLimits(
+            AllocationBounds(ONE, Resource(8192, 8)), opportunistic=OpportunisticLimits(choice_s=0.0), queueing=spec
+        )
+        self.scheduler = Scheduler(queues, limits)
+        self.now = 0.0
+        self._numbers = count(1)
+        self.nodes = [NodeId(f"n{number}", 1) for number in range(nodes)]
+        others = self.app(tolerates_waiting=True)
+        for number, node in enumerate(self.nodes):
+            self.tell(NodeJoined(node, "/r", ONE * 2))
+            self.report(node, queued=5, wait_s=10.0 + number)
+            assert self.place(others, node) and self.place(others, node)
+            self.report(node, queued=5, wait_s=10.0 + number)
+
+    def tell(self, event: SchedulerEvent) -> list[Decision]:
+        decisions = self.scheduler.handle(event, self.now)
+        self.scheduler.validate()
+        return decisions
+
+    def report(self, node: NodeId, *, queued: int, wait_s: float, running: int = 2) -> None:
+        self.tell(NodeQueueReported(node, running, queued, wait_s))
+        wait_ms = round(wait_s * 1000) if wait_s < math.inf else -1
+        self.tell(NodeLoaded(node, queued, wait_ms, 10))
+
+    def end(self, node: NodeId, number: int) -> None:
+        """So many of those that were sent there."""
+        there = [c for c, placed in self.scheduler.opportunistic.containers.items() if placed.node_id == node]
+        for container_id in there[:number]:
+            self.tell(ContainerEnded(container_id))
+
+    def app(self, *, tolerates_waiting: bool = False) -> ApplicationAttemptId:
+        attempt = ApplicationAttemptId(ApplicationId(1, next(self._numbers)), 1)
+        self.tell(ApplicationSubmitted(attempt.application_id, "default", "user", 0))
+        self.tell(AttemptStarted(attempt, ()))
+        if tolerates_waiting:
+            self.tell(WaitingTolerated(attempt))
+        return attempt
+
+    def want(self, attempt: ApplicationAttemptId, number: int, *, after_s: float = 0.0) -> None:
+        """Its proxy calls, with so many that no node takes."""
+        self.now += after_s
+        self.tell(WantedElsewhere(attempt.application_id, ((1, number),)))
+
+    def ask(self, attempt: ApplicationAttemptId, number: int) -> list[NodeId]:
+        """The same without a proxy."""
+        rows = (AskRow(1, -1, "*", ONE, number, True, SPARE),)
+        return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
+
+    def published(self, attempt: ApplicationAttemptId) -> list[NodeId]:
+        return [load.node.id for load in self.scheduler.opportunistic.ranked(self.now, attempt)]
+
+    def place(self, attempt: ApplicationAttemptId, node: NodeId) -> bool:
+        """Its proxy sends one there, if it may."""
+        known = self.scheduler.view.attempt(attempt)
+        assert known is not None
+        if not self.scheduler.opportunistic.may_go(known, node, ONE):
+            return False
+        self.tell(ProxyPlaced(ContainerId(attempt, -next(self._numbers)), node, ONE, 1, -1))
+        return True
+
+
+def test_after_the_threshold_the_shortest_queue_is_kept_for_as_many_as_run_there() -> None:
+    life = Life(12)
+    aware, unaware = life.app(tolerates_waiting=True), life.app()
+    first, *others = life.nodes
+    life.want(unaware, 5)
+    life.want(unaware, 5, after_s=STARVE_S - 1)
+    assert life.published(aware) == life.published(unaware) and len(life.published(aware)) == 10, "not yet"
+    assert life.place(aware, first)
+    life.report(first, queued=5, wait_s=10.0)
+    life.want(unaware, 5, after_s=1.0)
+    assert first not in life.published(aware) and not life.place(aware, first)
+    assert len(life.published(aware)) == 10, "as many as ever"
+    assert life.ask(aware, 1) == [others[0]], "the ResourceManager goes by it as well"
+    assert first in life.published(unaware) and not life.place(unaware, first), "it is full as yet"
+    life.end(first, 2)
+    life.report(first, queued=0, wait_s=0.0, running=1)
+    assert not life.place(aware, first) and life.place(unaware, first)
+    assert not life.place(unaware, first), "it is full"
+    life.report(first, queued=0, wait_s=1.0)
+    assert life.place(unaware, first), "for a moment only"
+    assert first in life.published(aware), "two run there at once"
+    life.want(unaware, 3, after_s=STARVE_S - 1)
+    assert first in life.published(aware), "given something a moment ago"
+    life.want(unaware, 3, after_s=1.0)
+    assert life.scheduler.opportunistic.kept.of(unaware)
+
+
+def test_the_resource_manager_places_by_it_too() -> None:
+    life = Life(2)
+    aware, unaware = life.app(tolerates_waiting=True), life.app()
+    assert life.ask(unaware, 2) == []
+    life.now += STARVE_S
+    assert life.ask(unaware, 2) == []
+    assert life.ask(aware, 4) == [life.nodes[1]] * 4
+    life.report(life.nodes[0], queued=0, wait_s=3.0)
+    assert life.ask(unaware, 2) == [], "nobody waits there, and nothing is free"
+    life.end(life.nodes[0], 2)
+    life.report(life.nodes[0], queued=0, wait_s=0.0, running=0)
+    assert life.ask(aware, 1) == [life.nodes[1]]
+    assert life.ask(unaware, 2) == [life.nodes[0]] * 2
+    life.report(life.nodes[0], queued=0, wait_s=3.0)
+    assert life.ask(aware, 1) == [life.nodes[0]]
+
+
+@pytest.mark.parametrize("nodes", [1, 9, 30])
+def test_a_tenth_is_kept_at_most_in_the_order_of_the_waits(nodes: int) -> None:
+    life = Life(nodes)
+    apps = [life.app() for _ in range(4)]
+    for app in apps:
+        life.want(app, 100, after_s=1.0)
+    life.now += STARVE_S
+    for app in reversed(apps):
+        life.want(app, 100)
+    assert [len(life.scheduler.opportunistic.kept.of(app)) for app in apps] == [max(1, nodes // 10), 0, 0, 0]
+
+
+def test_of_many_each_is_kept_as_many_as_it_wants() -> None:
+    life = Life(40)
+    one, two = life.app(), life.app()
+    life.want(one, 3)
+    life.want(two, 1)
+    life.want(one, 3, after_s=STARVE_S)
+    assert [len(life.scheduler.opportunistic.kept.of(app)) for app in (one, two)] == [2, 1]
+    life.want(one, 0)
+    assert not life.scheduler.opportunistic.kept.of(one), "it wants nothing"
+    life.tell(AttemptEnded(two))
+    assert not life.scheduler.opportunistic.kept
+
+
+def test_nothing_is_kept_for_who_does_not_use_it_or_may_wait() -> None:
+    life = Life(3)
+    aware, unaware = life.app(tolerates_waiting=True), life.app()
+    kept = life.scheduler.opportunistic.kept
+    for app in (aware, unaware):
+        life.want(app, 1)
+    life.want(aware, 1, after_s=STARVE_S)
+    assert kept.of(unaware) == life.nodes[:1] and not kept.of(aware)
+    life.report(life.nodes[0], queued=0, wait_s=0.0, running=1)
+    life.want(unaware, 1, after_s=1.0)
+    life.want(unaware, 1, after_s=STARVE_S)
+    assert kept.of(unaware)
+    life.want(unaware, 1, after_s=1.0)
+    assert not kept, "there was room for a threshold, and it was not used"
+    life.want(unaware, 1, after_s=STARVE_S - 1)
+    assert not kept
+    life.want(unaware, 1, after_s=1.0)
+    assert kept
+
+
+def test_where_nobody_knows_when_a_queue_is_empty_another_one_is_kept_in_the_end() -> None:
+    life = Life(3)
+    for node in life.nodes:
+        life.report(node, queued=5, wait_s=math.inf)
+    unaware = life.app()
+    seen = []
+    for _ in range(40):
+        life.want(unaware, 1, after_s=STARVE_S)
+        seen += [node for node in life.scheduler.opportunistic.kept.of(unaware) if node not in seen]
+    assert seen == life.nodes
+
+
+@pytest.mark.parametrize("change", ["left", "silent", "draining", "off"])
+def test_a_node_that_takes_nothing_is_kept_no_longer(change: str) -> None:
+    life = Life(3)
+    unaware, first = life.app(), life.nodes[0]
+    life.want(unaware, 1)
+    life.want(unaware, 1, after_s=STARVE_S)
+    kept = life.scheduler.opportunistic.kept
+    assert kept.of(unaware) == [first]
+    event = {
+        "left": NodeLeft(first),
+        "silent": NodeSilent(first),
+        "draining": NodeDraining(first),
+        "off": QueueingChanged(None),
+    }[change]
+    life.tell(event)
+    life.want(unaware, 1, after_s=1.0)
+    assert kept.of(unaware) == ([] if change == "off" else [life.nodes[1]])
+
+
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["want", "place", "ask", "report", "end", "leave", "join", "wait"]), st.integers(0, 50)),
+    max_size=60,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVENTS)
+def test_never_more_than_a_tenth_and_never_for_two(events: list[tuple[str, int]]) -> None:
+    life = Life(5)
+    apps = [life.app(tolerates_waiting=bool(number % 2)) for number in range(4)]
+    for what, number in events:
+        app, node = apps[number % 4], life.nodes[number % 5]
+        if what == "want":
+            life.want(app, number % 7)
+        elif what == "place":
+            life.place(app, node)
+        elif what == "ask":
+            life.ask(app, number % 7)
+        elif what == "report":
+            life.report(node, queued=number % 6, wait_s=float(number % 6), running=number % 3)
+        elif what == "end":
+            life.end(node, 1)
+        elif what == "leave":
+            life.end(node, 1000)
+            life.tell(NodeLeft(node))
+        elif what == "join":
+            life.tell(NodeJoined(node, "/r", ONE * 2))
+        life.now += number % 9
+        kept = [one for app in apps for one in life.scheduler.opportunistic.kept.of(app)]
+        assert len(kept) <= 1
+        assert not any(life.scheduler.opportunistic.kept.of(app) for app in apps[1::2]), "they may wait"
