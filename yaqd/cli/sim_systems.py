@@ -23,14 +23,15 @@ PARAMETERS: Final = {
     "yarn": (*_ALL, *_CENTRAL),
     "yarn-opportunistic": (*_ALL, *_CENTRAL, *_QUEUED, "opportunistic_share"),
     "yaq-c": (*_ALL, *_CENTRAL, *_QUEUED, *_UNAWARE, *_FILLED, *_PLACED),
-    "yaq-d": (*_ALL, "job_order", *_QUEUED, *_PLACED, *_EVENED, "tasks_at_once", "published"),
+    "yaq-d": (*_ALL, "job_order", *_QUEUED, *_UNAWARE, *_PLACED, *_EVENED, "tasks_at_once", "published", "booked"),
     "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
     "sparrow": (*_ALL, *_QUEUED, "probes", "published", "late_binding"),
 }
-#: as a cluster has it that configures nothing: nodes report ends at once, and asks are decided when they come. The
-#: paper's experiments have neither, for any system
+#: as a cluster has it that configures nothing: nodes report ends at once, asks are decided when they come, and what
+#: managers place is booked. The paper's experiments have none of that, for any system
 LIVE: Final = dataclasses.replace(OURS, out_of_turn=True, at_asks=True)
-_BASES: Final = {"yaq-c": LIVE, "yaq-d": OURS_D}
+LIVE_D: Final = dataclasses.replace(OURS_D, out_of_turn=True, booked=True)
+_BASES: Final = {"yaq-c": LIVE, "yaq-d": LIVE_D}
 #: parameters that may be `none`, with what else they are
 _OR_NONE: Final[dict[str, int | float]] = {"bound": 0, "default_estimate_s": 0.0}
 

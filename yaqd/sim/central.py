@@ -180,21 +180,11 @@ class Central(Model):
         node.ended.append(run)
         self.changed(node)
         if self.system.out_of_turn:
-            self._beat_at_once(node, now)
+            self.beat_at_once(node, now)
 
     def container_lost(self, run: Run, node: SimNode, now: float) -> None:
         run.is_lost = True
         self.container_done(run, node, now)
-
-    def _beat_at_once(self, node: SimNode, now: float) -> None:
-        if not node.beats_early:
-            node.beats_early = True
-            self.engine.at(now + self.shape.network_s, self._early_beat, node)
-
-    def _early_beat(self, now: float, node: SimNode) -> None:
-        node.beats_early = False
-        self.recorder.count("heartbeats")
-        self.beat(now, node)
 
     def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
         lost = [run for run in lost if not run.is_taken]

@@ -9,18 +9,30 @@ import math
 from heapq import nsmallest
 from typing import Final
 
-from nm.distributed.facts import Asked, AskRow, DistributedLimits, NodeOffer, NodesPublished, Place, StageEstimated
+from nm.distributed.facts import (
+    Asked,
+    AskRow,
+    DistributedLimits,
+    NodeOffer,
+    NodesPublished,
+    NotBooked,
+    Place,
+    StageEstimated,
+    WaitLimited,
+)
 from nm.distributed.facts import Ended as Over
 from nm.distributed.scheduler import DistributedScheduler
-from nm.queue import Arrived, NodeQueue, OpportunisticLimit
+from nm.queue import NodeQueue, OpportunisticLimit
+from nm.queue.snapshot import QueueSnapshot
 from rm.scheduler.queueing_spec import silent_after
-from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
+from yaqd.sim.booking import Booking
+from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
-from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
-from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer, report_of
+from yaqd.sim.queues import UNBOUNDED, new_queue
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
@@ -31,122 +43,17 @@ _DEVIATIONS: Final = 1.0
 _TYPICAL_S: Final = 10.0
 
 
-class Direct(Model):
-    """Without a ResourceManager: what all such systems share."""
-
-    def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
-        self._news: Final = JobNews(_tasks_over, report_of)
-        #: nodes whose heartbeat has something to say
-        self._unreported = 0
-        super().__init__(shape, workload, system, seed)
-
-    def new_queue(self, capacity: Resource) -> NodeQueue:
-        bound = self.system.bound or UNBOUNDED
-        return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=bound)
-
-    def newcomer(self, run: Run) -> Arrived:
-        return newcomer(run, ExecutionType.OPPORTUNISTIC, self.system)
-
-    def changed(self, node: SimNode) -> None:
-        if not node.changed:
-            node.changed = True
-            self._unreported += 1
-
-    def beats_matter(self) -> bool:
-        return self._unreported > 0
-
-    def beat(self, now: float, node: SimNode) -> None:
-        if not node.is_up or not node.changed:
-            return
-        node.changed = False
-        self._unreported -= 1
-        news = self._news.for_node(node) if self.system.name == "yaq-d" else None
-        if news is not None:
-            self.carry_out(node, node.queue.handle(news, now), now)
-        self.reported(node, now)
-        if node.runs:
-            self.changed(node)  # waits get shorter with time
-
-    def reported(self, node: SimNode, now: float) -> None:
-        """What the node's heartbeat brings along."""
-
-    def place(self, job: JobRun, now: float) -> None:
-        """The job's manager sends out what it can."""
-        raise NotImplementedError
-
-    # ---- what the model tells
-
-    def arrive(self, run: Run, node: SimNode, now: float) -> None:
-        super().arrive(run, node, now)
-        self.changed(node)
-
-    def send(self, now: float, run: Run) -> None:
-        """A container reaches its node, or finds it gone."""
-        node = self.nodes[run.node]
-        if node.is_up:
-            self.arrive(run, node, now)
-        else:
-            run.node = -1
-            self.container_lost(run, node, now)
-
-    def job_started(self, job: JobRun, now: float) -> None:
-        self.place(job, now)
-
-    def job_wants(self, job: JobRun, now: float) -> None:
-        self.engine.at(now, self._place_later, job)
-
-    def _place_later(self, now: float, job: JobRun) -> None:
-        if not job.is_over:
-            self.place(job, now)
-
-    def job_ended(self, job: JobRun, now: float) -> None:
-        self._news.forget(job)
-
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
-        self.changed(node)
-
-    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
-        self.changed(node)
-        self.engine.at(now + self.shape.network_s, self._again, run)
-
-    def _again(self, now: float, run: Run) -> None:
-        """Its manager learns that a container went without its work."""
-        job = run.stage.job
-        if not job.is_over:
-            self.forgotten(run, now)
-            run.group.put(run.task)
-            self.look_again(job, now, was_full=run.ended == run.arrived)
-
-    def look_again(self, job: JobRun, now: float, *, was_full: bool = False) -> None:
-        """At its next poll; where a queue refused what came, once the nodes have said how full they are."""
-        if job.poll_due < 0.0:
-            job.poll_due = now + max(self.shape.heartbeat_s if was_full else self.shape.am_poll_s, 1e-3)
-            self.engine.at(job.poll_due, self._poll, job)
-
-    def _poll(self, now: float, job: JobRun) -> None:
-        job.poll_due = -1.0
-        if not job.is_over:
-            self.place(job, now)
-
-    def forgotten(self, run: Run, now: float) -> None:
-        """The manager counts the container no longer."""
-
-    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
-        for run in lost:
-            self.engine.at(now + self.shape.expiry_s, self._again, run)
-
-    def node_returned(self, node: SimNode, now: float) -> None:
-        self.changed(node)
-
-
 class Distributed(Direct):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
+        is_booked = system.booked or not system.aware or not all(job.is_aware for job in workload)
+        #: the ResourceManager, where it takes part
+        self.booking: Final = Booking(shape, system) if system.name == "yaq-d" and is_booked else None
         super().__init__(shape, workload, system, seed)
         self.by_wait: Final = system.name == "yaq-d" and system.place != "length"
         self.rebalances: Final = system.name == "yaq-d" and system.rebalance
         self._by_host: Final = {node.id.host: node for node in self.nodes}
         #: what each node reported last
-        self._offers: Final = [self._offer(node, 0.0) for node in self.nodes]
+        self._offers: Final = [self._offer(node, node.queue.snapshot(0.0, 0)) for node in self.nodes]
         #: by node that is down: until when what it said last is believed
         self._silent_at: dict[int, float] = {}
         self._published: tuple[NodeOffer, ...] = ()
@@ -155,11 +62,22 @@ class Distributed(Direct):
         self._limit = UNBOUNDED
         self._leaving: dict[int, int] = {}
         self._placers: dict[int, DistributedScheduler] = {}
+        #: by job: when it was answered last
+        self._answered: dict[int, float] = {}
+        if self.booking is not None:
+            for node in self.nodes:
+                self.booking.joined(node, 0.0)
+                self.booking.reported(node, node.queue.snapshot(0.0, 0), [], 0.0)
+
+    def new_queue(self, capacity: Resource) -> NodeQueue:
+        if self.booking is None:
+            return super().new_queue(capacity)
+        bound = self.system.bound or UNBOUNDED
+        return new_queue(capacity, self.system, queues_guaranteed=True, opportunistic_max=bound)
 
     # ---- what is known of nodes
 
-    def _offer(self, node: SimNode, now: float) -> NodeOffer:
-        said = node.queue.snapshot(now, 0)
+    def _offer(self, node: SimNode, said: QueueSnapshot) -> NodeOffer:
         free = self.shape.slot * max(0, self.shape.slots_of(node.index) - said.running)
         wait_s = said.wait_s if self.by_wait else None
         return NodeOffer(
@@ -176,12 +94,16 @@ class Distributed(Direct):
         )
 
     def reported(self, node: SimNode, now: float) -> None:
-        self._offers[node.index] = offer = self._offer(node, now)
+        said = node.queue.snapshot(now, 0)
+        self._offers[node.index] = offer = self._offer(node, said)
+        if self.booking is not None:
+            ended, node.ended = node.ended, []
+            self.booking.reported(node, said, [run.container_id for run in ended], now)
         if self.rebalances:
             limit = max(0, (offer.queued or 0) - self._leaving.pop(node.index, 0))
             self.carry_out(node, node.queue.handle(OpportunisticLimit(min(limit, self._limit)), now), now)
 
-    def _publish(self, now: float) -> tuple[NodeOffer, ...]:
+    def _publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
         """The least loaded nodes as they are known, made anew at the polling interval."""
         if now - self._published_at >= max(self.shape.am_poll_s, 1e-3):
             there = [offer for offer in self._offers if self._is_believed(self._by_host[offer.node_id.host], now)]
@@ -189,14 +111,32 @@ class Distributed(Direct):
             self._published_at = now
             if self.rebalances:
                 self._even_out(there)
-        return self._published
+        return self._published if self.booking is None else self.booking.publish(job, now)
 
     def _is_believed(self, node: SimNode, now: float) -> bool:
         return node.is_up or now < self._silent_at.get(node.index, now)
 
     def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
         super().node_failed(node, lost, now)
-        self._silent_at[node.index] = now + silent_after(self.shape.heartbeat_s)
+        self._silent_at[node.index] = silent_at = now + silent_after(self.shape.heartbeat_s)
+        if self.booking is not None:
+            node.ended = []
+            self.engine.at(silent_at, self._silent, node)
+            self.engine.at(now + self.shape.expiry_s, self._expire, node)
+
+    def _silent(self, now: float, node: SimNode) -> None:
+        if not node.is_up and self.booking is not None:
+            self.booking.silent(node, now)
+
+    def _expire(self, now: float, node: SimNode) -> None:
+        if not node.is_up and self.booking is not None:
+            self.booking.left(node, now)
+
+    def node_returned(self, node: SimNode, now: float) -> None:
+        super().node_returned(node, now)
+        if self.booking is not None:
+            self.booking.left(node, now)
+            self.booking.joined(node, now)
 
     def _even_out(self, offers: list[NodeOffer]) -> None:
         """What nodes are told with their next report: both limits of the live ResourceManager."""
@@ -232,7 +172,14 @@ class Distributed(Direct):
             placer = self._placers[job.index] = DistributedScheduler(
                 job.attempt_id, limits, least=self.shape.slot, most=Resource(1 << 30, 1 << 20), id_start=_IDS_FROM
             )
+            if self.booking is not None:
+                placer.handle(WaitLimited(self.system.most_wait_s(job.spec.is_aware)), now)
         return placer
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        if self.booking is not None:
+            self.booking.job_started(job, now)
+        super().job_started(job, now)
 
     def place(self, job: JobRun, now: float) -> None:
         placer = self._placer(job, now)
@@ -240,14 +187,36 @@ class Distributed(Direct):
         for group in job.groups.values():
             if group.is_changed:
                 group.is_changed = False
-                placer.handle(StageEstimated(group.key[0], group.stage.estimate), now)
+                self._estimated(job, placer, group, now)
                 rows.append(AskRow(*group.key, ANY_HOST, group.resource, len(group.waiting)))
-        places = placer.handle(NodesPublished(self._publish(now)), now)
-        places += placer.handle(Asked(tuple(rows)), now)
+        if self.booking is None or now - self._answered.get(job.index, -math.inf) > 2.0 * self.shape.am_poll_s:
+            # a manager with nothing to say calls too, which is not played
+            placer.handle(NodesPublished(self._publish(job, now)), now)
+        places = placer.handle(Asked(tuple(rows)), now)
+        if self.booking is not None:
+            places = self._book(self.booking, job, placer, places, now)
         for place in places:
             self._carry(job, place, now)
         if any(group.waiting for group in job.groups.values()):
             self.look_again(job, now)
+
+    def _estimated(self, job: JobRun, placer: DistributedScheduler, group: Group, now: float) -> None:
+        priority, estimate_s = group.key[0], group.stage.estimate
+        placer.handle(StageEstimated(priority, estimate_s), now)
+        if self.booking is not None:
+            self.booking.estimated(job, priority, estimate_s, now)
+
+    def _book(
+        self, booking: Booking, job: JobRun, placer: DistributedScheduler, places: list[Place], now: float
+    ) -> list[Place]:
+        """One call to the ResourceManager, as a proxy makes it; what goes out to nodes after it."""
+        refused = {place.container_id for place in places if not booking.book(job, place, now)}
+        booking.kept(job, placer.asks.pending_by_priority(), now)
+        placer.handle(NotBooked(tuple((p.container_id, _row(p)) for p in places if p.container_id in refused)), now)
+        placer.handle(NodesPublished(self._publish(job, now)), now)
+        self._answered[job.index] = now
+        self.recorder.count("not_booked", len(refused))
+        return [place for place in places if place.container_id not in refused]
 
     def _carry(self, job: JobRun, place: Place, now: float) -> None:
         group = job.groups[(place.priority, place.allocation_request_id)]
@@ -255,6 +224,7 @@ class Distributed(Direct):
         run = Run(group.stage, group, task, place.container_id)
         run.node = self._by_host[place.node.node_id.host].index
         run.waits_since = now - place.waited_s
+        run.most_wait_s = place.most_wait_s
         self.recorder.count("allocated")
         self.engine.at(now + self.shape.network_s, self.send, run)
 
@@ -270,6 +240,7 @@ class Distributed(Direct):
 
     def container_done(self, run: Run, node: SimNode, now: float) -> None:
         super().container_done(run, node, now)
+        self._note_end(run, node, now)
         job = run.stage.job
         if job.is_over:
             return
@@ -277,13 +248,32 @@ class Distributed(Direct):
         if self.system.tasks_at_once and any(group.waiting for group in job.groups.values()):
             self.place(job, now)
 
+    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+        super().container_lost(run, node, now)
+        self._note_end(run, node, now)
+
+    def _note_end(self, run: Run, node: SimNode, now: float) -> None:
+        """The ResourceManager hears of it from the node."""
+        if self.booking is not None and node.is_up:
+            node.ended.append(run)
+            if self.system.out_of_turn:
+                self.beat_at_once(node, now)
+
+    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+        super().arrive(run, node, now)
+        if run.started < 0.0 and run.node >= 0 and run.most_wait_s < math.inf:
+            self.wind(node, now)
+
     def job_ended(self, job: JobRun, now: float) -> None:
         super().job_ended(job, now)
         self._placers.pop(job.index, None)
+        self._answered.pop(job.index, None)
+        if self.booking is not None:
+            self.booking.job_ended(job, now)
 
 
-def _tasks_over(job: JobRun) -> int:
-    return job.done
+def _row(place: Place) -> AskRow:
+    return AskRow(place.priority, place.allocation_request_id, ANY_HOST, place.resource, 1)
 
 
 def _load(offer: NodeOffer) -> tuple[float, float, int, str]:

@@ -5,6 +5,7 @@ container, and tasks that go back when their container is lost. Who places the c
 """
 
 from collections import OrderedDict, deque
+from math import inf
 from typing import Final
 
 from rm.scheduler.decisions import Allocate
@@ -29,6 +30,7 @@ class Run:
         "group",
         "is_lost",
         "is_taken",
+        "most_wait_s",
         "node",
         "stage",
         "started",
@@ -50,6 +52,8 @@ class Run:
         self.is_lost = False
         #: the ResourceManager took it back, and its manager knows: what becomes of it is nobody's business any more
         self.is_taken = False
+        #: how long it may wait at its node, as its token says it, s
+        self.most_wait_s = inf
         self.arrived = 0.0
         #: since when its task waits at nodes that gave it up; None: it comes to the first one
         self.waits_since: float | None = None

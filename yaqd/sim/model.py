@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final
 
-from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt
+from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, Tick
 from yaqd.model import NodeId, Resource
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import JobRun, Run, StageRun
@@ -300,6 +300,32 @@ class Model:
         run.node = -1
 
     # ---- nodes
+
+    def wind(self, node: SimNode, now: float) -> None:
+        """The live driver of a queue wakes it when it is due."""
+        due = node.queue.next_tick()
+        if due is not None and due < node.tick_at:
+            node.tick_at = due
+            self.engine.at(max(now, due), self._tick, node)
+
+    def _tick(self, now: float, node: SimNode) -> None:
+        """Somebody may have waited too long."""
+        if now >= node.tick_at:
+            node.tick_at = math.inf
+        if node.is_up:
+            self.carry_out(node, node.queue.handle(Tick(), now), now)
+            self.wind(node, now)
+
+    def beat_at_once(self, node: SimNode, now: float) -> None:
+        """It has something to say that is not to wait for its turn."""
+        if not node.beats_early:
+            node.beats_early = True
+            self.engine.at(now + self.shape.network_s, self._early_beat, node)
+
+    def _early_beat(self, now: float, node: SimNode) -> None:
+        node.beats_early = False
+        self.recorder.count("heartbeats")
+        self.beat(now, node)
 
     def _new_node(self, index: int) -> SimNode:
         shape = self.shape

@@ -1,5 +1,6 @@
 """A node of the simulation: the live queue, and the processes that it started."""
 
+from math import inf
 from typing import Final
 
 from nm.queue import NodeQueue
@@ -23,6 +24,7 @@ class SimNode:
         "runs",
         "speed",
         "taken",
+        "tick_at",
         "told",
     )
 
@@ -45,5 +47,7 @@ class SimNode:
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True
+        #: when its queue is woken next, s
+        self.tick_at = inf
         #: by index of a job that waits here: how many of its tasks were over when the node heard of it
         self.told: dict[int, int] = {}

@@ -43,7 +43,8 @@ def newcomer(run: Run, kind: ExecutionType, system: System) -> Arrived:
         estimate = stage.spec.tasks[run.task].duration_s * stage.error if run.task >= 0 else None
     spec = job.spec
     waited_s = max(0.0, run.arrived - run.waits_since) if run.waits_since is not None else 0.0
-    facts = TaskFacts(job.id, spec.user, spec.queue, spec.arrival_s, estimate, run.group.key[0], waited_s)
+    priority, most_s = run.group.key[0], run.most_wait_s
+    facts = TaskFacts(job.id, spec.user, spec.queue, spec.arrival_s, estimate, priority, waited_s, most_s)
     return Arrived(run.container_id, run.group.resource, kind, facts)
 
 

@@ -111,10 +111,10 @@ class System:
     bound_wait_s: float = 0.0
     #: yaq-c: a container that has waited so long goes back and is placed again, s; 0: never
     max_wait_s: float = 60.0
-    #: yaq-c: masters say that their containers may wait, as ours do and stock ones do not
+    #: yaq-c, yaq-d: masters say that their containers may wait, as ours do and stock ones do not
     aware: bool = True
-    #: yaq-c: without that a container goes only where it is expected to wait less than this, after so long goes before
-    #: all others there, and after three times as long back, s
+    #: yaq-c, yaq-d: without that a container goes only where it is expected to wait less than this, after so long goes
+    #: before all others there, and after three times as long back, s
     max_wait_unaware_s: float = 2.0
     # ---- placement
     #: at which of the nodes one waits, a name in `PLACES`; with "length" yaq-d knows nothing else of them
@@ -135,6 +135,9 @@ class System:
     #: what a leaf queue has beyond its guarantee is taken back for one below its own
     preempt: bool = False
     # ---- distributed: yaq-d, mercury, sparrow
+    #: yaq-d: the ResourceManager books what managers place, as the live one does: what is published has it at once, and
+    #: what would wait for longer than it may by then stays with its manager. Always where some masters are not aware
+    booked: bool = False
     #: yaq-d: queues are told to be no longer than most are, as Hadoop does (mean and a standard deviation, within these
     #: two), and the last of a queue go where they start so much sooner, s; 0: only by length
     rebalance: bool = True
@@ -174,10 +177,9 @@ class System:
         if self.bound_target == 1.0:
             raise ValueError("bound_target is 1; no bound keeps the slots busy in all intervals")
 
-    @property
-    def most_wait_s(self) -> float:
-        """How long a container may wait at one node for its master's sake, s."""
-        return math.inf if self.aware else self.max_wait_unaware_s
+    def most_wait_s(self, is_aware: bool) -> float:
+        """How long a container may wait at one node for its master's sake, s; `is_aware`: what is said of its job."""
+        return math.inf if self.aware and is_aware else self.max_wait_unaware_s
 
     def _check_orders(self) -> None:
         """Raise `ValueError` for a word that nobody knows: here, and not where a simulation is under way."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from nm.queue import Ended, NodeQueue
 from yaqd.model import ContainerId, Resource
-from yaqd.sim.distributed import Direct
+from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, new_queue

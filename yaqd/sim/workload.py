@@ -45,6 +45,8 @@ class SimJob:
     #: leaf queue, by path or by last name
     queue: str = "default"
     arrival_s: float = 0.0
+    #: its master says that its containers may wait at nodes
+    is_aware: bool = True
 
     @property
     def tasks(self) -> int:

@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from nm.queue import Arrived, JobReport, NodeQueue, Tick
-from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes
+from nm.queue import Arrived, JobReport, NodeQueue
+from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes, WaitingTolerated
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ContainerId, ExecutionType, Resource
@@ -22,8 +22,8 @@ from yaqd.sim.workload import Workload
 class YaqC(Central):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self._news: Final = JobNews(self._version, self._report)
-        #: when each node's queue is woken next, s
-        self._ticks: Final = [math.inf] * shape.nodes
+        #: some master does not say that its containers may wait
+        self._some_unaware: Final = not system.aware or not all(job.is_aware for job in workload)
         super().__init__(shape, workload, system, seed)
 
     def limits(self) -> SchedulerLimits:
@@ -39,7 +39,7 @@ class YaqC(Central):
             free_share=system.free_min,
             wait_max_s=system.bound_wait_s or None,
             overdue_s=system.max_wait_s or math.inf,
-            unaware_wait_s=system.most_wait_s,
+            unaware_wait_s=system.max_wait_unaware_s if self._some_unaware else math.inf,
             default_estimate_s=system.default_estimate_s,
             starve_s=system.starve_s,
         )
@@ -49,31 +49,19 @@ class YaqC(Central):
         return new_queue(capacity, self.system, queues_guaranteed=True, opportunistic_max=0)
 
     def newcomer(self, run: Run) -> Arrived:
-        arrived = newcomer(run, ExecutionType.GUARANTEED, self.system)
-        if self.system.aware or arrived.facts is None:
-            return arrived
-        return replace(arrived, facts=replace(arrived.facts, most_wait_s=self.system.most_wait_s))
+        run.most_wait_s = self.system.most_wait_s(run.stage.job.spec.is_aware)
+        return newcomer(run, ExecutionType.GUARANTEED, self.system)
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        super().job_started(job, now)
+        if self.system.aware and job.spec.is_aware:
+            self.take(self.scheduler.handle(WaitingTolerated(job.attempt_id), now), now)
 
     def arrive(self, run: Run, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
         self.changed(node)
-        if (self.system.max_wait_s > 0.0 or not self.system.aware) and run.started < 0.0:
-            self._wind(node, now)
-
-    def _wind(self, node: SimNode, now: float) -> None:
-        """The live driver of a queue wakes it when it is due."""
-        due = node.queue.next_tick()
-        if due is not None and due < self._ticks[node.index]:
-            self._ticks[node.index] = due
-            self.engine.at(max(now, due), self._tick, node)
-
-    def _tick(self, now: float, node: SimNode) -> None:
-        """Somebody may have waited too long."""
-        if now >= self._ticks[node.index]:
-            self._ticks[node.index] = math.inf
-        if node.is_up:
-            self.carry_out(node, node.queue.handle(Tick(), now), now)
-            self._wind(node, now)
+        if (self.system.max_wait_s > 0.0 or self._some_unaware) and run.started < 0.0:
+            self.wind(node, now)
 
     def report_queue(self, node: SimNode, now: float) -> None:
         """Its length and wait go up with every heartbeat, what is left of the jobs comes down."""

@@ -1,0 +1,131 @@
+"""The ResourceManager behind managers that place their own tasks: the live scheduler books what they chose.
+
+It publishes what nodes reported with what was booked since, so that two managers that ask one after the other do not
+choose alike, and refuses what would wait for longer than it may by now: that stays with its manager. Proxies hear of it
+with the answer to the call that told what they chose (`rm.distributed_service`).
+"""
+
+import math
+from typing import Final
+
+from nm.distributed.facts import NodeOffer, Place
+from nm.queue.snapshot import QueueSnapshot
+from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.events import (
+    ApplicationEnded,
+    ApplicationSubmitted,
+    AttemptStarted,
+    ContainerEnded,
+    Estimated,
+    NodeJoined,
+    NodeLeft,
+    NodeLoaded,
+    NodeQueueReported,
+    NodeSilent,
+    ProxyPlaced,
+    WaitingTolerated,
+    WantedElsewhere,
+)
+from rm.scheduler.node_load import NodeLoad, longer_wait_ms
+from rm.scheduler.opportunistic import OpportunisticLimits
+from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from yaqd.model import ContainerId, NodeId, Resource
+from yaqd.sim.central import scheduler_spec
+from yaqd.sim.jobs import JobRun
+from yaqd.sim.nodes import SimNode
+from yaqd.sim.shape import ClusterShape, System
+
+
+class Booking:
+    def __init__(self, shape: ClusterShape, system: System) -> None:
+        self._shape: Final = shape
+        self._bound: Final = system.bound
+        self._is_aware: Final = system.aware
+        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), limits(shape, system))
+        #: as published last, and which of them is no longer so
+        self._offers: dict[NodeId, NodeOffer] = {}
+        self._stale: set[NodeId] = set()
+
+    # ---- what nodes say
+
+    def joined(self, node: SimNode, now: float) -> None:
+        self._stale.add(node.id)
+        self.scheduler.handle(NodeJoined(node.id, node.rack, self._shape.capacity_of(node.index)), now)
+
+    def reported(self, node: SimNode, said: QueueSnapshot, ended: list[ContainerId], now: float) -> None:
+        """Its heartbeat, in the order in which the live ResourceManager reads it."""
+        handle = self.scheduler.handle
+        handle(NodeQueueReported(node.id, said.running, said.queued, said.wait_s), now)
+        for container_id in ended:
+            handle(ContainerEnded(container_id), now)
+        wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
+        handle(NodeLoaded(node.id, said.queued, wait_ms, self._bound), now)
+        self._stale.add(node.id)
+
+    def silent(self, node: SimNode, now: float) -> None:
+        self.scheduler.handle(NodeSilent(node.id), now)
+
+    def left(self, node: SimNode, now: float) -> None:
+        self.scheduler.handle(NodeLeft(node.id), now)
+        for container_id, placed in list(self.scheduler.opportunistic.containers.items()):
+            if placed.node_id == node.id:
+                self.scheduler.handle(ContainerEnded(container_id), now)
+
+    # ---- jobs
+
+    def job_started(self, job: JobRun, now: float) -> None:
+        handle, spec = self.scheduler.handle, job.spec
+        handle(ApplicationSubmitted(job.id, spec.queue, spec.user, 0), now)
+        handle(AttemptStarted(job.attempt_id, ()), now)
+        if self._is_aware and spec.is_aware:
+            handle(WaitingTolerated(job.attempt_id), now)
+
+    def job_ended(self, job: JobRun, now: float) -> None:
+        self.scheduler.handle(ApplicationEnded(job.id), now)
+
+    def estimated(self, job: JobRun, priority: int, estimate_s: float | None, now: float) -> None:
+        self.scheduler.handle(Estimated(job.id, priority, estimate_s), now)
+
+    # ---- what managers' proxies call for
+
+    def book(self, job: JobRun, place: Place, now: float) -> bool:
+        """False: it is to stay with its manager."""
+        attempt, node_id = self.scheduler.view.attempt(job.attempt_id), place.node.node_id
+        if attempt is not None and not self.scheduler.opportunistic.may_go(attempt, node_id, place.resource):
+            return False
+        key = place.priority, place.allocation_request_id
+        self.scheduler.handle(ProxyPlaced(place.container_id, node_id, place.resource, *key), now)
+        self._stale.add(node_id)
+        return True
+
+    def kept(self, job: JobRun, counts: dict[int, int], now: float) -> None:
+        """What no node would take is still wanted."""
+        self.scheduler.handle(WantedElsewhere(job.id, tuple(sorted(counts.items()))), now)
+
+    def publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
+        """As the live usage monitor does, to a proxy that reads all of it."""
+        return tuple(map(self._offer, self.scheduler.opportunistic.ranked(now, job.attempt_id)))
+
+    def _offer(self, load: NodeLoad) -> NodeOffer:
+        node_id = load.node.id
+        if node_id in self._stale or node_id not in self._offers:
+            self._stale.discard(node_id)
+            has_room = self.scheduler.limits.bounds.minimum.fits_in(load.left)
+            wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
+            slots = load.node.queue.slots if load.node.queue is not None else 0
+            wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
+            self._offers[node_id] = NodeOffer(
+                node_id, "", load.node.rack, "", wait_s, load.left, load.queued, load.capacity, True, slots
+            )
+        return self._offers[node_id]
+
+
+def limits(shape: ClusterShape, system: System) -> SchedulerLimits:
+    queueing = QueueingSpec(placement=system.place, unaware_wait_s=system.max_wait_unaware_s, starve_s=system.starve_s)
+    return SchedulerLimits(
+        bounds=AllocationBounds(shape.slot, Resource(1 << 30, 1 << 20)),
+        decision_log_entries=0,
+        opportunistic=OpportunisticLimits(nodes_used=system.published),
+        queueing=queueing,
+    )
