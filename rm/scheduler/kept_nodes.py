@@ -58,6 +58,8 @@ class KeptNodes:
         #: which nodes were kept when; where nobody knows how long they take it is the turn of those longest ago
         self._last: dict[NodeId, float] = {}
         self._looked_at = -math.inf
+        #: moves whenever a node is kept, or is no longer
+        self.version = 0
 
     def __bool__(self) -> bool:
         return bool(self._kept)
@@ -83,21 +85,25 @@ class KeptNodes:
         if kept is not None and kept.attempt_id == attempt_id:
             kept.left -= 1
             if kept.left <= 0:
-                del self._kept[node_id]
+                self._leave(node_id)
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
         """It wants nothing."""
         if self._wants.pop(attempt_id, None) is not None:
             for node_id in self.of(attempt_id):
-                del self._kept[node_id]
+                self._leave(node_id)
 
     def node_left(self, node_id: NodeId) -> None:
-        self._kept.pop(node_id, None)
+        self._leave(node_id)
         self._last.pop(node_id, None)
 
     def clear(self) -> None:
-        self._wants.clear()
-        self._kept.clear()
+        for attempt_id in list(self._wants):
+            self.forget(attempt_id)
+
+    def _leave(self, node_id: NodeId) -> None:
+        if self._kept.pop(node_id, None) is not None:
+            self.version += 1
 
     # ---- who may go where
 
@@ -111,26 +117,25 @@ class KeptNodes:
 
     # ---- keeping
 
-    def look(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> bool:
-        """Keep what is due, leave what need not be kept any more; has anything changed?"""
+    def look(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> None:
+        """Keep what is due, leave what need not be kept any more."""
         if not self._wants or 0.0 <= now - self._looked_at < _LOOK_S:
-            return False
-        self._looked_at, before = now, set(self._kept)
-        self._leave(loads, starve_s, now)
+            return
+        self._looked_at = now
+        self._look_again(loads, starve_s, now)
         most = max(1, len(loads) // _PART)
         due = [item for item in self._wants.items() if now - item[1].since >= starve_s]
         for attempt_id, want in sorted(due, key=lambda item: item[1].since) if len(self._kept) < most else ():
             self._keep(attempt_id, want, loads.values(), most, starve_s, now)
-        return before != set(self._kept)
 
-    def _leave(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> None:
+    def _look_again(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> None:
         for node_id, kept in list(self._kept.items()):
             load = loads[node_id]
             kept.room_since = min(kept.room_since, now) if _has_room(load) else math.inf
             if now - kept.room_since > starve_s:
                 self._wants[kept.attempt_id].since = now
             if now - kept.room_since > starve_s or now > kept.until or not _may_be_kept(load):
-                del self._kept[node_id]
+                self._leave(node_id)
 
     def _keep(
         self,
@@ -151,6 +156,7 @@ class KeptNodes:
             lasts_s = starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s
             self._kept[load.node.id] = _Kept(attempt_id, min(slots, missing), now + lasts_s)
             self._last[load.node.id] = now
+            self.version += 1
             missing -= slots
 
     def _nearness(self, load: NodeLoad) -> tuple[float, float, int, NodeId]:

@@ -66,6 +66,8 @@ class Opportunistic:
         self._asks: dict[ApplicationAttemptId, AskTable] = {}
         self._chosen: list[NodeLoad] = []
         self._chosen_at = -math.inf
+        #: what was kept then (`KeptNodes.version`)
+        self._chosen_without = 0
         self._limit = 0
         self._limit_at = -math.inf
         #: containers that are not over
@@ -191,8 +193,8 @@ class Opportunistic:
         spec = self.queueing()
         if spec is None:
             self.kept.clear()
-        elif self.kept.look(self._loads, spec.starve_s, now):
-            self._chosen_at = -math.inf
+        else:
+            self.kept.look(self._loads, spec.starve_s, now)
 
     def _give(
         self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
@@ -311,10 +313,11 @@ class Opportunistic:
         return most_s
 
     def _least_loaded(self, now: float) -> list[NodeLoad]:
-        if now - self._chosen_at >= self.limits.choice_s or not self._chosen:
+        is_new = self._chosen_without != self.kept.version
+        if now - self._chosen_at >= self.limits.choice_s or is_new or not self._chosen:
             known = (load for load in all_open(self._loads.values(), self.kept, None) if self._is_known(load))
             self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
-            self._chosen_at = now
+            self._chosen_at, self._chosen_without = now, self.kept.version
         return self._chosen
 
     def _is_known(self, load: NodeLoad) -> bool:

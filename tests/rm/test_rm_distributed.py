@@ -275,8 +275,8 @@ async def test_where_all_queues_are_long_one_is_kept_for_containers_that_must_no
 
         for waited_s, kept in ((0.0, set()), (59.0, set()), (1.0, {other.id})):
             clock.seconds += waited_s
-            await loaded(home, queued=5, wait_ms=20_000)
-            await loaded(other, queued=5, wait_ms=10_000)
+            await loaded(home, queued=3, wait_ms=20_000)
+            await loaded(other, queued=3, wait_ms=10_000)
             assert await heard(unaware, wants=2) == ({home.id, other.id}, [])
             assert await heard(aware, wants=2) == ({home.id, other.id} - kept, [])
         assert await heard(aware, placed(aware.app, -1, other.id), wants=1) == ({home.id}, [-1])
