@@ -126,3 +126,16 @@ def test_every_experiment_runs_in_small_with_its_figures(name: str, tmp_path: Pa
     assert [outcome.row.id for outcome in outcomes(experiment, runs)] == [row.id for row in experiment.rows]
     assert "QUICK" in "\n".join(lines(experiment, runs, quick=True))
     assert len(draw_plots(experiment, runs, tmp_path)) == 2 * len(experiment.plots)
+
+
+def test_what_is_held_against_something_is_measured_that_way_round() -> None:
+    """Of times, where no bound says that more is worse."""
+    checked = 0
+    for experiment in EXPERIMENTS.values():
+        labels = {case.label for case in experiment.cases}
+        for row in experiment.rows:
+            _, said, other = row.what.rpartition(" against ")
+            if said and other in labels and row.sense == "shown" and row.measure.metric != "jobs_per_min":
+                checked += 1
+                assert row.measure.against is not None and other in row.measure.against, (experiment.name, row.id)
+    assert checked > 10

@@ -36,7 +36,7 @@ GRAPHS: Final = Experiment(
                 Measure("sub_median", order.upper(), "YARN"), sense="shown")
             for order in _ORDERS
         ),
-        Row("cpath-p95", "95th percentile, CPATH against SRJF", Measure("sub_p95", "SRJF", "CPATH"), sense="shown"),
+        Row("cpath-p95", "95th percentile, CPATH against SRJF", Measure("sub_p95", "CPATH", "SRJF"), sense="shown"),
         Row("mixed", "median, SRJF of jobs and CPATH of tasks, against SRJF",
             Measure("sub_median", "SRJF of jobs, CPATH of tasks", "SRJF"), sense="shown"),
     ),
