@@ -212,7 +212,7 @@ class Distributed(Direct):
         """One call to the ResourceManager, as a proxy makes it; what goes out to nodes after it."""
         refused = {place.container_id for place in places if not booking.book(job, place, now)}
         booking.kept(job, placer.asks.pending_by_priority(), now)
-        placer.handle(NotBooked(tuple((p.container_id, _row(p)) for p in places if p.container_id in refused)), now)
+        placer.handle(NotBooked(tuple((p.container_id, p.wanted_by) for p in places if p.container_id in refused)), now)
         placer.handle(NodesPublished(self._publish(job, now)), now)
         self._answered[job.index] = now
         self.recorder.count("not_booked", len(refused))
@@ -270,10 +270,6 @@ class Distributed(Direct):
         self._answered.pop(job.index, None)
         if self.booking is not None:
             self.booking.job_ended(job, now)
-
-
-def _row(place: Place) -> AskRow:
-    return AskRow(place.priority, place.allocation_request_id, ANY_HOST, place.resource, 1)
 
 
 def _load(offer: NodeOffer) -> tuple[float, float, int, str]:
