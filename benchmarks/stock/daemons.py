@@ -4,7 +4,7 @@ import getpass
 import json
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -44,8 +44,8 @@ class _Cluster:
         self._survives = survives
         self._jvm = jvm
 
-    def _start(self, name: str, main: str, conf_dir: Path | None = None) -> Daemon:
-        command = java_command(self.jars, conf_dir or self.conf_dir, self._jvm, main, [])
+    def _start(self, name: str, main: str, conf_dir: Path | None = None, args: Sequence[str] = ()) -> Daemon:
+        command = java_command(self.jars, conf_dir or self.conf_dir, self._jvm, main, list(args))
         environment = java_environment(self.jars, self.conf_dir)
         log = self.directory / "logs" / f"{name}.log"
         daemon = Daemon(name, command, environment, log, survives=self._survives)
@@ -79,21 +79,30 @@ class HdfsPorts:
 
 
 class StockHdfs(_Cluster):
-    """One NameNode and one DataNode; `uri` and `conf_dir` are all that a client needs."""
+    """One NameNode and a DataNode or more; `uri` and `conf_dir` are all that a client needs."""
 
     def __init__(
         self,
         jars: HadoopJars,
         directory: Path,
         *,
+        datanodes: int = 1,
         site: Mapping[str, object] = {},
         survives: bool = False,
         jvm: tuple[str, ...] = DAEMON_JVM,
     ) -> None:
         super().__init__(jars, directory.absolute(), survives=survives, jvm=jvm)
-        self.ports = HdfsPorts(*free_ports(5))
+        ports = free_ports(2 + 3 * datanodes)
+        self.ports = HdfsPorts(*ports[:5])
+        #: data, HTTP and IPC port of the second DataNode and those that follow
+        self._others = [(ports[at], ports[at + 1], ports[at + 2]) for at in range(5, len(ports), 3)]
         self.uri = f"hdfs://127.0.0.1:{self.ports.namenode}"
         self._site = dict(site)
+
+    @property
+    def data_ports(self) -> list[int]:
+        """Of its DataNodes."""
+        return [self.ports.datanode, *(data for data, _, _ in self._others)]
 
     def __enter__(self) -> Self:
         try:
@@ -104,7 +113,7 @@ class StockHdfs(_Cluster):
         return self
 
     def start(self) -> None:
-        """Formats the NameNode, starts both daemons and returns once a block can be written."""
+        """Formats the NameNode, starts the daemons and returns once a block can be written."""
         ports = self.ports
         core = conf.core_site(self.uri, self.directory)
         datanode = (ports.datanode, ports.datanode_http, ports.datanode_ipc)
@@ -113,7 +122,8 @@ class StockHdfs(_Cluster):
         if not (self.directory / "name").exists():
             self._format()
         self.start_namenode()
-        self.start_datanode()
+        for number in range(1 + len(self._others)):
+            self.start_datanode(number)
         self.daemons["namenode"].await_ready(self._takes_blocks, _READY_TIMEOUT_S)
 
     def start_namenode(self) -> None:
@@ -121,10 +131,26 @@ class StockHdfs(_Cluster):
         daemon = self._start("namenode", _NAMENODE)
         daemon.await_ready(lambda: accepts("127.0.0.1", self.ports.namenode), _READY_TIMEOUT_S)
 
-    def start_datanode(self) -> None:
-        """Starts the DataNode alone (again)."""
-        daemon = self._start("datanode", _DATANODE)
-        daemon.await_ready(lambda: accepts("127.0.0.1", self.ports.datanode_ipc), _READY_TIMEOUT_S)
+    def start_datanode(self, number: int = 0) -> None:
+        """Starts one DataNode alone (again)."""
+        words: list[str] = []
+        ipc = self.ports.datanode_ipc
+        if number:
+            data, http, ipc = self._others[number - 1]
+            settings = {
+                "dfs.datanode.data.dir": f"file://{self.directory}/data-{number}",
+                "dfs.datanode.address": f"127.0.0.1:{data}",
+                "dfs.datanode.http.address": f"127.0.0.1:{http}",
+                "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
+            }
+            words = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
+        daemon = self._start(self.datanode_name(number), _DATANODE, args=words)
+        daemon.await_ready(lambda: accepts("127.0.0.1", ipc), _READY_TIMEOUT_S)
+
+    @staticmethod
+    def datanode_name(number: int) -> str:
+        """In `daemons`."""
+        return f"datanode-{number}" if number else "datanode"
 
     def _format(self) -> None:
         args = ["-format", "-force", "-nonInteractive"]
@@ -144,9 +170,17 @@ class StockHdfs(_Cluster):
             raise StockFailure(f"formatting the NameNode failed\n{tail(log)}")
 
     def _takes_blocks(self) -> bool:
+        state = self._state()
+        return bool(state) and state["FSState"] == "Operational" and state["NumLiveDataNodes"] > len(self._others)
+
+    def live_datanodes(self) -> int:
+        """As many as the NameNode takes for alive."""
+        return int(self._state()["NumLiveDataNodes"])
+
+    def _state(self) -> dict[str, Any]:
         query = "qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        beans = _get_json(f"http://127.0.0.1:{self.ports.namenode_http}/jmx?{query}")["beans"]
-        return bool(beans) and beans[0]["FSState"] == "Operational" and beans[0]["NumLiveDataNodes"] >= 1
+        beans: list[dict[str, Any]] = _get_json(f"http://127.0.0.1:{self.ports.namenode_http}/jmx?{query}")["beans"]
+        return beans[0] if beans else {}
 
 
 class StockYarn(_Cluster):

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,11 +17,16 @@ from click.testing import CliRunner
 from benchmarks.ours import AS_STOCK, OurCluster, run_yaq
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
+from benchmarks.unmanaged_master import await_value
+from riffle_merger.remote.reader import PackedFile
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.history import read_history
 from tez_adapter.submit import submit_mapreduce
 from yaqd.cli.app import yaq
 from yaqd.config import Configuration
+from yaqd.ipc import BlockingRpcClient
+from yaqd.proto import hdfs_pb2
+from yaqd.proto.protocols import NamenodeProtocol
 from yaqd.storage import PathNotFound, get_filesystem
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -31,7 +37,10 @@ import os, time
 from yaqd.mapreduce import Job, Param
 class Count(Job):
     wait_for = Param(str, default="/nothing")
+    held_by = Param(str, default="/nothing")
     def map(self, key, value):
+        while value == "held" and os.path.exists(self.held_by):
+            time.sleep(0.02)
         for word in value.split():
             yield word, 1
     def reduce(self, key, values):
@@ -42,7 +51,7 @@ class Count(Job):
 MAPS = 18
 #: merges for one user
 WORKER = "riffle_merger.remote.worker"
-TEXT = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(MAPS * 50))
+TEXT = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(MAPS * 50)) + "held\n"
 SETTINGS = {
     "yaq.riffle.storage": "hdfs",
     "yaq.riffle.enabled": "true",
@@ -188,6 +197,60 @@ def test_a_datanode_that_is_killed_and_comes_back_costs_no_finished_map(
     assert end["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
 
 
+@pytest.fixture(scope="module")
+def two_datanodes(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockHdfs]:
+    """A file system of its own, which gives a DataNode up after 11 s; in others clients go on writing there."""
+    site = {"dfs.heartbeat.interval": 1, "dfs.namenode.heartbeat.recheck-interval": 500}
+    with StockHdfs(hadoop, tmp_path_factory.mktemp("two"), datanodes=2, site=site) as hdfs:
+        yield hdfs
+
+
+@pytest.mark.parametrize("copies", [1, pytest.param(2, marks=pytest.mark.full)])
+def test_a_datanode_that_stays_dead_costs_the_maps_whose_last_copy_it_had(
+    merging: Configuration, two_datanodes: StockHdfs, tmp_path: Path, copies: int
+) -> None:
+    """It goes while one map is held, when most outputs are merged and no reduce has read any."""
+    other = {"fs.defaultFS": two_datanodes.uri, "dfs.replication": "2"}
+    settings = {"mapreduce.job.reduce.slowstart.completedmaps": "1.0", "yaq.riffle.hdfs.patience-ms": "1s"}
+    holder = tmp_path / "holder"
+    holder.touch()
+    conf = merging.with_overrides(other | settings | {"yaq.riffle.hdfs.replication": str(copies)})
+    job = submit(conf, tmp_path, held_by=str(holder))
+    merged = (MAPS - 1) // 3
+    await_outputs(conf, job, MAPS - 1 + merged)
+    lost = {port: lost_with(conf, two_datanodes, job, port) for port in two_datanodes.data_ports}
+    victim = max(lost, key=lambda port: len(lost[port]))
+    number = two_datanodes.data_ports.index(victim)
+    two_datanodes.daemons[two_datanodes.datanode_name(number)].kill()
+    await_value("its being given up", lambda: True if two_datanodes.live_datanodes() == 1 else None)
+    holder.unlink()
+    check(conf, tmp_path, job)
+    attempts = [a for a in read_history(conf, job.application_id).attempts if a["vertex"] == "map"]
+    assert bool(lost[victim]) == (copies == 1)
+    # the held map has its output to write still
+    finished = Counter(a["task"] for a in attempts if a["task"] != MAPS - 1)
+    assert finished == Counter([*range(MAPS - 1), *lost[victim]]), [a for a in attempts if a["state"] != "SUCCEEDED"]
+    two_datanodes.start_datanode(number)
+    await_value("both DataNodes", lambda: True if two_datanodes.live_datanodes() == 2 else None)
+
+
+def lost_with(conf: Configuration, hdfs: StockHdfs, job: SubmittedJob, port: int) -> set[int]:
+    """Maps all of whose copies, merged ones too, lie on that DataNode."""
+    folder = f"/tmp/hadoop-yarn/staging/{current_user()}/.staging/{job.job_id}/shuffle/1"
+    files = get_filesystem("hdfs:///", conf)
+    places: dict[str, set[int]] = {}
+    with BlockingRpcClient("127.0.0.1", hdfs.ports.namenode, user=current_user()) as namenode:
+        for status in files.list(folder):
+            path = f"{folder}/{status.path.rpartition('/')[2]}"
+            request = hdfs_pb2.GetBlockLocationsRequest(src=path, offset=0, length=1 << 40)
+            (block,) = namenode.call(NamenodeProtocol.getBlockLocations, request).locations.blocks
+            packed = PackedFile(files, path, maps=3, partitions=3)
+            for name in packed.maps:
+                places.setdefault(name, set()).update(place.id.xferPort for place in block.locs)
+            packed.close()
+    return {int(name.split("_")[-2]) for name, ports in places.items() if ports == {port}}
+
+
 def test_a_killed_job_leaves_nothing_and_could_be_checked_while_it_was_there(
     merging: Configuration, cluster: OurCluster, hdfs: StockHdfs, tmp_path: Path
 ) -> None:
@@ -262,3 +325,36 @@ def test_on_a_stock_cluster_the_jobs_own_merger_merges_and_nobody_needs_it(
     assert alone["shuffle"]["own_mergers_trouble"]
     assert 3 * MAPS <= reads_of(alone) <= 2 * 3 * MAPS
     assert alone["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
+
+
+def test_the_jobs_own_merger_gives_its_container_back_when_all_is_merged(hdfs: StockHdfs, tmp_path: Path) -> None:
+    """No node of this cluster merges; the job's reduces go on without its merger."""
+    blocker = tmp_path / "blocker"
+    blocker.touch()
+    site = {**AS_STOCK, "yaq.riffle.enabled": "false", "yaq.nm.warm-start.enabled": "false"}  # a forked one has no name
+    with OurCluster(tmp_path / "c", hdfs=hdfs.uri, nodes=2, site=site) as cluster:
+        conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(cluster.conf_dir)})
+        job = submit(conf, tmp_path, wait_for=str(blocker))
+        merger = await_value("the job's merger", lambda: next(iter(own_mergers()), None))
+        await_value("three reduces", lambda: True if reduces_running(job) == 3 else None, 60)
+        merger.wait(10)
+        # its master and its reduces
+        await_value("the merger's room", lambda: True if running_containers(conf, job) == 4 else None, 10)
+        assert reduces_running(job) == 3
+        blocker.unlink()
+        end = check(conf, tmp_path, job)
+    assert end["shuffle"]["merges"] == {"done": MAPS // 3}
+    assert (end["shuffle"]["own_mergers"], end["shuffle"]["own_mergers_trouble"]) == (1, "")
+
+
+def reduces_running(job: SubmittedJob) -> int:
+    return sum(vertex.running for vertex in job.status().vertices if vertex.name == "reduce")
+
+
+def running_containers(conf: Configuration, job: SubmittedJob) -> int:
+    """As the ResourceManager counts them."""
+    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+    url = f"http://{host}:{port}/ws/v1/cluster/apps/{job.application_id}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        count: int = json.load(answer)["app"]["runningContainers"]
+    return count
