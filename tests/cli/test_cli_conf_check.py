@@ -53,6 +53,32 @@ def test_what_a_daemon_or_a_client_refuses_is_an_error(tmp_path: Path, key: str,
     assert result.output.splitlines()[-1] == f"{tmp_path}: 1 error"
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("yaq.riffle.merger.memory", "5zz", "not a size"),
+        ("yaq.riffle.merger.nice", "99", "more than 19"),
+        ("yaq.riffle.merger.io-class", "foo", "write idle or best-effort"),
+        ("yaq.riffle.merger.stall-ms", "foo", "not a"),
+        ("yaq.riffle.shuffle.policy", "foo", "not one of auto, files, off"),
+        ("yaq.riffle.shuffle.kept-memory", "foo", "not a size"),
+        ("yaq.riffle.disk.seek-ms", "foo", "not a number"),
+        ("yaq.riffle.files", "0", "less than 2"),
+        ("yaq.riffle.policy", "foo", "not one of auto, files, block-size, off"),
+        ("yaq.riffle.storage", "foo", "not one of local, hdfs"),
+    ],
+)
+def test_what_a_node_or_a_job_that_merges_refuses_is_an_error(tmp_path: Path, key: str, value: str, words: str) -> None:
+    result = check(tmp_path, {"yaq.riffle.enabled": "true", key: value})
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.output.splitlines() if "error: " in line]
+    assert line.startswith(f"{tmp_path}/yarn-site.xml:3: error: {key}: ") and words in line
+
+
+def test_what_is_not_read_without_merging_is_no_error(tmp_path: Path) -> None:
+    assert check(tmp_path, {"yaq.riffle.enabled": "false", "yaq.riffle.policy": "foo"}).exit_code == 0
+
+
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     wrong = {
         "yarn.nm.liveness-monitor.expiry-interval-ms": "-5",

@@ -114,11 +114,14 @@ def _queues(conf: Configuration) -> None:
 def _node_manager(conf: Configuration) -> None:
     from nm.log_aggregation.settings import LogAggregationSettings
     from nm.settings import NodeSettings
+    from nm.shuffle.settings import MergingSettings
     from nm.web_settings import NodeWebSettings
 
     if (conf.get(_GPUS) or "").strip() == "auto":
         conf = conf.with_overrides({_GPUS: "0:0"})  # each node asks for its own, which this machine need not have
-    NodeSettings.read(conf)
+    settings = NodeSettings.read(conf)
+    folder = next(iter(settings.local_dirs), Path("/"))
+    MergingSettings.read(conf, bind_host=settings.bind_host, folder=folder)
     LogAggregationSettings.read(conf)
     NodeWebSettings.read(conf)
     _who_may(conf)
@@ -136,6 +139,7 @@ def _who_may(conf: Configuration) -> None:
 
 def _clients(conf: Configuration) -> None:
     """What `yaq run` and `yaq mr` read before they ask anybody."""
+    from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings, on_hdfs
     from tez_adapter.output_codec import shuffle_codec
     from tez_adapter.rm_client import ADDRESS_KEY
     from tez_adapter.sizes import command_size, in_single_units, task_size
@@ -155,4 +159,7 @@ def _clients(conf: Configuration) -> None:
     conf.get_int("yarn.app.mapreduce.am.resource.cpu-vcores", 1, minimum=1)
     conf.get_int("mapreduce.am.max-attempts", 2, minimum=1)
     shuffle_codec(conf)
+    if conf.get_bool(ENABLED_KEY, False):
+        MergeSettings.read(conf)
+    on_hdfs(conf)
     set_terms(pb.ApplicationSubmissionContext(), conf)
