@@ -115,6 +115,8 @@ class Container:
     address: tuple[str, str] | None = None
     #: resources asked for while it runs, by link: how far each is
     later_resources: dict[str, LocalizationNote] = field(default_factory=dict)
+    #: its program waits for a processor before it starts
+    is_held: bool = False
     #: its process is being replaced, or files for that are being fetched
     is_replacing: bool = False
     #: what it ran before it was replaced, until that is committed

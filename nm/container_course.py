@@ -24,7 +24,7 @@ from nm.gone_containers import GoneContainers
 from nm.gpus import Gpus, NotEnoughGpus
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.prepare import NodeIdentity
-from nm.launcher import Launcher
+from nm.launcher import Abandoned, Launcher
 from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.own_estimates import OwnEstimates
 from nm.queue import (
@@ -221,6 +221,9 @@ class ContainerCourse:
     async def _launch(self, container: Container) -> None:
         try:
             process = await self._launcher.launch(container, self._localized[container.id])
+        except Abandoned:
+            self._handle(container, Event.LAUNCH_FAILED)
+            return
         except (OSError, BadLaunchContext, LaunchFailed, NoUsableDisk, NotEnoughGpus) as error:
             reason = with_advice(error)
             log.warning("%s could not be launched: %s", container.id, reason)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nm.container import Container
+from nm.container_states import Stage
 from nm.deletion import Deletion
 from nm.directories import NodeDirectories, NoUsableDisk, delete_tree
 from nm.executor import Executor, ProcessSpec
@@ -27,6 +28,10 @@ from yaqd.model import ContainerId, ContainerType
 log = logging.getLogger(__name__)
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+class Abandoned(Exception):
+    """The container was killed before its process existed, and none was started."""
 
 
 class Launcher:
@@ -59,7 +64,8 @@ class Launcher:
             self._ahead[container.id] = asyncio.ensure_future(self._prepared_ahead(container, localized))
 
     async def launch(self, container: Container, localized: Localized) -> ContainerProcess:
-        """Raises OSError, BadLaunchContext, LaunchFailed, NoUsableDisk and NotEnoughGpus."""
+        """Raises OSError, BadLaunchContext, LaunchFailed, NoUsableDisk and NotEnoughGpus; Abandoned where the container
+        was killed before there was a process."""
         if gpus := self._gpus.assign(container.id, container.grant.resource):
             log.info("%s has GPUs %s", container.id, ", ".join(map(str, gpus)))
         if self._address is None:
@@ -72,8 +78,7 @@ class Launcher:
                 spec = None
         if spec is None:
             spec = await self._in_thread(self._preparation(container, localized))
-        if spec.warm is None and not spec.is_master:
-            await self._pacer.turn(container.id)
+        await self._await_turn(container, spec)
         try:
             process = await self._executor.launch(spec)
         except BaseException:
@@ -82,6 +87,17 @@ class Launcher:
         process.exited.add_done_callback(lambda exited: self._pacer.over(container.id))
         container.address = self._address
         return process
+
+    async def _await_turn(self, container: Container, spec: ProcessSpec) -> None:
+        if container.stage is not Stage.ABORTING and spec.warm is None and not spec.is_master:
+            container.is_held = True
+            await self._pacer.turn(container.id)
+            container.is_held = False
+        if container.stage is Stage.ABORTING:
+            self._pacer.over(container.id)
+            if not container.started_at and container.folders is not None:
+                await self._in_thread(partial(_delete_all, container.folders.log_dirs))
+            raise Abandoned
 
     def hurry(self, container_id: ContainerId) -> None:
         """It is to end: its program, if it is held, need not wait for its turn any more."""

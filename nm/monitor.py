@@ -117,7 +117,7 @@ class Monitor:
         """
         containers = list(self._runtime.containers.values())
         leaders = {c.process.pid for c in containers if c.process is not None}
-        is_launching = any(c.stage in (Stage.LAUNCHING, Stage.ABORTING) for c in containers)
+        is_launching = any(c.stage in (Stage.LAUNCHING, Stage.ABORTING) and not c.is_held for c in containers)
         for child in table.children(os.getpid()):
             if child.pid in leaders:
                 continue

@@ -16,6 +16,7 @@ class StartPacer:
         self._pace, self._busy_s = pace, busy_s
         self._turns: dict[ContainerId, asyncio.Future[None]] = {}
         self._look: asyncio.TimerHandle | None = None
+        self._busy_then_s = 0.0
 
     async def turn(self, container: ContainerId) -> None:
         """Returns when its program may start."""
@@ -44,10 +45,18 @@ class StartPacer:
             self._look.cancel()
             self._look = None
         loop = asyncio.get_running_loop()
-        for container in self._pace.due(loop.time(), self._busy_s()):
+        for container in self._pace.due(loop.time(), self._busy_now_s()):
             self._tell(container)
         if self._pace.is_holding:
             self._look = loop.call_later(WINDOW_S, self._go_on)
+
+    def _busy_now_s(self) -> float:
+        """Where nobody can say (no descriptor is left to ask with), as if the processors had idled since."""
+        try:
+            self._busy_then_s = self._busy_s()
+        except OSError as error:
+            log.warning("cannot tell how busy the processors are: %s", error)
+        return self._busy_then_s
 
     def _tell(self, container: ContainerId) -> None:
         turn = self._turns.pop(container, None)

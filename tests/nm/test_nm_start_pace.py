@@ -1,16 +1,23 @@
 """Programs that start one after another where the processors are busy: who is held, and for how long."""
 
+import asyncio
+import errno
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.daemon import NodeManager
+from nm.executor import ProcessSpec
+from nm.launch.prepare import prepare
+from nm.processes import become_subreaper
 from nm.start_pace import WINDOW_S, StartPace
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
@@ -118,21 +125,21 @@ async def busy_node(start_node: Callable[..., Awaitable[NodeManager]], monkeypat
     return await start_node({"yaq.nm.containers.start-moment": "60s"})
 
 
+def runs(rm: FakeResourceManager, container: ContainerId) -> Awaitable[None]:
+    return rm.until(lambda: rm.sub_state(container) == ContainerSubState.RUNNING)
+
+
 async def test_held_programs_start_when_others_end_and_masters_at_once(
     rm: FakeResourceManager, busy_node: NodeManager
 ) -> None:
     master = Master(rm, busy_node)
     sleeps = launch_context("sleep 1000")
-
-    def runs(container: ContainerId) -> Any:
-        return rm.until(lambda: rm.sub_state(container) == ContainerSubState.RUNNING)
-
     await master.run(ONE, sleeps)
-    await runs(ONE)
+    await runs(rm, ONE)
     await master.run(TWO, sleeps)
     await master.run(THREE, sleeps)
     await master.run(FOUR, sleeps, containerType=common.APPLICATION_MASTER)
-    await runs(FOUR)
+    await runs(rm, FOUR)
     assert [rm.sub_state(c) for c in (TWO, THREE)] == [ContainerSubState.SCHEDULED] * 2
     await master.stop(TWO)
     assert (await rm.end_of(TWO)).exit_status == ExitStatus.KILLED_BY_APPMASTER
@@ -140,5 +147,75 @@ async def test_held_programs_start_when_others_end_and_masters_at_once(
     process = busy_node.runtime.containers[ONE].process
     assert process is not None
     process.signal_group(signal.SIGKILL)
-    await runs(THREE)
+    await runs(rm, THREE)
+    await master.client.close()
+
+
+async def test_a_kill_while_it_is_prepared_waits_for_no_turn_and_nothing_is_started(
+    rm: FakeResourceManager, busy_node: NodeManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared, may_go_on = threading.Event(), threading.Event()
+
+    def slow(**given: Any) -> ProcessSpec:
+        prepared.set()
+        assert may_go_on.wait(30)
+        return prepare(**given)
+
+    master = Master(rm, busy_node)
+    await master.run(ONE, launch_context("sleep 1000"))
+    await runs(rm, ONE)
+    monkeypatch.setattr("nm.launcher.prepare", slow)
+    await master.run(TWO, launch_context("sleep 1000"))
+    await asyncio.to_thread(prepared.wait, 30)
+    await master.stop(TWO)
+    may_go_on.set()
+    end = await rm.end_of(TWO)
+    assert end.exit_status == ExitStatus.KILLED_BY_APPMASTER
+    assert "could not be launched" not in end.diagnostics
+    assert "Exit code" not in end.diagnostics, "it had no process"
+    await master.client.close()
+
+
+async def test_where_nobody_can_say_how_busy_it_is_nothing_is_held_and_nothing_breaks(
+    rm: FakeResourceManager, busy_node: NodeManager
+) -> None:
+    pacer = busy_node.runtime._launcher._pacer
+    busy_s, fails = pacer._busy_s, False
+
+    def fallible() -> float:
+        if fails:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return busy_s()
+
+    pacer._busy_s = fallible
+    master = Master(rm, busy_node)
+    for container in (ONE, TWO, THREE):
+        await master.run(container, launch_context("sleep 1000"))
+    await rm.until(lambda: sum(held.is_held for held in busy_node.runtime.containers.values()) == 2)
+    fails = True
+    await runs(rm, TWO)
+    await runs(rm, THREE)
+    await master.stop(ONE)
+    assert (await rm.end_of(ONE)).exit_status == ExitStatus.KILLED_BY_APPMASTER
+    await master.client.close()
+
+
+async def test_what_is_left_of_others_is_reaped_while_one_is_held(
+    rm: FakeResourceManager, busy_node: NodeManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become_subreaper()
+    monkeypatch.setattr(busy_node._monitor, "_owns_process", True)
+    master = Master(rm, busy_node)
+    await master.run(ONE, launch_context("(setsid true &) ; sleep 1000"))
+    await runs(rm, ONE)
+    await master.run(TWO, launch_context("sleep 1000"))
+    await rm.until(lambda: busy_node.runtime.containers[TWO].is_held)
+
+    def orphans() -> list[psutil.Process]:
+        return [child for child in psutil.Process().children() if child.status() == psutil.STATUS_ZOMBIE]
+
+    await rm.until(orphans)
+    while orphans():
+        await busy_node._monitor.tick()
+    assert busy_node.runtime.containers[TWO].is_held
     await master.client.close()
