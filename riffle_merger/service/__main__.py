@@ -39,7 +39,7 @@ async def _serve(launch: MergerLaunch) -> None:
     loop.add_reader(sys.stdin.fileno(), _input_ready, ended)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    print(rpc.port, flush=True)
+    _say(b"%d" % rpc.port)
     if launch.folder:
         threading.Thread(target=_say_disk, args=(launch.folder,), daemon=True).start()
     await ended.wait()

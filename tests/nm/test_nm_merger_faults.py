@@ -13,6 +13,7 @@ import pytest
 
 from nm.merger import MergerProcess, MergerProcessSettings
 from riffle_merger.format import MergedIndex
+from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import MergeFailed
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException, RpcError
@@ -119,3 +120,28 @@ def test_a_killed_node_takes_its_merger_with_it() -> None:
         node.wait()
         merger.wait(20)
     assert not merger.is_running()
+
+
+def test_whose_node_is_gone_before_it_listens_ends_without_a_word() -> None:
+    """As when a node finds its port taken while its merger is starting."""
+    launch = MergerLaunch(
+        host="127.0.0.1",
+        port=0,
+        secret="00" * 32,
+        budget_bytes=16 * MB,
+        running_max=1,
+        waiting_max=10,
+        niceness=5,
+        is_idle_io=False,
+        disk_max_percent=100.0,
+        storage={},
+    )
+    words = [sys.executable, "-m", "riffle_merger.service"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe) as merger:
+        assert merger.stdin is not None and merger.stdout is not None and merger.stderr is not None
+        merger.stdout.close()
+        merger.stdin.write(launch.to_json().encode("ascii") + b"\n")
+        merger.stdin.close()
+        assert merger.stderr.read() == b""
+    assert merger.returncode == 0
