@@ -91,9 +91,18 @@ def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
     if best.is_off or saved < _SECONDS_MIN or saved < _SHARE_MIN * without:
         block = shuffle.output_bytes / shuffle.partitions
         reason = f"{what}, {_time(best_s)} with the best of merging (blocks of {block / _KIB:,.0f} KB)"
+        if not best.is_off:
+            reason += f"; {_too_little(saved)}"
         return Choice(OFF, reason, without, best_s, reads, reads)
     reason = f"{what}, {_time(best_s)} with merging to {best}"
     return Choice(best, reason, without, best_s, reads, reads / best_fan_in)
+
+
+def _too_little(saved: float) -> str:
+    """Why merging that would save something is not chosen."""
+    if saved < _SECONDS_MIN:
+        return f"a gain of less than {_SECONDS_MIN:g} s does not count"
+    return f"a gain of less than {_SHARE_MIN:.0%} does not count"
 
 
 def _time(seconds: float) -> str:

@@ -74,6 +74,18 @@ def test_what_merging_did_is_said_all_the_same(
     assert json.loads(explain(tmp_path, stock, "--json").stdout)["shuffle"]["own_mergers"] == started
 
 
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("3 files", "Map outputs: 3 files, as configured (so many map outputs to one merged file)\n"),
+        ("no merging", "Map outputs: no merging, as configured\n"),
+    ],
+)
+def test_what_a_number_of_files_means_is_said(tmp_path: Path, stock: str, policy: str, said: str) -> None:
+    leave_history(tmp_path, policy=policy)
+    assert said in explain(tmp_path, stock).stdout
+
+
 def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: str) -> None:
     result = explain(tmp_path, stock)
     assert result.exit_code == 2

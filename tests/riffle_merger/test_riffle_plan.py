@@ -308,6 +308,16 @@ def test_what_memory_holds_is_not_worth_merging() -> None:
     assert choose(shuffle, DiskShape(cache_bytes=64e9)).policy.is_off
 
 
+def test_a_gain_too_small_to_count_is_said_to_be_that() -> None:
+    tiny = choose(ShuffleShape(6, 2, 2 * KIB, nodes=2), DiskShape(cache_bytes=64e9))
+    assert tiny.policy.is_off and tiny.merged_s < tiny.unmerged_s
+    assert tiny.reason.endswith("; a gain of less than 1 s does not count")
+    slow = choose(ShuffleShape(2000, 200, 200 * 256 * KIB, nodes=10), DiskShape(seek_s=0.0033))
+    assert slow.policy.is_off and slow.unmerged_s - slow.merged_s > 1
+    assert slow.reason.endswith("; a gain of less than 10% does not count")
+    assert "does not count" not in choose(ShuffleShape(1, 1, 1 * KIB, nodes=1), DiskShape()).reason
+
+
 def test_outputs_of_many_sizes_are_merged_by_block_size() -> None:
     shuffle = ShuffleShape(2000, 200, 200 * 16 * KIB, nodes=10, variation=1.0)
     assert choose(shuffle, DiskShape()).policy.block_bytes in BLOCKS

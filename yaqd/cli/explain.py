@@ -14,6 +14,8 @@ _LISTED = 20
 #: decisions listed, of those that gave a container and of all others
 _DECISIONS = 10
 _ENDLESS = "no known end"
+#: how a merge policy is named that goes by the number of outputs
+_BY_NUMBER = " files"
 
 
 @click.command()
@@ -198,7 +200,9 @@ def _show_shuffle(found: dict[str, Any]) -> None:
     """A history file may be of another version, or damaged: what it lacks is left out."""
     how = "chosen automatically" if found.get("automatic") else "as configured"
     where = " on HDFS" if found.get("storage") == "hdfs" else ""
-    click.echo(f"\nMap outputs{where}: {found.get('policy', 'unknown')}, {how}")
+    policy = found.get("policy", "unknown")
+    meaning = " (so many map outputs to one merged file)" if str(policy).endswith(_BY_NUMBER) else ""
+    click.echo(f"\nMap outputs{where}: {policy}, {how}{meaning}")
     if found.get("reason"):
         click.echo(f"  {found['reason']}")
     reads, files = found.get("reads"), found.get("files")
