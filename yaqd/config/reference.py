@@ -17,7 +17,7 @@ Settings are Hadoop's: XML files in the folder that `HADOOP_CONF_DIR` names, Had
 and `yaq.` keys for what it lacks. Later layers win:
 
 1. the defaults below,
-2. `core-site.xml`, `yarn-site.xml`, `mapred-site.xml`, `hdfs-site.xml`, in this order,
+2. `core-site.xml`, `yarn-site.xml`, `mapred-site.xml`, `hdfs-site.xml`, `yaq-site.xml`, in this order,
 3. `-D key=value` on the command line.
 
 The queues are in `capacity-scheduler.xml` beside them.
