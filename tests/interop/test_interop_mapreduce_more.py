@@ -95,6 +95,10 @@ def test_killed_attempt_is_retried_and_killed_job_says_so(sleeping: SleepingJob)
     second = first[:-1] + "1"
     await_value("the retry", lambda: second if second in sleeping.attempts() else None)
     assert sleeping.job in clients.mapred_job("-list").checked().stdout
+    status = clients.mapred_job("-status", sleeping.job).checked().stdout
+    # As the client words it, from the ResourceManager's report and the job's own master's.
+    for line in ("Job state: RUNNING", "Number of maps: 3", "Number of reduces: 0", "Killed map tasks=1"):
+        assert line in status, status
 
     clients.mapred_job("-kill", sleeping.job).checked()
 
