@@ -17,6 +17,7 @@ from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Load
 from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
 from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.tuning import BoundTuner
 from yaqd.policies.queueing.wait import WAITS
 
 KINDS = ("order", "job_order", "bound", "estimate", "wait", "rebalance", "place")
@@ -31,6 +32,9 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         "def raises(*args): raise KeyError('lost')\n"
         "def says(*args): return 'soon'\n"
         "def moody(task, job): return 1 / (3 - task.since)\n"
+        "def nan(*args): return float('nan')\n"
+        "def least(*args): return float('-inf')\n"
+        "def most(*args): return float('inf')\n"
         "number = 7\n"
         "place_raises, place_says = PlaceStrategy(raises), PlaceStrategy(says)\n"
         "many = PlaceStrategy(raises, draws='all')\n"
@@ -45,6 +49,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
             f"{what}-{module} = {module}:{'place_' if kind == 'place' else ''}{what}" for what in ("raises", "says")
         ]
         lines += [f"moody-{module} = {module}:moody"] if kind == "order" else []
+        lines += [f"{what}-{module} = {module}:{what}" for what in ("nan", "least", "most") if kind == "bound"]
         lines += [f"many-{module} = {module}:many"] if kind == "place" else []
     (info / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
@@ -94,6 +99,19 @@ def test_one_that_fails_for_some_tasks_alone_is_given_up_too(told: list[str], tm
     assert ordering.sorted(line[:2], {}, 5.0) == line[:2] and not told
     ordering.pick(line, {}, 5.0)
     assert ordering.sorted(line[::-1], {}, 5.0) == line and len(told) == 1
+
+
+@pytest.mark.parametrize("what", ["nan", "least"])
+def test_a_bound_that_is_no_number_of_tasks_is_not_taken_for_no_queue(
+    what: str, told: list[str], tmp_path: Path
+) -> None:
+    tuner, shipped = (BoundTuner(policy=name) for name in (name_of(what, tmp_path), "poisson"))
+    assert tuner.bound(10) == shipped.bound(10) > 0
+    assert len(told) == 1 and "is no number of tasks" in told[0]
+
+
+def test_a_bound_without_an_end_is_as_many_as_may_be(told: list[str], tmp_path: Path) -> None:
+    assert BoundTuner(policy=name_of("most", tmp_path), most=50).bound(10) == 50 and not told
 
 
 def test_what_is_no_policy_of_its_kind_is_no_policy(told: list[str], tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ busy. A simulation agrees with this form.
 from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, exp, inf, lgamma, log, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.queueing.registry import PolicyTable, calls
 
 #: (slots, mean task duration s, gap between refills s, part of intervals or time that may idle) -> tasks
 QueueBound = Callable[[int, float, float, float], int]
@@ -139,6 +139,14 @@ def _idle(part: float) -> float:
     return max(_LEAST_IDLE, limits.fraction(part, _DEFAULT_IDLE))
 
 
+def _tasks(answer: Any) -> float:
+    """Raises ValueError for NaN and -inf, which would silently mean no queue at all; inf is as many as may be."""
+    found = float(answer)
+    if not found > -inf:
+        raise ValueError(f"{found} is no number of tasks")
+    return found
+
+
 BOUNDS: Final[PolicyTable[QueueBound]] = PolicyTable(
     "bound",
     {
@@ -149,4 +157,5 @@ BOUNDS: Final[PolicyTable[QueueBound]] = PolicyTable(
         "aligned": aligned_bound,
     },
     instead="poisson",
+    guard=calls(_tasks),
 )
