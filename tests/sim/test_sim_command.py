@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from yaqd.cli import sim_screen
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT
 from yaqd.cli.sim_systems import parse_system
@@ -114,6 +115,28 @@ def test_bad_input_is_one_clear_line(words: tuple[str, ...], why: str) -> None:
     assert result.exit_code == BAD_INPUT, result.output
     assert why in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/proc/self", "/dev/null/x"])
+@pytest.mark.parametrize("command", ["run", "compare", "replay"])
+def test_a_folder_that_takes_no_files_is_refused_before_anything_runs(
+    folder: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def computed(*_: object, **__: object) -> None:
+        pytest.fail("it ran first")
+
+    monkeypatch.setattr(sim_screen, "run_experiment", computed)
+    attempt = {"type": "attempt", "vertex": "map", "task": 0, "state": "SUCCEEDED", "started_ms": 2, "finished_ms": 9}
+    lines = [{"type": "job", "name": "w", "user": "eve", "started_ms": 1, "vertices": {"map": 1}}, attempt]
+    (tmp_path / "job_1_0001.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = {
+        "run": ("yaq-ordering", "--quick"),
+        "compare": ("--workload", "5-sec", "--system", "yarn"),
+        "replay": (str(tmp_path), "--system", "yarn"),
+    }[command]
+    result = run("sim", command, *words, "--out", folder)
+    assert result.exit_code == BAD_INPUT, result.output
+    assert result.stderr.startswith(f"yaq: --out {folder}: ") and len(result.stderr.splitlines()) == 1
 
 
 def test_without_matplotlib_the_numbers_are_there_and_the_reason_is_said(

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import click
@@ -30,6 +31,8 @@ def show(
     workload: Workload | None = None,
 ) -> dict[str, Any]:
     """Run, print (unless `as_json`), write files; the report as a JSON value. Raises CommandError."""
+    if out is not None:
+        _make(out)
     with _progress(experiment.name) as progress:
         try:
             runs = run_experiment(experiment, seeds, progress, workers=workers, workload=workload)
@@ -41,7 +44,6 @@ def show(
             click.echo(line.rstrip())
         click.echo()
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         path = out / f"{experiment.name}.json"
         path.write_text(json.dumps(value, indent=1) + "\n")
         _wrote(path)
@@ -61,6 +63,16 @@ def compared(experiment: Experiment, options: dict[str, Any], workload: Workload
     value = show(experiment, seeds, out=options["out"], as_json=as_json, workload=workload)
     if as_json:
         print_json(value)
+
+
+def _make(folder: Path) -> None:
+    """Before anything is computed: hours of it would be lost where the folder takes no files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CommandError(f"--out {folder}: {error.strerror or error}") from None
 
 
 def _wrote(path: Path) -> None:
