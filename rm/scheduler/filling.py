@@ -126,7 +126,7 @@ class QueueFilling:
         for (shape, whose), line in leaf.lines.items():
             may = fitting.get(id(shape))
             if may is None:
-                may = not fits(shape, mb, cores, extras) and view.calculator.fits(shape, node.total)
+                may = not fits(shape, mb, cores, extras) and _is_large_enough(view, shape, node)
                 may = fitting[id(shape)] = may and view.has_room(leaf, shape)
             if may and whose:
                 may = turns.get(whose)
@@ -235,12 +235,17 @@ def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], boo
     """The same for many nodes."""
     if need.extras:
         return partial(_is_large_enough, view, need)
-    mb, cores = need.memory_mb, need.vcores if view.calculator.counts_vcores else 0
-    return lambda node: mb <= node.total.memory_mb and cores <= node.total.vcores
+    mb, cores = need.memory_mb, need.vcores
+    if not view.calculator.counts_vcores:
+        return lambda node: mb <= node.total.memory_mb - node.masters.memory_mb
+    return lambda node: (
+        mb <= node.total.memory_mb - node.masters.memory_mb and cores <= node.total.vcores - node.masters.vcores
+    )
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:
-    return view.calculator.fits(need, node.total)
+    """Once all but masters have ended: waiting behind those alone has no end."""
+    return view.calculator.fits(need + node.masters, node.total)
 
 
 def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:

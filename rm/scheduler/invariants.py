@@ -13,6 +13,8 @@ def validate(view: ClusterView) -> None:
             assert node.free.vcores >= 0 or node.free.memory_mb < 0 or _shrunk(view), f"{node.id}: cores overcommitted"
         for container_id in node.containers:
             assert view.containers[container_id].node_id == node.id
+        masters = [amount for name, amount in node.containers.items() if view.containers[name].is_master]
+        assert node.masters == _sum(masters), (node.id, node.masters, masters)
     _validate_charges(view)
     view.tags.validate()
     if view.shares is not None:

@@ -51,6 +51,8 @@ class NodeEvents:
             if held is not None and held.node_id == node.id:
                 node.containers[container_id] = held.resource
                 node.free = node.free - held.resource
+                if held.is_master:
+                    node.masters = node.masters + held.resource
         self._view.nodes.add(node)
         self._opportunistic.node_joined(node, event.containers)
         self._view.set_limits()

@@ -40,6 +40,7 @@ class NodeView:
         "indexes",
         "is_draining",
         "looked_at",
+        "masters",
         "queue",
         "rack",
         "reserved_for",
@@ -56,6 +57,8 @@ class NodeView:
         self.free_extras: Mapping[str, int] = NO_EXTRAS
         self.free = total
         self.containers: dict[ContainerId, Resource] = {}
+        #: what application masters of these hold: it is not free before they end, and nobody knows when that is
+        self.masters = Resource()
         #: attempt and ask for which room is kept; such a node is not in the index
         self.reserved_for: object | None = None
         #: takes no containers: `total` is what it holds

@@ -124,6 +124,8 @@ class ClusterView:
     ) -> None:
         self.containers[container_id] = Held(node.id, amount, app, master, priority)
         node.containers[container_id] = amount
+        if master:
+            node.masters = node.masters + amount
         self.nodes.change_free(node, amount, -1)
         self._count(app, amount, 1)
 
@@ -138,6 +140,8 @@ class ClusterView:
         amount, app = held.resource, held.application
         node = self.nodes.get(held.node_id)
         if node is not None and node.containers.pop(container_id, None) is not None:
+            if held.is_master:
+                node.masters = node.masters - amount
             self.nodes.change_free(node, amount, 1)
         self._count(app, amount, -1)
         return held

@@ -152,11 +152,10 @@ def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> st
     for node in view.nodes.all():
         if not fits(shape, node.total) or node.is_draining or not attempt.accepts(node):
             continue
-        masters = [amount for name, amount in node.containers.items() if view.containers[name].is_master]
-        taken = sum(masters, Resource())
-        if fits(shape, node.total - taken):
+        if fits(shape, node.total - node.masters):
             return None
-        number, held, total = number + len(masters), held + taken, total + node.total
+        number += sum(1 for container_id in node.containers if view.containers[container_id].is_master)
+        held, total = held + node.masters, total + node.total
     if not number:
         return None
     which, ends = (

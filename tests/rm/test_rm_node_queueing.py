@@ -74,6 +74,20 @@ async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
         assert not (await beat(node, running=4, queued=3)).HasField("yaq_orders")
 
 
+@pytest.mark.parametrize("places", ["*", "127.0.0.1"])
+async def test_nothing_waits_where_a_master_leaves_no_room_for_it(places: str) -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node, application_name="sleep")
+        near = [ask(4, memory_mb=3500, name=places)] if places != "*" else []
+        near = [*near, ask(4, memory_mb=3500, name="/default-rack")] if near else []
+        assert not given(await master.allocate(ask(4, memory_mb=3500), *near)), "before the master has ended"
+        await beat(node, running=1)
+        assert not given(await master.allocate())
+        others = await master.allocate(ask(4, memory_mb=3000, priority=2))
+        assert len(given(others)) == 4, "one has room beside it, and three wait for that one's end"
+
+
 async def test_policies_of_others_that_raise_end_no_resource_manager(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
