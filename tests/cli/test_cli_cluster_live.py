@@ -145,6 +145,9 @@ def test_terms_of_an_application(on: Yaq) -> None:
     assert json.loads(on("app", "list", "--tags", "daily", "--json").stdout) == []
     # the cluster's highest priority is 0
     assert json.loads(on("app", "priority", application, 7, "--json").stdout)["priority"] == 0
+    cut = on("app", "priority", application, 5).stdout
+    assert cut == f"{application} has priority 0: 5 was cut to yarn.cluster.max-application-priority\n"
+    assert on("app", "priority", application, 0).stdout == f"{application} has priority 0\n"
     moved = on("app", "move", application, "default")
     assert moved.stdout == f"{application} is in root.default\n"
     assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified Queue: nowhere doesn't exist")

@@ -197,14 +197,15 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
 
     application_id = parse_application_id(application)
     with rm_client(conf) as rm:
-        priority = rm.set_priority(application_id, priority)
+        given = rm.set_priority(application_id, priority)
         report = rm.report(application_id)
     if report.state.is_final:
-        raise CommandError(f"{application_id} has ended ({_verdict(report)}) and keeps its priority {priority}")
+        raise CommandError(f"{application_id} has ended ({_verdict(report)}) and keeps its priority {given}")
     if as_json:
-        print_json({"application_id": str(application_id), "priority": priority})
-    else:
-        click.echo(f"{application_id} has priority {priority}")
+        print_json({"application_id": str(application_id), "priority": given})
+        return
+    cut = f": {priority} was cut to yarn.cluster.max-application-priority" if given < priority else ""
+    click.echo(f"{application_id} has priority {given}{cut}")
 
 
 @app.command("logs")
