@@ -6,6 +6,7 @@ The ResourceManager's word decides when a job has ended. Polls come fast at firs
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from tez_adapter.background import in_background
 from tez_adapter.history import NoHistory, read_history
 from tez_adapter.jobspec import BadJobSpec, job_id_of
+from tez_adapter.patience import Patience
 from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.rm_client import ApplicationReport, RmClient
 from tez_adapter.staging import Staging, SubmitError
@@ -158,12 +160,16 @@ class SubmittedJob:
         *,
         progress_every_s: float = 0.5,
         timeout_s: float | None = None,
+        on_silence: Callable[[str], None] | None = None,
     ) -> JobResult:
-        """Block until the job has ended. TimeoutError after `timeout_s`; RmUnavailable when the RM is gone."""
+        """Block until the job has ended. TimeoutError after `timeout_s`; RmUnavailable when the RM was gone for too
+        long, of which `on_silence` is told first."""
         started = time.monotonic()
+        until = math.inf if timeout_s is None else started + timeout_s
+        patience = Patience(self.conf, self.application_id, on_silence)
         shown = started - progress_every_s
         while True:
-            report = self.report()
+            report = patience.ask(self.report, until=until)
             if report.state.is_final:
                 if on_progress is not None:
                     on_progress(JobStatus(self.application_id, report.state, report.progress))
@@ -173,7 +179,7 @@ class SubmittedJob:
             if on_progress is not None and now - shown >= progress_every_s:
                 shown = now
                 on_progress(self.status(report))
-            if timeout_s is not None and now - started > timeout_s:
+            if now > until:
                 raise TimeoutError(f"{self.application_id} has not ended after {timeout_s:g} s")
             time.sleep(min(_POLL_MAX_S, max(_POLL_MIN_S, (now - started) * _POLL_SHARE)))
 

@@ -38,14 +38,18 @@ def follow_logs(
 ) -> int:
     """The exit code. With `as_json` each piece is a line: container, node, file, offset, text."""
     following = _Following(choice, _json_lines() if as_json else _Tail())
+    from tez_adapter.patience import Patience
+
     quiet_rounds = 0
+    known = find_application(conf, application_id, choice)
+    patience = Patience(conf, application_id, lambda line: click.echo(f"yaq: {line}", err=True))
     while True:
-        known = find_application(conf, application_id, choice)
         has_grown = following.ask_nodes(known)
         quiet_rounds = 0 if has_grown or not known.is_final else quiet_rounds + 1
         if known.is_final and _is_all(known, quiet_rounds):
             break
         sleep(_INTERVAL_S)
+        known = patience.ask(lambda: find_application(conf, application_id, choice))
     if known.log_status != _DISABLED:
         following.read_uploaded(conf, known)
     following.check_chosen(known)

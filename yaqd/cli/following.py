@@ -45,10 +45,14 @@ def follow(job: "SubmittedJob", *, wait: bool, as_json: bool) -> int:
 def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobResult":
     """Blocks until the job has ended."""
     if is_quiet:
-        return job.wait()
+        return job.wait(on_silence=_to_stderr)
     if sys.stderr.isatty():
         return _wait_with_bars(job)
-    return job.wait(line_printer(lambda line: click.echo(line, err=True)))
+    return job.wait(line_printer(_to_stderr), on_silence=_to_stderr)
+
+
+def _to_stderr(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S) -> "Callable[[JobStatus], None]":
@@ -151,7 +155,10 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
                 tasks = f"{vertex.done}/{vertex.tasks} tasks, {vertex.running} running"
                 bars.update(rows[vertex.name], completed=vertex.progress, tasks=tasks)
 
-        return job.wait(show, progress_every_s=0.2)
+        def silent(line: str) -> None:
+            bars.console.print(line, markup=False, highlight=False)
+
+        return job.wait(show, progress_every_s=0.2, on_silence=silent)
 
 
 def show_result(result: "JobResult") -> None:
