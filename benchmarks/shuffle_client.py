@@ -69,6 +69,14 @@ class MapOutputs:
         return b"".join(encode_text(attempt) + lengths + segment for attempt in attempts)
 
 
+def _first(folder: Path, pattern: str) -> Path | None:
+    """None also where the node deletes an earlier job's files under the search."""
+    try:
+        return next(folder.glob(pattern), None)
+    except FileNotFoundError:
+        return None
+
+
 @contextmanager
 def shuffle_target(side: Side) -> Iterator[Target]:
     """An application with one container that sleeps, so that its node serves its outputs."""
@@ -83,7 +91,7 @@ def shuffle_target(side: Side) -> Iterator[Target]:
         metadata = {entry.key: entry.value for entry in started.services_meta_data}
         (port,) = struct.unpack(">i", metadata["mapreduce_shuffle"])
         pattern = f"**/appcache/application_{number}/container_*"
-        place = await_value("the container's folder", lambda: next(side.directory.glob(pattern), None))
+        place = await_value("the container's folder", lambda: _first(side.directory, pattern))
         yield Target(container.nodeId.host, port, job, secret, place.parent)
 
 
