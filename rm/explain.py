@@ -21,6 +21,8 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import (
     Allocate,
     Decision,
+    Keep,
+    KeepNoMore,
     LogEntry,
     Preempt,
     Reserve,
@@ -67,6 +69,7 @@ class Explain:
             "queueing": self._queueing.is_on,
             "askedFor": sum(ask["containers"] for ask in asks),
             "asks": asks[:_ASKS_MAX],
+            **self._kept_nodes(app),
             "waitingCount": len(waiting),
             "waiting": waiting[:_CONTAINERS_MAX],
             "ended": [record.as_json() for record in records],
@@ -126,6 +129,25 @@ class Explain:
             "shortestWaitS": None,
             "shortestSaidAgoS": None,
         }
+
+    def _kept_nodes(self, app: Application) -> dict[str, Any]:
+        """Nodes whose queues are kept for it, and how many are kept for others while it wants opportunistic ones."""
+        opportunistic, now = self._cluster.scheduler.opportunistic, self._cluster.clock.now()
+        if app.attempt is None:
+            return {"keptNodes": [], "keptForOthers": 0}
+        kept = [
+            {
+                "node": str(node.node_id),
+                "sinceS": round(now - node.since, 3),
+                "containers": node.left,
+                "starvedS": round(node.since - node.starved_since, 3),
+            }
+            for node in opportunistic.kept.facts_of(app.attempt.id)
+        ]
+        elsewhere = self._cluster.scheduler.queues.jobs.of(app.id).elsewhere
+        wants = any(ask.pending for ask in opportunistic.pending(app.attempt.id)) or any(elsewhere.values())
+        others = opportunistic.kept.number_closed_to(app.attempt.id) if wants else 0
+        return {"keptNodes": kept, "keptForOthers": others}
 
     # ---- what waits at nodes
 
@@ -213,7 +235,7 @@ def _whose(decision: Decision) -> ApplicationId:
     match decision:
         case Allocate(container_id) | Update(container_id) | Warn(container_id) | Preempt(container_id):
             return container_id.application_id
-        case Reserve() | Unreserve():
+        case Reserve() | Unreserve() | Keep() | KeepNoMore():
             return decision.attempt_id.application_id
     return decision.application_id
 

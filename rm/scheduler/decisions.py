@@ -77,6 +77,23 @@ class Unreserve:
 
 
 @value()
+class Keep:
+    """Nobody else's opportunistic containers go to this node, until so many of the attempt's have been sent there."""
+
+    node_id: NodeId
+    attempt_id: ApplicationAttemptId
+    containers: int
+    reason: str
+
+
+@value()
+class KeepNoMore:
+    node_id: NodeId
+    attempt_id: ApplicationAttemptId
+    reason: str
+
+
+@value()
 class AcceptApplication:
     application_id: ApplicationId
     #: full path of the leaf queue
@@ -114,7 +131,9 @@ class Preempt:
     reason: str
 
 
-Decision = Warn | Preempt | Allocate | Update | Reserve | Unreserve | AcceptApplication | RefuseApplication
+Decision = (
+    Warn | Preempt | Allocate | Update | Reserve | Unreserve | Keep | KeepNoMore | AcceptApplication | RefuseApplication
+)
 
 
 @value()

@@ -15,8 +15,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from rm.scheduler.decisions import Keep, KeepNoMore
 from rm.scheduler.node_load import NodeLoad
 from yaqd.model import ApplicationAttemptId, NodeId
+from yaqd.model.values import value
 
 #: one node of so many is kept at most, and one at least
 _PART: Final = 10
@@ -24,6 +26,18 @@ _PART: Final = 10
 _UNKNOWN: Final = 10.0
 #: how often is looked for nodes to keep, s
 _LOOK_S: Final = 1.0
+
+
+@value()
+class KeptNode:
+    """A node that is kept for an attempt; times in scheduler's seconds."""
+
+    node_id: NodeId
+    since: float
+    #: so many containers more
+    left: int
+    #: since when the attempt had been given nothing when the node was kept
+    starved_since: float
 
 
 class _Want:
@@ -39,12 +53,17 @@ class _Want:
 
 
 class _Kept:
-    __slots__ = ("attempt_id", "left", "room_since", "until")
+    __slots__ = ("attempt_id", "left", "room_since", "since", "starved_since", "until")
 
-    def __init__(self, attempt_id: ApplicationAttemptId, left: int, until: float) -> None:
+    def __init__(
+        self, attempt_id: ApplicationAttemptId, left: int, *, since: float, starved_since: float, until: float
+    ) -> None:
         self.attempt_id = attempt_id
         #: so many containers more
         self.left = left
+        self.since = since
+        #: since when the attempt had been given nothing then
+        self.starved_since = starved_since
         #: when another node is looked for
         self.until = until
         #: since when it would start something at once; inf: it would not
@@ -60,6 +79,8 @@ class KeptNodes:
         self._looked_at = -math.inf
         #: moves whenever a node is kept, or is no longer
         self.version = 0
+        #: what the decision log has not been told of yet
+        self.news: list[Keep | KeepNoMore] = []
 
     def __bool__(self) -> bool:
         return bool(self._kept)
@@ -85,30 +106,49 @@ class KeptNodes:
         if kept is not None and kept.attempt_id == attempt_id:
             kept.left -= 1
             if kept.left <= 0:
-                self._leave(node_id)
+                self._leave(node_id, "as many as run there at once were sent there for it")
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
         """It wants nothing."""
         if self._wants.pop(attempt_id, None) is not None:
             for node_id in self.of(attempt_id):
-                self._leave(node_id)
+                self._leave(node_id, "no opportunistic container of it waits for a node any more")
 
     def node_left(self, node_id: NodeId) -> None:
-        self._leave(node_id)
+        self._leave(node_id, "the node has left")
         self._last.pop(node_id, None)
 
     def clear(self) -> None:
         for attempt_id in list(self._wants):
             self.forget(attempt_id)
 
-    def _leave(self, node_id: NodeId) -> None:
-        if self._kept.pop(node_id, None) is not None:
+    def _leave(self, node_id: NodeId, why: str) -> None:
+        kept = self._kept.pop(node_id, None)
+        if kept is not None:
             self.version += 1
+            self.news.append(KeepNoMore(node_id, kept.attempt_id, why))
+
+    def take_news(self) -> list[Keep | KeepNoMore]:
+        """What has been decided since the last call."""
+        news, self.news = self.news, []
+        return news
 
     # ---- who may go where
 
     def of(self, attempt_id: ApplicationAttemptId) -> list[NodeId]:
         return [node_id for node_id, kept in self._kept.items() if kept.attempt_id == attempt_id]
+
+    def facts_of(self, attempt_id: ApplicationAttemptId) -> list[KeptNode]:
+        """The nodes that are kept for it, for people."""
+        return [
+            KeptNode(node_id, kept.since, kept.left, kept.starved_since)
+            for node_id, kept in self._kept.items()
+            if kept.attempt_id == attempt_id
+        ]
+
+    def number_closed_to(self, attempt_id: ApplicationAttemptId) -> int:
+        """How many nodes are kept for others."""
+        return sum(1 for kept in self._kept.values() if kept.attempt_id != attempt_id)
 
     def is_open(self, node_id: NodeId, attempt_id: ApplicationAttemptId | None) -> bool:
         """None: to anybody."""
@@ -134,8 +174,11 @@ class KeptNodes:
             kept.room_since = min(kept.room_since, now) if _has_room(load) else math.inf
             if now - kept.room_since > starve_s:
                 self._wants[kept.attempt_id].since = now
-            if now - kept.room_since > starve_s or now > kept.until or not _may_be_kept(load):
-                self._leave(node_id)
+                self._leave(node_id, f"it had room for {starve_s:g} s and was not used")
+            elif now > kept.until:
+                self._leave(node_id, "its queue has not become short in time")
+            elif not _may_be_kept(load):
+                self._leave(node_id, "it takes no opportunistic containers, or has not been heard of")
 
     def _keep(
         self,
@@ -154,9 +197,12 @@ class KeptNodes:
             slots = _slots(load)
             wait_s = load.expected_wait()
             lasts_s = starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s
-            self._kept[load.node.id] = _Kept(attempt_id, min(slots, missing), now + lasts_s)
+            left = min(slots, missing)
+            self._kept[load.node.id] = _Kept(attempt_id, left, since=now, starved_since=want.since, until=now + lasts_s)
             self._last[load.node.id] = now
             self.version += 1
+            why = f"given no opportunistic container for {now - want.since:.0f} s, its master does not know of waiting"
+            self.news.append(Keep(load.node.id, attempt_id, left, why))
             missing -= slots
 
     def _nearness(self, load: NodeLoad) -> tuple[float, float, int, NodeId]:

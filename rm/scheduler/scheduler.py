@@ -142,6 +142,8 @@ class Scheduler:
         """
         kind = type(event)
         decisions = list(self._handlers[kind](event, now))
+        if self.opportunistic.kept.news:
+            decisions += self.opportunistic.kept.take_news()
         if decisions:
             self.log.note(now, kind.__name__, decisions)
         return decisions

@@ -77,8 +77,12 @@ def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: A
     loads = opportunistic.loads()
     known = [load for load in loads if load.length is not None and load.capacity != 0 and attempt.accepts(load.node)]
     limit_s = opportunistic.wait_limit(attempt)
-    if not known:
+    number = len(known)
+    known = [load for load in known if opportunistic.kept.is_open(load.node.id, attempt.id)]
+    if not number:
         reason = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
+    elif not known:
+        reason = f"all {number} nodes that let opportunistic containers wait are kept for other applications"
     elif not any(load.takes(ask.capability) for load in known):
         reason = f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
     elif not any(takes(load, ask.capability, limit_s) for load in known):

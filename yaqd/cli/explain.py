@@ -84,6 +84,7 @@ def _show(found: dict[str, Any]) -> None:
         click.echo(f"\n{_wanted(ask)}: {ask['why']}")
         if ask["shortestWaitS"] is not None:
             click.echo(f"  {_shortest(ask['shortestWaitS'], ask['shortestSaidAgoS'])}")
+    _show_kept(found["keptNodes"], found["keptForOthers"])
     if found["waiting"]:
         click.echo()
         _show_waiting(found["waiting"])
@@ -104,6 +105,23 @@ def _shortest(wait_s: float, said_ago_s: float | None) -> str:
     if wait_s > 0 or said_ago_s is None:
         return f"at the node where it is shortest a container waits {_seconds(wait_s)}"
     return f"a node had room at its last report, {_seconds(said_ago_s)} ago: what was sent there since is in the way"
+
+
+def _show_kept(kept: list[dict[str, Any]], others: int) -> None:
+    """Nodes whose queues get shorter for an application that would otherwise never be given anything."""
+    for node in kept:
+        left = f"{node['containers']} container{'s' * (node['containers'] != 1)}"
+        click.echo(
+            f"\nnode {node['node']} has been kept for it for {_seconds(node['sinceS'])}, for {left} more: nobody "
+            "else's opportunistic containers are sent there meanwhile, as it had been given none for "
+            f"{_seconds(node['starvedS'])} (yaq.queue.starve-ms) and its master does not say that they may wait"
+        )
+    if others:
+        many = f"{others} nodes are" if others > 1 else "1 node is"
+        click.echo(
+            f"\n{many} kept for other applications, which had been given nothing for yaq.queue.starve-ms: no "
+            "opportunistic container of this one is sent there meanwhile"
+        )
 
 
 def _show_waiting(waiting: list[dict[str, Any]]) -> None:
