@@ -115,8 +115,10 @@ class Container:
     address: tuple[str, str] | None = None
     #: resources asked for while it runs, by link: how far each is
     later_resources: dict[str, LocalizationNote] = field(default_factory=dict)
-    #: its program waits for a processor before it starts
-    is_held: bool = False
+    #: its program waits for a processor before it starts, since then; None: it does not. Monotonic seconds
+    held_since: float | None = None
+    #: how long it waited so before its first start, s
+    held_s: float = 0.0
     #: its process is being replaced, or files for that are being fetched
     is_replacing: bool = False
     #: what it ran before it was replaced, until that is committed
@@ -152,8 +154,12 @@ class Container:
         if len(self.diagnostics) < _MAX_DIAGNOSTICS:
             self.diagnostics += text if text.endswith("\n") else text + "\n"
 
-    def status_pb(self, *, with_times: bool = False) -> common.ContainerStatus:
-        """`with_times`: for a ResourceManager that understands them."""
+    @property
+    def is_held(self) -> bool:
+        return self.held_since is not None
+
+    def status_pb(self, *, times_at: float | None = None) -> common.ContainerStatus:
+        """`times_at`: for a ResourceManager that understands times, now, in monotonic seconds."""
         state, sub_state = ON_THE_WIRE[self.stage]
         status = common.ContainerStatus(
             container_id=convert.container_id_pb(self.id),
@@ -167,10 +173,13 @@ class Container:
         if self.address is not None:
             status.container_attributes.add(key="HOST", value=self.address[0])
             status.container_attributes.add(key="IPS", value=self.address[1])
-        if with_times and self.is_done:
+        if times_at is not None and self.is_done:
             turn_at = self.turn_at or self.ended_at
             status.yaq_times.queued_ms = _passed_ms(self.queued_at, turn_at)
             status.yaq_times.run_ms = _passed_ms(self.started_at, self.ended_at)
+            status.yaq_times.held_ms = round(1000 * self.held_s)
+        elif times_at is not None and self.held_since is not None:
+            status.yaq_times.held_ms = _passed_ms(self.held_since, times_at)
         return status
 
     def registration_pb(self) -> server.NMContainerStatus:

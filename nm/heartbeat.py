@@ -267,8 +267,8 @@ class Heartbeat:
             node_id=convert.node_id_pb(self._registration.node_id), response_id=self._response_id
         )
         running = [c for c in self._runtime.containers.values() if not c.is_done]
-        fills_queues = self._registration.fills_queues
-        status.containersStatuses.extend(c.status_pb(with_times=fills_queues) for c in (*running, *ended))
+        times_at = asyncio.get_running_loop().time() if self._registration.fills_queues else None
+        status.containersStatuses.extend(c.status_pb(times_at=times_at) for c in (*running, *ended))
         status.nodeHealthStatus.is_node_healthy = health.is_healthy
         status.nodeHealthStatus.health_report = health.report
         status.nodeHealthStatus.last_health_report_time = health.checked_ms

@@ -90,9 +90,14 @@ class Launcher:
 
     async def _await_turn(self, container: Container, spec: ProcessSpec) -> None:
         if container.stage is not Stage.ABORTING and spec.warm is None and not spec.is_master:
-            container.is_held = True
-            await self._pacer.turn(container.id)
-            container.is_held = False
+            loop = asyncio.get_running_loop()
+            container.held_since = since = loop.time()
+            try:
+                await self._pacer.turn(container.id)
+            finally:
+                container.held_since = None
+                if not container.started_at:  # else it has run before, and that counts as running
+                    container.held_s = loop.time() - since
         if container.stage is Stage.ABORTING:
             self._pacer.over(container.id)
             if not container.started_at and container.folders is not None:

@@ -166,13 +166,14 @@ class Explain:
         queue = scheduled.queue if scheduled is not None else None
         sent = queue.waiting if queue is not None else {}
         at_node = _scheduled(node)
+        held = _held(node)
         found = []
         for container in node.containers.values():
             if container.id not in attempt.containers:
                 continue
             is_there = container.id in at_node
             if container.allocation.execution_type is ExecutionType.GUARANTEED:
-                waits = container.id in sent
+                waits = container.id in sent or container.id in held
             else:
                 waits = is_there or (container.allocation.queued is not None and not container.is_started)
             if waits:
@@ -181,10 +182,19 @@ class Explain:
         places = {name: place for place, name in enumerate(line)}
         found.sort(key=lambda waiting: places.get(str(waiting[0].id), len(line)))
         silent_s = node.silent_s(self._cluster.clock.now(), self._heartbeat_s)
-        return [self._described(container, node, line, is_there, silent_s) for container, is_there in found]
+        return [
+            self._described(container, node, line, is_there, silent_s, held.get(container.id))
+            for container, is_there in found
+        ]
 
     def _described(
-        self, container: RmContainer, node: RmNode, line: list[str], is_there: bool, silent_s: float | None
+        self,
+        container: RmContainer,
+        node: RmNode,
+        line: list[str],
+        is_there: bool,
+        silent_s: float | None,
+        held_s: float | None,
     ) -> dict[str, Any]:
         allocation, name, now = container.allocation, str(container.id), self._cluster.clock.now()
         place = allocation.queued
@@ -215,6 +225,8 @@ class Explain:
             "waitedS": None if said is None else round(max(0, said.waited_ms) / 1000 + age_s, 3),
             "expectedStartInS": expected_s,
             "behind": None if said is None else line[: line.index(name)],
+            #: its turn has come, and its program has waited for a processor for so long; None: it has not
+            "heldS": None if held_s is None else round(held_s + age_s, 3),
         }
 
     # ---- the decision log
@@ -274,6 +286,15 @@ def _scheduled(node: RmNode) -> set[ContainerId]:
         convert.container_id(said.container_id)
         for said in node.status.containersStatuses
         if said.state != common.C_COMPLETE and said.container_sub_state == common.CSS_SCHEDULED
+    }
+
+
+def _held(node: RmNode) -> dict[ContainerId, float]:
+    """The containers whose programs wait for a processor, and for how long at its last report, s."""
+    return {
+        convert.container_id(said.container_id): max(0, said.yaq_times.held_ms) / 1000
+        for said in node.status.containersStatuses
+        if said.state != common.C_COMPLETE and said.yaq_times.HasField("held_ms")
     }
 
 

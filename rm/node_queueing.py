@@ -154,7 +154,7 @@ class NodeQueueing:
         times = status.yaq_times if is_told else None
         if times is not None and self.is_on:
             known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
-            self.records.note(container, known, max(0, times.queued_ms) / 1000, max(0, times.run_ms) / 1000)
+            self.records.note(container, known, times)
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
     def lost(self, node: RmNode, kept: Collection[ContainerId] = ()) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from rm.container import RmContainer
 from rm.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationId
+from yaqd.proto import yarn_common_pb2 as common
 
 _PER_APPLICATION: Final = 200
 _APPLICATIONS: Final = 1000
@@ -49,6 +50,8 @@ class TaskRecord:
     run_s: float
     #: it waited where the node had said so long before that it had room, s; None: it had said how long one waits
     room_said_ago_s: float | None = None
+    #: from its turn until a processor was free to start its program on, s; None: its node does not say
+    held_s: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +62,7 @@ class TaskRecord:
             "ranS": round(self.run_s, 3),
             "expectedWaitS": None if self.expected_wait_s is None else round(self.expected_wait_s, 3),
             "waitedS": round(self.queued_s, 3),
+            "heldS": None if self.held_s is None else round(self.held_s, 3),
             "rule": self.rule,
             "roomSaidAgoS": self.room_said_ago_s,
         }
@@ -95,8 +99,8 @@ class TaskRecords:
             self._by_app[app_id] = deque(_read(text), maxlen=_PER_APPLICATION)
         return self._by_app.get(app_id) or deque(maxlen=_PER_APPLICATION)
 
-    def note(self, container: RmContainer, estimate_s: float | None, queued_s: float, run_s: float) -> None:
-        """`estimate_s`: what is known now of containers like this one."""
+    def note(self, container: RmContainer, estimate_s: float | None, times: common.TaskTimes) -> None:
+        """`estimate_s`: what is known now of containers like this one; `times`: as its node says."""
         app_id, allocation = container.attempt.app.id, container.allocation
         records = self._of(app_id)
         self._by_app.pop(app_id, None)
@@ -116,9 +120,10 @@ class TaskRecords:
                 estimate_s,
                 expected_s if expected_s is not None and expected_s < math.inf else None,
                 allocation.reason,
-                queued_s,
-                run_s,
+                max(0, times.queued_ms) / 1000,
+                max(0, times.run_ms) / 1000,
                 room_ago_s,
+                max(0, times.held_ms) / 1000 if times.HasField("held_ms") else None,
             )
         )
         self._unsaved[app_id] = None
@@ -172,9 +177,12 @@ def _read(text: str) -> Iterator[TaskRecord]:
 
 
 #: types of a stored record's fields
-_FIELDS: Final = ((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,), (float, None))
+_FIELDS: Final = (
+    *((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,)),
+    *((float, None), (float, None)),
+)
 #: the last ones, which older rows do not have
-_LATER: Final = 1
+_LATER: Final = 2
 
 
 def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
@@ -198,6 +206,7 @@ def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
     ran = [(r.estimate_s, r.run_s) for r in records if r.estimate_s is not None]
     waited = [(r.expected_wait_s, r.queued_s) for r in records if r.expected_wait_s is not None]
     room = [(r.room_said_ago_s, r.queued_s) for r in records if r.room_said_ago_s is not None]
+    held = [r.held_s for r in records if r.held_s]
     return {
         "tasks": len(records),
         "withEstimate": len(ran),
@@ -211,6 +220,8 @@ def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
         "afterRoom": len(room),
         "meanRoomSaidAgoS": _mean([ago for ago, _ in room]),
         "meanWaitedAfterRoomS": _mean([seconds for _, seconds in room]),
+        "held": len(held),
+        "meanHeldS": _mean(held),
     }
 
 

@@ -20,6 +20,7 @@ from nm.launch.prepare import prepare
 from nm.processes import become_subreaper
 from nm.start_pace import WINDOW_S, StartPace
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus
+from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 
 MOMENT_S = 2.5
@@ -148,6 +149,43 @@ async def test_held_programs_start_when_others_end_and_masters_at_once(
     assert process is not None
     process.signal_group(signal.SIGKILL)
     await runs(rm, THREE)
+    await master.client.close()
+
+
+@pytest.mark.parametrize("reads_times", [True, False])
+async def test_how_long_one_is_held_is_told_by_itself_while_it_is_and_at_its_end(
+    rm: FakeResourceManager,
+    start_node: Callable[..., Awaitable[NodeManager]],
+    monkeypatch: pytest.MonkeyPatch,
+    reads_times: bool,
+) -> None:
+    monkeypatch.setattr("nm.daemon.machine_cpu_s", lambda: 1000 * time.monotonic())
+    rm.capabilities = ["counts-vcores", *["yaq-queue"] * reads_times]
+    node = await start_node({"yaq.nm.containers.start-moment": "60s"})
+    master = Master(rm, node)
+
+    def told(container: ContainerId) -> common.ContainerStatus | None:
+        said = rm.heartbeats[-1].node_status.containersStatuses
+        return next((one for one in said if convert.container_id(one.container_id) == container), None)
+
+    await master.run(ONE, launch_context("sleep 1000"))
+    await runs(rm, ONE)
+    await master.run(TWO, launch_context("true"))
+    await rm.until(lambda: node.runtime.containers[TWO].is_held)
+    held = await rm.until(
+        lambda: (one := told(TWO)) is not None and (one.yaq_times.held_ms > 100 or not reads_times) and one
+    )
+    assert held.HasField("yaq_times") is reads_times and not told(ONE).HasField("yaq_times")
+    process = node.runtime.containers[ONE].process
+    assert process is not None
+    process.signal_group(signal.SIGKILL)
+    end = await rm.end_of(TWO)
+    assert end.HasField("yaq_times") is reads_times
+    if reads_times:
+        times = end.yaq_times
+        assert times.held_ms >= held.yaq_times.held_ms > times.queued_ms, "no time in the queue"
+        first = (await rm.end_of(ONE)).yaq_times
+        assert first.HasField("held_ms") and first.held_ms < 100, "its turn came at once"
     await master.client.close()
 
 

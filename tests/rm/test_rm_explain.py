@@ -434,7 +434,7 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
         attempt = SimpleNamespace(app=SimpleNamespace(id=ApplicationId(1, number)))
         allocation = SimpleNamespace(priority=1, queued=None, reason="r")
         container = SimpleNamespace(attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n")
-        records.note(container, 2.0, 0.0, 3.0)  # type: ignore[arg-type]
+        records.note(container, 2.0, common.TaskTimes(run_ms=3000))  # type: ignore[arg-type]
     saved = []
     for _ in range(40):
         clock.seconds += 1.0

@@ -8,6 +8,7 @@ from test_rm_explain import command, report_queue
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.task_records import _read, accuracy
+from yaqd.proto import yarn_common_pb2 as common
 
 
 async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_nothing() -> None:
@@ -82,6 +83,37 @@ async def test_a_master_that_leaves_no_room_for_its_own_containers_is_said_to(en
         assert "its own application master" not in text and (await rm.report(app_id)).diagnostics == ""
 
 
+async def test_what_is_held_when_its_turn_has_come_is_no_part_of_its_wait_nor_of_its_run() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        await beat(node, running=4, wait_ms=2500)
+        first, *others = given(await master.allocate(ask(9)))
+        for container_id in (first, *others):
+            node.run(container_id)
+            node.running[container_id].container_sub_state = common.CSS_SCHEDULED
+        node.running[first].yaq_times.held_ms = 1200
+        await report_queue(node, others)
+        waiting = json.loads(await command(rm, "explain", str(app_id), "--json"))["waiting"]
+        held = {one["container"]: one["heldS"] for one in waiting}
+        assert held.pop(str(first)) == pytest.approx(1.2, abs=1.0) and set(held.values()) == {None}
+        text = await command(rm, "explain", str(app_id))
+        [row] = [line for line in text.splitlines() if line.startswith(str(first))]
+        assert "any moment" in row and "its turn has come, and it waits for a processor for 1." in row
+
+        for container_id in (first, *others):
+            node.end(container_id)
+        node.ended[first].yaq_times.held_ms, node.ended[others[0]].yaq_times.held_ms = 2000, 1000
+        node.ended[others[1]].yaq_times.held_ms = -(2**62)
+        await beat(node, running=1, times=(2500, 12_000))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert [one["heldS"] for one in found["ended"]] == [2.0, 1.0, 0.0, *[None] * (len(others) - 2)]
+        seen = found["accuracy"]
+        assert (seen["held"], seen["meanHeldS"], seen["meanRanS"]) == (2, 1.5, 12.0)
+        assert seen["meanWaitedS"] == 2.5
+        assert "2 had their turn and were held for 1.5s in the mean" in await command(rm, "explain", str(app_id))
+
+
 async def test_top_says_that_nobody_knows_how_many_fit() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)
@@ -97,3 +129,5 @@ def test_records_of_an_earlier_release_are_read() -> None:
     [old], [new], none = _read(json.dumps([row])), _read(json.dumps([[*row, 0.5]])), _read(json.dumps([row[:-1]]))
     assert (old.room_said_ago_s, new.room_said_ago_s, list(none)) == (None, 0.5, [])
     assert accuracy([old, new])["afterRoom"] == 1
+    [newest] = _read(json.dumps([[*row, 0.5, 1.5]]))
+    assert (new.held_s, newest.held_s, accuracy([old, new, newest])["held"]) == (None, 1.5, 1)

@@ -135,7 +135,7 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
                 entry["node"],
                 _seconds(entry["estimateS"], _ENDLESS),
                 _seconds(entry["placedAgoS"]),
-                _starts(entry["expectedStartInS"]),
+                _starts(0 if entry["heldS"] is not None else entry["expectedStartInS"]),
                 f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
                 _behind(entry),
             )
@@ -156,6 +156,8 @@ def _behind(entry: dict[str, Any]) -> str:
         return f"its node has not been heard of for {_seconds(entry['nodeSilentS'])}"
     if not entry["isAtNode"]:
         return "not started by its master yet"
+    if entry["heldS"] is not None:
+        return f"nobody: its turn has come, and it waits for a processor for {_seconds(entry['heldS'])}"
     if entry["behind"] is None:
         return "further back than its node tells"
     behind = entry["behind"]
@@ -183,7 +185,7 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
-    if not seen["withEstimate"] and not seen["withWait"] and not seen["afterRoom"]:
+    if not any(seen[what] for what in ("withEstimate", "withWait", "afterRoom", "held")):
         return
     click.echo(f"\nOf the last {seen['tasks']} containers that ended")
     if seen["withEstimate"]:
@@ -200,6 +202,11 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
         click.echo(
             f"  {seen['afterRoom']} waited {_seconds(seen['meanWaitedAfterRoomS'])} in the mean at nodes that had room "
             f"at their last report, {_seconds(seen['meanRoomSaidAgoS'])} before: others were given it"
+        )
+    if seen["held"]:
+        click.echo(
+            f"  {seen['held']} had their turn and were held for {_seconds(seen['meanHeldS'])} in the mean, which is "
+            "in no time above: the processors were busy with others that were starting"
         )
 
 
