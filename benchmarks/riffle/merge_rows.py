@@ -31,7 +31,9 @@ from riffle_merger.merger.pool import BufferPool
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 _TOTAL: Final = 512 * _MIB
+#: of a node's merger as shipped, and the merges that share it
 _BUDGET: Final = 512 * _MIB
+_AT_ONCE: Final = 2
 _COLD: Final = {f"merge-cold-{count}": count for count in (5, 10, 20, 40)}
 _WARM: Final = {"merge-warm-4k": 4 * _KIB, "merge-warm-64k": 64 * _KIB, "merge-warm-1m": _MIB}
 _WARM_INPUTS: Final = 40
@@ -93,7 +95,7 @@ class _Sides:
 
     def merge(self) -> None:
         order = MergeOrder("1", (self._app_dir,), tuple(self._names), sync=self._is_cold)
-        buffers = buffers_for(len(self._names), self._total, self._pool)
+        buffers = buffers_for(len(self._names), self._total, self._pool, self._pool.count // _AT_ONCE)
         with ThreadPoolExecutor(READERS) as reader:
             self.merged = merge(order, self._pool, buffers, reader=reader, is_cancelled=lambda: False)
 

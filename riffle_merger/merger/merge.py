@@ -57,11 +57,15 @@ def check_map_ids(map_ids: Sequence[str]) -> None:
             raise NotMergeable(f"{map_id[:80]!r} is no name of a map attempt")
 
 
-def buffers_for(inputs: int, data_bytes: int, pool: BufferPool) -> int:
-    """How many buffers a merge takes: one per input and the write buffer's, less where little is to be merged, and
-    never more than there are; at least two, one being read while the other is written."""
+def buffers_for(inputs: int, data_bytes: int, pool: BufferPool, share: int | None = None) -> int:
+    """How many buffers a merge takes: one per input and the write buffer's at least, so that it waits until it gets
+    them; a second one per input where its share of the pool has them: one half of them is read while the other is
+    written, and reads are a buffer long then. Less where little is to be merged, and never more than there are; at
+    least two. `share`: what is its own while as many merges run as may; None: all."""
     size = pool.buffer_bytes
-    wanted = inputs + -(-WRITE_BYTES // size)
+    to_write = -(-WRITE_BYTES // size)
+    share = pool.count if share is None else share
+    wanted = max(inputs + to_write, min(2 * inputs + to_write, share))
     return max(2, min(wanted, 2 * -(-data_bytes // size), pool.count))
 
 

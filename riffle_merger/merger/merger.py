@@ -258,7 +258,9 @@ class Merger:
         room = self._settings.budget_bytes - for_indexes
         if room < self._settings.budget_bytes // 2:
             raise NotMergeable(f"indexes of {size.index_bytes} bytes are too large for the merger's memory")
-        wanted = buffers_for(len(item.map_ids), size.data_bytes, self.pool)
+        # with more, a merge would keep another one waiting that could run beside it
+        share = max(0, self._settings.budget_bytes // self._settings.running_max - for_indexes)
+        wanted = buffers_for(len(item.map_ids), size.data_bytes, self.pool, share // self.pool.buffer_bytes)
         item.buffers = min(wanted, room // self.pool.buffer_bytes)
         return for_indexes + item.buffers * self.pool.buffer_bytes
 

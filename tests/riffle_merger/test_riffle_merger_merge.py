@@ -17,6 +17,7 @@ from riffle_merger.merger.pool import BufferPool
 from riffle_merger.merger.window import Counts
 from tests.riffle_merger.map_outputs import write_output
 
+MB = 1 << 20
 BODIES = st.integers(1, 5).flatmap(
     lambda maps: st.lists(
         st.lists(st.none() | st.binary(max_size=60), min_size=maps, max_size=maps), min_size=0, max_size=6
@@ -76,6 +77,30 @@ def test_requests_to_the_disk_are_few_and_large(tmp_path: Path) -> None:
     merged = run(tmp_path, names, pool=pool)
     # 2 MB through windows of 10 buffers: 640 KB each, so 4 windows of 8 reads, beside 8 indexes
     assert (merged.bytes, merged.reads, merged.writes) == (8 * 256 * 1024, 4 * 8 + 8, 4 + 1)
+
+
+def as_ever(inputs: int, data_bytes: int, pool: BufferPool) -> int:
+    """A buffer per input and those to write from, which is what a merge waits for."""
+    return max(2, min(inputs + 5, 2 * -(-data_bytes // (4 * MB)), pool.count))
+
+
+@given(st.integers(1, 1000), st.integers(0, 20_000), st.integers(16, 20_000), st.integers(1, 64))
+def test_a_merge_takes_two_buffers_an_input_where_its_share_has_them(
+    inputs: int, data_mb: int, budget_mb: int, at_once: int
+) -> None:
+    pool, data_bytes = BufferPool(budget_mb * MB), data_mb * MB
+    share = pool.count // at_once
+    found, before = buffers_for(inputs, data_bytes, pool, share), as_ever(inputs, data_bytes, pool)
+    assert before <= found <= min(pool.count, 2 * inputs + 5)
+    if found > before:  # nobody else waits longer for that
+        assert found <= share
+    if share >= 2 * inputs + 5:
+        assert found == max(2, min(2 * inputs + 5, 2 * -(-data_mb // 4)))
+
+
+@pytest.mark.parametrize(("inputs", "buffers"), [(5, 15), (20, 45), (40, 64), (70, 75), (200, 128)])
+def test_buffers_with_the_budget_that_is_shipped(inputs: int, buffers: int) -> None:
+    assert buffers_for(inputs, 1 << 40, BufferPool(512 * MB), 64) == buffers
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "index", "missing", "partitions", "link", "index link"])

@@ -141,6 +141,27 @@ async def test_indexes_count_against_the_budget(merger: Merger, tmp_path: Path) 
         await merger.merge("job", "1", ["wide"])
 
 
+async def test_no_merge_takes_buffers_that_one_beside_it_needs(tmp_path: Path, gate: threading.Event) -> None:
+    merger = Merger(MergerSettings(160 << 20, running_max=2))
+    names = [f"m{number}" for number in range(8)]
+    for name in names:
+        write_output(tmp_path, name, [b"a"])
+        os.truncate(tmp_path / "output" / name / "file.out", 64 << 20)  # a hole
+    merger.add_job("job", [tmp_path])
+    calls = [asyncio.create_task(merger.merge("job", str(number), names)) for number in range(3)]
+    async with asyncio.timeout(20):
+        while merger.queue.running + merger.queue.waiting < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert (merger.queue.running, merger.queue.waiting) == (2, 1)
+    # of 40 buffers 13 would do; half of the budget holds 20, but for the indexes
+    assert [item.buffers for item in merger._running] == [19, 19]
+    assert merger.queue.used_bytes <= 160 << 20
+    merger.cancel("job")
+    gate.set()
+    await asyncio.gather(*calls, return_exceptions=True)
+    await merger.close()
+
+
 async def test_a_merge_that_does_not_move_is_noticed(tmp_path: Path, gate: threading.Event) -> None:
     now = 100.0
     merger = Merger(SETTINGS, clock=lambda: now)
