@@ -75,6 +75,7 @@ async def test_waiting_ones_start_by_the_order_and_are_told_of(
     for one in (ONE, TWO):
         await run(master, one, "sleep 1000", known(60_000))
     await rm.until(lambda: queue_of(rm).running == 2)
+    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)  # on a busy machine a moment later
     await run(master, THREE, "sleep 1000", known(5_000))
     await run(master, FOUR, "true", known(1_000))
     await rm.until(lambda: queue_of(rm).queued == 2)
