@@ -204,7 +204,8 @@ class ClientService:
         container_id = convert.container_id(request.container_id)
         attempt = self._visible_attempt(request.container_id.app_attempt_id, caller)
         live = self._cluster.containers.get(container_id)
-        container = live or next((c for a in attempt.app.attempts for c in a.ended if c.id == container_id), None)
+        known = (c for a in attempt.app.attempts for c in (a.master, *a.ended) if c is not None)
+        container = live or next((c for c in known if c.id == container_id), None)
         if container is None:
             raise ContainerNotFound(f"Container with id '{container_id}' doesn't exist in RM.")
         return pb.GetContainerReportResponse(container_report=container_report_pb(container, attempt.app.user))

@@ -44,6 +44,7 @@ from yaqd.proto import yarn_server_pb2 as server
 _ASKS_MAX: Final = 50
 _CONTAINERS_MAX: Final = 200
 _DECISIONS_MAX: Final = 100
+_ATTEMPTS_MAX: Final = 20
 _KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
 _KEPT_SHORT: Final = (
     "%s: one where they start within %g s as far as is known, as their master does not say that its containers may wait"
@@ -66,6 +67,7 @@ class Explain:
             "user": app.user,
             "queue": app.queue,
             "state": app.state.name,
+            "attempts": [self._attempt(attempt) for attempt in app.attempts[-_ATTEMPTS_MAX:]],
             "queueing": self._queueing.is_on,
             "askedFor": sum(ask["containers"] for ask in asks),
             "asks": asks[:_ASKS_MAX],
@@ -75,6 +77,17 @@ class Explain:
             "ended": [record.as_json() for record in records],
             "accuracy": accuracy(records),
             **self._log(app.id),
+        }
+
+    def _attempt(self, attempt: Attempt) -> dict[str, Any]:
+        """What became of it; why one that waits does is said of its ask."""
+        ago_ms = self._cluster.clock.wall_ms() - attempt.finished_ms if attempt.finished_ms else None
+        return {
+            "attempt": attempt.id.attempt,
+            "state": attempt.state.name,
+            "node": None if attempt.master is None else str(attempt.master.node_id),
+            "endedAgoS": None if ago_ms is None else round(max(0, ago_ms) / 1000, 3),
+            "diagnostics": attempt.diagnostics,
         }
 
     # ---- what it wants

@@ -16,7 +16,7 @@ from tez_adapter.history import NoHistory, read_history
 from tez_adapter.jobspec import BadJobSpec, job_id_of
 from tez_adapter.patience import Patience
 from tez_adapter.protocol import JobClientProtocol
-from tez_adapter.rm_client import ApplicationReport, RmClient
+from tez_adapter.rm_client import ApplicationReport, AttemptReport, RmClient, RmUnavailable
 from tez_adapter.staging import Staging, SubmitError
 from yaqd.config import Configuration
 from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
@@ -67,6 +67,8 @@ class JobStatus:
     #: what happened to it on the cluster: the latest lines, of so many in all
     notices: tuple[str, ...] = ()
     notices_total: int = 0
+    #: how many attempts were made, and what is known of them where that is more than one
+    made: tuple[int, tuple[AttemptReport, ...]] = (1, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ class SubmittedJob:
         self.job_id = job_id_of(application_id)
         self._rm = rm or RmClient(conf)
         self._manager: BlockingRpcClient | None = None
+        #: how many attempts were made, and those known then
+        self._attempts: tuple[int, tuple[AttemptReport, ...]] = (1, ())
 
     def report(self) -> ApplicationReport:
         return self._rm.report(self.application_id)
@@ -108,7 +112,9 @@ class SubmittedJob:
         response = self._ask(report, with_counters)
         if response is None:
             waits_for = report.diagnostics if report.state is YarnApplicationState.ACCEPTED else ""
-            return JobStatus(self.application_id, report.state, report.progress, waits_for=waits_for)
+            return JobStatus(
+                self.application_id, report.state, report.progress, waits_for=waits_for, made=self._made(report)
+            )
         counters: dict[str, dict[str, int]] = {}
         for counter in response.counters:
             counters.setdefault(counter.group, {})[counter.name] = counter.value
@@ -126,7 +132,18 @@ class SubmittedJob:
             notices_total=response.notices_total,
             # of a stock ResourceManager this is empty by now
             waits_for="" if any(v.done or v.running for v in vertices) else report.diagnostics,
+            made=self._made(report),
         )
+
+    def _made(self, report: ApplicationReport) -> tuple[int, tuple[AttemptReport, ...]]:
+        """Asked for whenever another attempt was made."""
+        number = report.attempt.attempt if report.attempt is not None else 1
+        if number > self._attempts[0]:
+            try:
+                self._attempts = number, tuple(self._rm.attempts(self.application_id))
+            except (RemoteException, RmUnavailable) as error:
+                log.debug("%s: its attempts are asked for again: %s", self.application_id, error)
+        return self._attempts
 
     def _ask(self, report: ApplicationReport, with_counters: bool) -> pb.GetJobStatusResponse | None:
         if report.state is not YarnApplicationState.RUNNING or not report.rpc_port:

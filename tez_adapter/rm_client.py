@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 from google.protobuf.message import Message
 
 from yaqd.config import Configuration
-from yaqd.ipc import BlockingRpcClient, RetryPolicy, RpcError
+from yaqd.ipc import BlockingRpcClient, RemoteException, RetryPolicy, RpcError
 from yaqd.model import (
     ApplicationAttemptId,
     ApplicationId,
@@ -20,6 +20,7 @@ from yaqd.model import (
     NodeId,
     NodeState,
     Resource,
+    YarnApplicationAttemptState,
     YarnApplicationState,
 )
 from yaqd.proto import convert
@@ -33,6 +34,8 @@ Req = TypeVar("Req", bound=Message)
 Resp = TypeVar("Resp", bound=Message)
 
 ADDRESS_KEY = "yarn.resourcemanager.address"
+#: of an application, that are asked for
+_ATTEMPTS_MAX = 20
 
 
 class RmUnavailable(Exception):
@@ -111,6 +114,18 @@ class ContainerReport:
     log_url: str
     created_ms: int
     finished_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReport:
+    id: ApplicationAttemptId
+    state: YarnApplicationAttemptState
+    diagnostics: str
+    #: epoch ms; finish 0 while it runs
+    start_ms: int
+    finish_ms: int
+    #: where its master's container was; None: it had none, or the ResourceManager knows no more of it
+    node: NodeId | None
 
 
 class RmClient:
@@ -202,6 +217,24 @@ class RmClient:
         request = pb.GetContainersRequest(application_attempt_id=convert.attempt_id_pb(attempt_id))
         return [_container(c) for c in self._call(Protocol.getContainers, request).containers]
 
+    def attempts(self, application_id: ApplicationId) -> list[AttemptReport]:
+        """The last ones; those before the ResourceManager's start it does not know."""
+        request = pb.GetApplicationAttemptsRequest(application_id=convert.application_id_pb(application_id))
+        found = self._call(Protocol.getApplicationAttempts, request).application_attempts
+        last = sorted(found, key=lambda message: message.application_attempt_id.attemptId)[-_ATTEMPTS_MAX:]
+        return [_attempt(message, self._node_of(message)) for message in last]
+
+    def _node_of(self, message: common.ApplicationAttemptReport) -> NodeId | None:
+        """Where an attempt's master is, or was."""
+        if not message.HasField("am_container_id"):
+            return None
+        try:
+            request = pb.GetContainerReportRequest(container_id=message.am_container_id)
+            report = self._call(Protocol.getContainerReport, request).container_report
+        except RemoteException:  # a stock ResourceManager forgets containers that have ended
+            return None
+        return convert.node_id(report.node_id) if report.HasField("node_id") else None
+
     # ---- the cluster
 
     def nodes(self, states: Iterable[NodeState] = ()) -> list[NodeReport]:
@@ -255,6 +288,17 @@ def _application(message: common.ApplicationReport) -> ApplicationReport:
         log_aggregation=message.log_aggregation_status,
         # as Hadoop's RMAppImpl puts it; whoever may view it is told an attempt, or none yet
         is_hidden=attempt.attemptId < 0 and message.diagnostics == "N/A",
+    )
+
+
+def _attempt(message: common.ApplicationAttemptReport, node: NodeId | None) -> AttemptReport:
+    return AttemptReport(
+        id=convert.attempt_id(message.application_attempt_id),
+        state=YarnApplicationAttemptState(message.yarn_application_attempt_state),
+        diagnostics="" if message.diagnostics == "N/A" else message.diagnostics,
+        start_ms=message.startTime,
+        finish_ms=message.finishTime,
+        node=node,
     )
 
 

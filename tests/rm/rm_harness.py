@@ -157,6 +157,11 @@ class FakeNode:
             self.ended.pop(convert.container_id(forgotten), None)
         return response
 
+    async def unregister(self) -> None:
+        """It goes, and what runs there with it."""
+        request = server.UnRegisterNodeManagerRequest(node_id=convert.node_id_pb(self.id))
+        await self.tracker.call(ResourceTracker.unRegisterNodeManager, request)
+
     async def stop(self) -> None:
         await self.tracker.close()
         await self.server.stop()

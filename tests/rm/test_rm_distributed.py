@@ -296,10 +296,7 @@ async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no
         proxy = Proxy(await rm.launched(app_id, home), app_id)
         await proxy.register()
         await proxy.allocate(*(placed(app_id, -n, lost.id) for n in range(1, 6)))
-        node_id = convert.node_id_pb(lost.id)
-        await lost.tracker.call(
-            ResourceTracker.unRegisterNodeManager, server.UnRegisterNodeManagerRequest(node_id=node_id)
-        )
+        await lost.unregister()
         answer = await proxy.allocate()
         ends = answer.allocate_response.completed_container_statuses
         assert sorted((s.container_id.id, s.exit_status) for s in ends) == [(-n, -100) for n in range(5, 0, -1)]

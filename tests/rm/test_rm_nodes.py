@@ -195,8 +195,7 @@ async def test_container_that_nobody_starts_expires() -> None:
 async def test_node_unregisters() -> None:
     async with cluster() as rm:
         node = await rm.node()
-        request = server.UnRegisterNodeManagerRequest(node_id=convert.node_id_pb(node.id))
-        await node.tracker.call(ResourceTracker.unRegisterNodeManager, request)
+        await node.unregister()
         assert rm.manager.cluster.nodes[node.id].state is NodeState.SHUTDOWN
         metrics = await rm.client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
         assert metrics.cluster_metrics.num_shutdown_nms == 1

@@ -111,17 +111,21 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
     Example:
       yaq app status application_1700000000000_0001
     """
+    from yaqd.cli.attempts import as_dict, show_attempts
     from yaqd.cli.client import rm_client
     from yaqd.cli.job_details import job_details, show_job_details
 
     application_id = parse_application_id(application)
     with rm_client(conf) as rm:
         report, user = rm.report(application_id), rm.user
+        attempts = [] if report.is_hidden else rm.attempts(application_id)
     details = {} if report.is_hidden else job_details(conf, report)
     if as_json:
-        print_json({**report_as_dict(report), "job": details})
+        shown = None if report.is_hidden else [as_dict(attempt) for attempt in attempts]
+        print_json({**report_as_dict(report), "attempts": shown, "job": details})
         return
     print_fields(_fields(report, user))
+    show_attempts(attempts)
     show_job_details(details)
 
 

@@ -1,9 +1,11 @@
 """`yaq explain`: why an application waits, where, behind whom, until when; and how right the estimates were."""
 
+import time
 from typing import Any
 
 import click
 
+from yaqd.cli.attempts import Told, story
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
 from yaqd.config import ConfigError, Configuration
@@ -78,6 +80,8 @@ def _were(number: int) -> str:
 def _show(found: dict[str, Any]) -> None:
     fields = [(name, found[name]) for name in ("id", "name", "user", "queue", "state")]
     print_fields([*fields, ("wants", f"{_counted(found['askedFor'])}, {found['waitingCount']} wait at nodes")])
+    for line in _attempts(found["attempts"]):
+        click.echo(line)
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
     for ask in found["asks"]:
@@ -90,6 +94,20 @@ def _show(found: dict[str, Any]) -> None:
         _show_waiting(found["waiting"])
     _show_accuracy(found["accuracy"])
     _show_decisions(found["decisions"])
+
+
+def _attempts(attempts: list[dict[str, Any]]) -> list[str]:
+    """What became of those before the present one."""
+    now_ms = time.time() * 1000
+    known = [
+        Told(one["attempt"], one["state"], one["node"], _then(one["endedAgoS"], now_ms), one["diagnostics"])
+        for one in attempts
+    ]
+    return story(known, max((one.number for one in known), default=1))
+
+
+def _then(ago_s: float | None, now_ms: float) -> float:
+    return 0.0 if ago_s is None else now_ms - ago_s * 1000
 
 
 def _wanted(ask: dict[str, Any]) -> str:

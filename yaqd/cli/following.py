@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yaqd.cli.attempts import story, told
 from yaqd.cli.exits import FAILED, INTERRUPTED
 from yaqd.cli.output import duration, print_json
 
@@ -60,10 +61,11 @@ def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S
     last: tuple[Any, ...] = ()
     waiting = WaitingReason(patience_s=patience_s)
     notices = UnseenNotices()
+    attempts = LostAttempts()
 
     def show(status: "JobStatus") -> None:
         nonlocal last
-        for line in notices.of(status):
+        for line in (*attempts.of(status), *notices.of(status)):
             write(line)
         if (reason := waiting.news(status.waits_for)) is not None:
             write(f"waiting: {reason}")
@@ -93,6 +95,21 @@ class WaitingReason:
             return None
         self._said = reason
         return reason
+
+
+class LostAttempts:
+    """What became of attempts, a line whenever another one follows."""
+
+    def __init__(self) -> None:
+        self._seen = 1
+
+    def of(self, status: "JobStatus") -> list[str]:
+        number, attempts = status.made
+        if number <= self._seen:
+            return []
+        lines = story([told(attempt) for attempt in attempts], number)[self._seen - number :]
+        self._seen = number
+        return lines
 
 
 class UnseenNotices:
@@ -141,11 +158,12 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
         rows: dict[str, Any] = {}
         reasons = WaitingReason()
         notices = UnseenNotices()
+        attempts = LostAttempts()
 
         def show(status: "JobStatus") -> None:
             if (reason := reasons.news(status.waits_for)) is not None:
                 bars.console.print(f"waiting: {reason}", markup=False, highlight=False)
-            for line in notices.of(status):
+            for line in (*attempts.of(status), *notices.of(status)):
                 bars.console.print(line, markup=False, highlight=False)
             if status.vertices:
                 bars.update(waiting, visible=False)
