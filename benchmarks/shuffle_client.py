@@ -3,8 +3,8 @@
 Map outputs are files of random bytes with an index beside them, put where an application's containers put theirs; a
 shuffle service never looks inside a segment, and a merger at its check sum alone. Each thread asks as Hadoop's fetcher
 does: up to twenty maps in a request, the URL signed with the job's token, a new connection for each request unless the
-server offers to keep it. Every answer's length is checked; bytes are compared in a pass that is not timed, and else
-dropped in the kernel.
+server offers to keep it. Requests are written and signed before the clock starts. Every answer's length is checked;
+bytes are compared in a pass that is not timed, and else dropped in the kernel.
 """
 
 import os
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from riffle_merger.format import IndexEntry, SpillIndex
 from tez_adapter.data.shufflehttp import sign, url_path
@@ -116,11 +117,20 @@ def _segment(size: int) -> bytes:
     return body + zlib.crc32(body).to_bytes(4, "big")
 
 
+class _Request(NamedTuple):
+    """One that is ready to be sent, and how long its answer's body has to be."""
+
+    attempts: Sequence[str]
+    partition: int
+    message: bytes
+    body_bytes: int
+
+
 @dataclass(slots=True)
 class _Requests:
     """What is still to be asked for, and what went wrong; shared by the threads."""
 
-    waiting: list[tuple[Sequence[str], int]]
+    waiting: list[_Request]
     errors: list[BaseException] = field(default_factory=list)
 
 
@@ -133,7 +143,12 @@ def fetch_all(
     """
     attempts = outputs.attempts
     batches = [attempts[at : at + maps_per_request] for at in range(0, len(attempts), maps_per_request)]
-    requests = _Requests([(batch, p) for _ in range(rounds) for p in range(outputs.partitions) for batch in batches])
+    once = [
+        _Request(batch, partition, _request(target, batch, partition), _body_bytes(outputs, batch, partition))
+        for partition in range(outputs.partitions)
+        for batch in batches
+    ]
+    requests = _Requests(once * rounds)
     threads = [threading.Thread(target=_work, args=(target, outputs, requests, compares)) for _ in range(_THREADS)]
     started = time.perf_counter()
     for thread in threads:
@@ -152,13 +167,13 @@ def _work(target: Target, outputs: MapOutputs, requests: _Requests, compares: bo
     try:
         while not requests.errors:
             try:
-                attempts, partition = requests.waiting.pop()
+                request = requests.waiting.pop()
             except IndexError:
                 return
             connection = connection or _connect(target)
-            connection.sendall(_request(target, attempts, partition))
-            expected = outputs.answer(attempts, partition) if compares else None
-            keeps = _receive(connection, memoryview(buffer), _body_bytes(outputs, attempts, partition), expected)
+            connection.sendall(request.message)
+            expected = outputs.answer(request.attempts, request.partition) if compares else None
+            keeps = _receive(connection, memoryview(buffer), request.body_bytes, expected)
             compares = False
             if not keeps:
                 connection.close()
