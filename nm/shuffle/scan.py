@@ -57,7 +57,7 @@ class FolderScan:
         """What was not returned before."""
         found = Found()
         for app_dir in self._app_dirs:
-            for entry in sorted(self._fresh(app_dir / "output"), key=_changed_at):
+            for entry in sorted(self._fresh(app_dir / "output"), key=_appeared):
                 output = self._output(entry.name)
                 if self._is_over(entry.path, output is not None) and output is not None:
                     found.outputs.append(output)
@@ -104,12 +104,13 @@ class FolderScan:
         return False
 
 
-def _changed_at(entry: "os.DirEntry[str]") -> int:
-    """When the index appeared in this folder: reducers ask for map outputs in the order in which they were done."""
+def _appeared(entry: "os.DirEntry[str]") -> tuple[int, str]:
+    """When the index appeared in this folder: reducers ask for map outputs in the order in which they were done. Of the
+    same stroke of the clock, by name: what they ask for together is then found side by side."""
     try:
-        return entry.stat(follow_symlinks=False).st_mtime_ns
+        return entry.stat(follow_symlinks=False).st_mtime_ns, entry.name
     except OSError:
-        return 0  # gone with the application
+        return 0, entry.name  # gone with the application
 
 
 def _merged(index_path: Path, app_dir: Path) -> MergedFile | None:
