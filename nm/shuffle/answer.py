@@ -5,17 +5,24 @@ straight from its file. Nothing is read before there is room for it, so a reader
 """
 
 import os
+import struct
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from nm.shuffle.files import OpenFile, OutputMissing
 from nm.shuffle.outputs import MapOutput, MapOutputs
 from riffle_merger.format import IndexEntry
+from yaqd.security.writable import encode_vint, encode_vlong
 
 #: a segment up to this size is copied rather than sent by a call of its own
-_COPY_BYTES = 16 << 10
-_GATHER_BYTES = 128 << 10
+COPY_BYTES = 16 << 10
+#: what goes out by one call of small ones, the last may go beyond
+GATHER_BYTES = 128 << 10
+#: two VLongs of two bytes each, after the byte that says so
+_TWO_SHORT = struct.Struct(">BHBH").pack
+_OF_TWO_BYTES = 0x90 - 2
 
 
 @dataclass(slots=True)
@@ -41,13 +48,15 @@ class ReadCounts:
     def take(self, other: "ReadCounts") -> None:
         """Adds the other's counts to these and leaves it at zero."""
         self.include(other)
-        for name in self.__slots__:
-            setattr(other, name, 0)
+        other.reads = other.read_bytes = other.merged_reads = other.merged_segments = other.fallbacks = 0
 
     def include(self, other: "ReadCounts") -> None:
         """Adds the other's counts to these."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reads += other.reads
+        self.read_bytes += other.read_bytes
+        self.merged_reads += other.merged_reads
+        self.merged_segments += other.merged_segments
+        self.fallbacks += other.fallbacks
 
 
 class Range(Protocol):
@@ -91,18 +100,34 @@ class FileRange:
         self._file.release()
 
 
-class Segment(Protocol):
-    """Where the stored bytes of one segment come from. Its methods block, and are called from any thread."""
+class Piece(Protocol):
+    """A part of a body: one or several segments, each with its header."""
 
     @property
     def length(self) -> int:
-        """Bytes as stored, with the check sum."""
+        """Bytes of all of it."""
 
-    def read(self, counts: ReadCounts) -> bytes | memoryview:
-        """The whole segment. Raises OutputMissing."""
+    @property
+    def is_over(self) -> bool:
+        """Nothing is left to be taken."""
 
-    def range(self, counts: ReadCounts) -> Range:
-        """The segment, to be sent a piece at a time and released. Raises OutputMissing."""
+    def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
+        """Appends the next bytes, and returns the long segment that follows on them, to be released.
+
+        It goes on until one follows, all is taken or enough is gathered. Blocking, from any thread. Raises
+        OutputMissing.
+        """
+
+
+def shuffle_headers(
+    reduce: int, texts: Sequence[bytes], part_lengths: Sequence[int], raw_lengths: Sequence[int]
+) -> list[bytes]:
+    """Hadoop's ShuffleHeader before each segment. `texts`: map ids as Text."""
+    tail = encode_vint(reduce)
+    rows = zip(texts, part_lengths, raw_lengths, strict=True)
+    if min(*part_lengths, *raw_lengths) > 0xFF and max(*part_lengths, *raw_lengths) <= 0xFFFF:  # as segments mostly are
+        return [text + _TWO_SHORT(_OF_TWO_BYTES, stored, _OF_TWO_BYTES, raw) + tail for text, stored, raw in rows]
+    return [text + encode_vlong(stored) + encode_vlong(raw) + tail for text, stored, raw in rows]
 
 
 class OutputSegment:
@@ -136,6 +161,27 @@ class OutputSegment:
         return FileRange(self._outputs.open(self._output), self._entry.start, self._entry.part_length, counts)
 
 
+class OutputPiece:
+    """One segment as the map task wrote it."""
+
+    __slots__ = ("_header", "_segment", "is_over", "length")
+
+    def __init__(self, header: bytes, segment: OutputSegment) -> None:
+        self._header = header
+        self._segment = segment
+        self.is_over = False
+        self.length = len(header) + segment.length
+
+    def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
+        self.is_over = True
+        gathered += self._header
+        if self._segment.length > COPY_BYTES:
+            return self._segment.range(counts)
+        if self._segment.length:
+            gathered += self._segment.read(counts)
+        return None
+
+
 class Answer:
     """What is still to be sent of a body."""
 
@@ -143,7 +189,7 @@ class Answer:
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
-        self._pieces: deque[tuple[bytes, Segment]] = deque()
+        self._pieces: deque[Piece] = deque()
         self.counts = ReadCounts()
         #: bytes of the whole body
         self.length = 0
@@ -151,21 +197,21 @@ class Answer:
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
-    def add(self, header: bytes, segment: Segment) -> None:
-        self._pieces.append((header, segment))
-        self.length += len(header) + segment.length
+    def add(self, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self.length += piece.length
 
     def clear(self) -> None:
         self._pieces.clear()
 
-    def gather(self) -> tuple[bytearray, Range | None]:
-        """The next bytes, and the long segment that follows on them. Blocking. Raises OutputMissing."""
-        gathered = bytearray()
-        while self._pieces and len(gathered) < _GATHER_BYTES:
-            header, segment = self._pieces.popleft()
-            gathered += header
-            if segment.length > _COPY_BYTES:
-                return gathered, segment.range(self.counts)
-            if segment.length:
-                gathered += segment.read(self.counts)
+    def gather(self, first: bytes = b"") -> tuple[bytearray, Range | None]:
+        """The next bytes after those, and the long segment that follows on them. Blocking. Raises OutputMissing."""
+        gathered = bytearray(first)
+        while self._pieces and len(gathered) < GATHER_BYTES:
+            piece = self._pieces[0]
+            follows = piece.take(gathered, self.counts)
+            if piece.is_over:
+                self._pieces.popleft()
+            if follows is not None:
+                return gathered, follows
         return gathered, None

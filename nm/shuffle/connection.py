@@ -1,13 +1,16 @@
 """One client of the shuffle service: it waits for a request, or it sends the answer to one, never both.
 
-Sockets are handled directly: per segment there is one header and one system call or two, where a general HTTP server
-would build a response. While a connection sends, it reads nothing; what a client sends early waits in the kernel.
+Sockets are handled directly: a general HTTP server would build a response, and what an answer costs beyond its bytes is
+what most reducers wait for. A connection joins the selector only where there is something to wait for: a request that
+is there when its client is, and whose answer the socket takes whole, never does. While a connection sends, it reads
+nothing; what a client sends early waits in the kernel.
 """
 
 import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -35,17 +38,43 @@ class Connection:
     One thread at a time deals with it, that of `loop`: the service's own, or a sender's while a long answer goes out.
     """
 
+    __slots__ = (
+        "_answer",
+        "_awaited_since",
+        "_awaits_request",
+        "_awaits_room",
+        "_descriptor",
+        "_file",
+        "_head",
+        "_is_answering",
+        "_is_closed",
+        "_is_long",
+        "_is_over_limit",
+        "_keeps_open",
+        "_peer",
+        "_received",
+        "_sent_bytes",
+        "_service",
+        "_socket",
+        "_unsent",
+        "loop",
+        "progress_at",
+    )
+
     def __init__(self, service: "ShuffleService", sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
         """`peer`: the client's address."""
         self._service = service
         self.loop: asyncio.AbstractEventLoop = service.loop
         self._socket = sock
         self._descriptor = sock.fileno()
-        self._awaits_room = False
+        #: what the loop's selector watches the socket for
+        self._awaits_request = self._awaits_room = False
         self._peer = peer
         self._is_over_limit = is_over_limit
         self._received = bytearray()
         self._answer = Answer("")
+        #: of the answer, until it goes out with the first segments
+        self._head = b""
         self._unsent = memoryview(b"")
         self._file: Range | None = None
         self._is_answering = False
@@ -57,7 +86,6 @@ class Connection:
         self.progress_at = self.loop.time()
         #: since when a request is awaited: one that comes a byte at a time is not waited for longer than another
         self._awaited_since = self.progress_at
-        self.loop.add_reader(self._descriptor, self._readable)
 
     def overdue(self, now: float) -> bool:
         limits = self._service.limits
@@ -70,8 +98,8 @@ class Connection:
         if self._is_closed:
             return
         self._is_closed = True
-        self.loop.remove_reader(self._descriptor)
-        self.loop.remove_writer(self._descriptor)
+        self._await_request(False)
+        self._await_room(False)
         if self._file is not None:
             self._file.release()
             self._file = None
@@ -94,12 +122,30 @@ class Connection:
         if self.loop is loop:  # else it has just moved on, and is not overdue
             self.close()
 
+    def _await_request(self, is_awaited: bool) -> None:
+        if is_awaited != self._awaits_request:
+            self._awaits_request = is_awaited
+            if is_awaited:
+                self.loop.add_reader(self._descriptor, self.read)
+            else:
+                self.loop.remove_reader(self._descriptor)
+
+    def _await_room(self, is_awaited: bool) -> None:
+        if is_awaited != self._awaits_room:
+            self._awaits_room = is_awaited
+            if is_awaited:
+                self.loop.add_writer(self._descriptor, self._send)
+            else:
+                self.loop.remove_writer(self._descriptor)
+
     # Request ----------------------------------------------------------------------------------------------------------
 
-    def _readable(self) -> None:
+    def read(self) -> None:
+        """Takes what is there of a request, and answers one that is there whole."""
         try:
             chunk = self._socket.recv(_RECEIVE_BYTES)
         except BlockingIOError:
+            self._await_request(True)
             return
         except OSError:
             chunk = b""
@@ -115,8 +161,8 @@ class Connection:
     def _next_request(self) -> None:
         end = self._received.find(b"\r\n\r\n")
         if end < 0 and len(self._received) <= MAX_HEAD_BYTES:
+            self._await_request(True)
             return
-        self.loop.remove_reader(self._descriptor)
         self._is_answering = True
         self._take_turn(lambda: self._asked_for(end))
 
@@ -137,6 +183,7 @@ class Connection:
             planned = plan()
             if not planned.advance():
                 self.progress_at = self.loop.time()
+                self._await_request(False)
                 self.loop.call_soon(self._continue_planning, planned)
                 return
             self._begin(planned)
@@ -146,6 +193,7 @@ class Connection:
             self._service.blame(error, self._peer)
             self._refuse(RequestRefused(400, "this request cannot be served"))
         if self._is_long:
+            self._await_request(False)
             self._hand_over(self._service.senders.next_loop(), self._continue)
         else:
             self._send()
@@ -167,12 +215,10 @@ class Connection:
         self._is_long = length > _OWN_ANSWER_BYTES
         self._keeps_open = service.limits.keep_alive or request.wants_keep_alive
         keeping = f"keep-alive\r\nKeep-Alive: timeout={service.limits.keep_alive_timeout_s:.0f}"
-        self._unsent = memoryview(
-            (
-                f"HTTP/1.1 200 OK\r\nReplyHash: {request.reply_hash}\r\n{PROTOCOL_HEADERS}"
-                f"Content-Length: {length}\r\nConnection: {keeping if self._keeps_open else 'close'}\r\n\r\n"
-            ).encode("ascii")
-        )
+        self._head = (
+            f"HTTP/1.1 200 OK\r\nReplyHash: {request.reply_hash}\r\n{PROTOCOL_HEADERS}"
+            f"Content-Length: {length}\r\nConnection: {keeping if self._keeps_open else 'close'}\r\n\r\n"
+        ).encode("ascii")
         service.asked(request.job_id, len(request.map_ids))
 
     def _refuse(self, refusal: RequestRefused) -> None:
@@ -183,22 +229,17 @@ class Connection:
         self._keeps_open = False
         body = refusal.text.encode("utf-8")
         phrase = HTTPStatus(refusal.status).phrase
-        self._unsent = memoryview(
-            (
-                f"HTTP/1.1 {refusal.status} {phrase}\r\nContent-Type: text/plain; charset=UTF-8\r\n{PROTOCOL_HEADERS}"
-                f"{refusal.headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            ).encode("ascii")
-            + body
-        )
+        self._head = (
+            f"HTTP/1.1 {refusal.status} {phrase}\r\nContent-Type: text/plain; charset=UTF-8\r\n{PROTOCOL_HEADERS}"
+            f"{refusal.headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        ).encode("ascii") + body
         self._service.statistics.refused += 1
 
     # Answer -----------------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
         """Moves bytes until the socket is full, the turn is over or the answer is complete."""
-        if self._awaits_room:
-            self._awaits_room = False
-            self.loop.remove_writer(self._descriptor)
+        self._await_room(False)
         budget = _TURN_BYTES
         try:
             while budget > 0:
@@ -207,9 +248,9 @@ class Connection:
                     self._unsent = self._unsent[sent:]
                 elif self._file is not None:
                     sent = self._send_file(self._file)
-                elif self._answer:
-                    gathered, self._file = self._answer.gather()
-                    self._unsent = memoryview(gathered)
+                elif self._answer or self._head:
+                    gathered, self._file = self._answer.gather(self._head)
+                    self._head, self._unsent = b"", memoryview(gathered)
                     continue
                 else:
                     self._answered()
@@ -218,22 +259,30 @@ class Connection:
                 self._sent_bytes += sent
                 self.progress_at = self.loop.time()
         except BlockingIOError:
-            self._awaits_room = True
-            self.loop.add_writer(self._descriptor, self._send)
+            self._await_request(False)
+            self._await_room(True)
             return
         except (OSError, OutputMissing) as error:
             log.info("shuffle connection ended: %s", error)
-            self.close()
+            self._break_off()
             return
         except Exception as error:  # as above; what is already sent cannot be taken back
             self._service.blame(error, self._peer)
-            self.close()
+            self._break_off()
             return
+        self._await_request(False)
         self.loop.call_soon(self._continue)
 
     def _continue(self) -> None:
         if not self._is_closed:
             self._send()
+
+    def _break_off(self) -> None:
+        """The client gets a head all the same: an answer that ends early is what it reports as a map output lost."""
+        if self._head:
+            with suppress(OSError):
+                self._socket.send(self._head)
+        self.close()
 
     def _send_file(self, file: Range) -> int:
         sent = file.send(self._descriptor, _TURN_BYTES)
@@ -254,7 +303,7 @@ class Connection:
             self.close()
             return
         self._awaited_since = self.loop.time()
-        self.loop.add_reader(self._descriptor, self._readable)
+        self._await_request(True)
         if self._received:
             self.loop.call_soon(self._continue_reading)
 

@@ -103,8 +103,10 @@ class KeptSegments:
             self._use(kept)
             return kept
 
-    def release(self, key: Hashable, kept: Kept) -> None:
+    def release(self, key: Hashable, kept: Kept, *, further: int = 0) -> None:
+        """`further`: segments of it that were taken beside the one that it was used for."""
         with self._lock:
+            kept.segments_left -= further
             kept.users -= 1
             if kept.users:
                 return

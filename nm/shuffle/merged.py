@@ -9,13 +9,15 @@ import stat
 from collections import OrderedDict
 from pathlib import Path
 
-from nm.shuffle.answer import Segment
+from nm.shuffle.answer import shuffle_headers
 from nm.shuffle.files import OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import KeptSegments
-from nm.shuffle.mergedsegment import MergedFile, MergedSegment, Original, Part, give_up
+from nm.shuffle.mergedsegment import MergedFile, Part, Run, give_up
+from nm.shuffle.mergedstretch import MergedStretch
 from nm.shuffle.outputs import MapOutputs
-from riffle_merger.format import FormatError, IndexEntry
+from nm.shuffle.request import ShuffleRequest
+from riffle_merger.format import FormatError
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, is_safe_name
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,14 @@ def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
     except (OSError, FormatError) as error:
         raise OutputMissing(str(error)) from None
     return index
+
+
+def _in_common(maps: tuple[str, ...], first: int, asked: tuple[str, ...], number: int) -> int:
+    """How many names from those places on are the same."""
+    count = min(len(maps) - first, len(asked) - number)
+    if maps[first : first + count] == asked[number : number + count]:
+        return count
+    return next(n for n in range(count) if maps[first + n] != asked[number + n])
 
 
 class MergedOutputs:
@@ -112,30 +122,35 @@ class MergedOutputs:
         self._kept.sweep()
 
     def find(
-        self, job: ShuffleJob, job_id: str, map_id: str, reduce: int, parts: "Parts", *, at_any_rate: bool = False
-    ) -> tuple[Segment, IndexEntry] | None:
-        """A map's segment in a merged file, None where the original has to answer. Blocking.
+        self, request: ShuffleRequest, number: int, parts: "Parts", *, at_any_rate: bool = False
+    ) -> tuple[MergedStretch, int] | None:
+        """The segments of as many of the request's maps, from that one on, as lie side by side in a merged file, and
+        the number of the map after them. None where the original has to answer for the first. Blocking.
 
-        `parts`: of the request's earlier maps. `at_any_rate`: the original is lost, and other maps' segments being
-        damaged does not matter.
+        `parts`: of the request's earlier maps. `at_any_rate`: of one map alone; its original is lost, and other maps'
+        segments being damaged does not matter.
         """
-        maps = self._jobs.get(job_id)
-        place = maps.get(map_id) if maps is not None else None
+        asked = request.map_ids
+        maps = self._jobs.get(request.job_id)
+        place = maps.get(asked[number]) if maps is not None else None
         if place is None:
             return None
-        file, number = place
-        if file.is_bad or (reduce in file.bad_partitions and not at_any_rate):
+        file, first = place
+        if file.is_bad or (request.reduce in file.bad_partitions and not at_any_rate):
             return None
         part = parts.get(file)
         if part is None:
-            part = self._part(file, reduce)
+            part = self._part(file, request.reduce)
             if part is None:
                 return None
             parts[file] = part
-        entry = part.entries[number]
-        part.asked.add(number)
-        original = Original(self._outputs, job, map_id, reduce, entry)
-        return MergedSegment(part, number, self._outputs, self._kept, original), entry
+        count = 1 if at_any_rate else _in_common(file.maps, first, asked, number)
+        run = Run(first, first + count)
+        part.asked.append(run)
+        _, raw_lengths, part_lengths = part.columns
+        these = slice(*run)
+        headers = shuffle_headers(request.reduce, file.texts[these], part_lengths[these], raw_lengths[these])
+        return MergedStretch(part, run, headers, self._outputs, self._kept, request.job), number + count
 
     def _part(self, file: MergedFile, reduce: int) -> Part | None:
         try:
@@ -149,7 +164,7 @@ class MergedOutputs:
                 raise OutputMissing(f"{file.index_path} has changed")
             if reduce >= index.partitions:
                 return None  # the original refuses it
-            return Part(file, reduce, index.partition(reduce), index.segments(reduce))
+            return Part(file, reduce, index.partition(reduce), index.columns(reduce))
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None

@@ -5,16 +5,14 @@ access for each, and all clients share the service's thread: whoever asks for mu
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nm.shuffle.answer import Answer, OutputSegment, Segment
+from nm.shuffle.answer import Answer, OutputPiece, OutputSegment, Piece, shuffle_headers
 from nm.shuffle.files import OutputMissing
 from nm.shuffle.merged import Parts
 from nm.shuffle.request import RequestRefused, ShuffleRequest
-from riffle_merger.format import IndexEntry
-from yaqd.security.writable import encode_text, encode_vint, encode_vlong
+from yaqd.security.writable import encode_text
 
 if TYPE_CHECKING:
     from nm.shuffle.server import ShuffleService
@@ -32,7 +30,8 @@ class AnswerPlan:
         """`now` gives seconds of any clock that does not go back."""
         self._service = service
         self._now = now
-        self._left = deque(request.map_ids)
+        #: number of the map to be looked for next
+        self._next = 0
         #: what was found in merged files so far
         self._parts: Parts = {}
         self.request = request
@@ -49,29 +48,28 @@ class AnswerPlan:
         if self._service.jobs.get(request.job_id) is None:
             raise RequestRefused(401, "the job is over")
         ends_at = self._now() + _TURN_S
-        tail = encode_vint(request.reduce)
-        while self._left:
-            map_id = self._left.popleft()
-            segment, entry = self._segment(map_id)
-            lengths = encode_vlong(entry.part_length) + encode_vlong(entry.raw_length)
-            self.answer.add(encode_text(map_id) + lengths + tail, segment)
+        while self._next < len(request.map_ids):
+            piece, self._next = self._piece()
+            self.answer.add(piece)
             if self._now() >= ends_at:
                 break
-        return not self._left
+        return self._next == len(request.map_ids)
 
-    def _segment(self, map_id: str) -> tuple[Segment, IndexEntry]:
-        """Out of a merged file where there is one, else as the map task wrote it. Raises RequestRefused."""
+    def _piece(self) -> tuple[Piece, int]:
+        """Out of a merged file where there is one, else as the map task wrote it, and the number of the map after what
+        was found. Raises RequestRefused."""
         outputs, merged, request = self._service.outputs, self._service.merged, self.request
-        which = request.job, request.job_id, map_id, request.reduce
-        found = merged.find(*which, self._parts)
+        found = merged.find(request, self._next, self._parts)
         if found is not None:
             return found
+        map_id = request.map_ids[self._next]
         try:
-            output, entry = outputs.segment(*which)
+            output, entry = outputs.segment(request.job, request.job_id, map_id, request.reduce)
         except OutputMissing as error:
-            found = merged.find(*which, self._parts, at_any_rate=True)
+            found = merged.find(request, self._next, self._parts, at_any_rate=True)
             if found is not None:
                 return found
             log.warning("shuffle of %s: %s", request.job_id, error)
             raise RequestRefused(500, f"map output of {map_id} is not available") from None
-        return OutputSegment(outputs, output, entry), entry
+        (header,) = shuffle_headers(request.reduce, (encode_text(map_id),), (entry.part_length,), (entry.raw_length,))
+        return OutputPiece(header, OutputSegment(outputs, output, entry)), self._next + 1

@@ -8,7 +8,9 @@ names the merged file that these maps lie in: who was told of it may ask before 
 
 import base64
 import hmac
+import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
@@ -24,6 +26,8 @@ _MAX_MAP_ID = 255
 _MAX_JOB_ID = 255
 _MAX_REDUCE = (1 << 31) - 1
 _MAX_REDUCE_DIGITS = 10
+#: names of map attempts as Hadoop makes them, told without a Python step for each
+_are_attempts = re.compile(r"[A-Za-z0-9_,]*").fullmatch
 _REQUIRED = "job, reduce and map are required, job and reduce once"
 PROTOCOL_HEADERS = "name: mapreduce\r\nversion: 1.0.0\r\n"
 
@@ -39,8 +43,7 @@ class RequestRefused(Exception):
         self.headers = headers
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffleRequest:
+class ShuffleRequest(NamedTuple):
     job: ShuffleJob
     job_id: str
     map_ids: tuple[str, ...]
@@ -111,7 +114,9 @@ def _claimed_job(query: str) -> str:
         raise RequestRefused(400, _REQUIRED)
     end = query.find("&", start)
     value = query[start + len("job=") : len(query) if end < 0 else end]
-    return unquote(value) if len(value) <= _MAX_JOB_ID else ""
+    if len(value) > _MAX_JOB_ID:
+        return ""
+    return unquote(value) if "%" in value else value
 
 
 def _parse_query(query: str) -> dict[str, list[str]]:
@@ -137,14 +142,20 @@ def _parameters(values: dict[str, list[str]]) -> tuple[tuple[str, ...], int]:
         raise RequestRefused(400, "reduce is not a number")
     if sum(part.count(",") + 1 for part in maps) > MAX_MAP_IDS:
         raise RequestRefused(413, f"more than {MAX_MAP_IDS} map ids in one request")
-    map_ids = tuple(map_id for part in maps for map_id in part.split(",") if map_id)
-    for map_id in map_ids:
-        is_name = "/" not in map_id and ".." not in map_id and map_id != "." and map_id.isprintable()
-        if not is_name or len(map_id) > _MAX_MAP_ID:
-            raise RequestRefused(400, "bad map id")
+    map_ids = tuple([map_id for part in maps for map_id in part.split(",") if map_id])
     if not map_ids:
         raise RequestRefused(400, "no map ids")
+    if not all(map(_are_attempts, maps)) and not all(map(_is_name, map_ids)):
+        raise RequestRefused(400, "bad map id")
+    if max(map(len, map_ids)) > _MAX_MAP_ID:
+        raise RequestRefused(400, "bad map id")
     return map_ids, int(reduce)
+
+
+def _is_name(map_id: str) -> bool:
+    """Of a folder inside the folder of map outputs."""
+    is_inside = "/" not in map_id and ".." not in map_id and map_id != "."
+    return is_inside and map_id.isprintable()
 
 
 def _hash(key: bytes, message: str) -> str:

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 _SENDERS = 2
 _UNLIMITED_CONNECTIONS = 10_000
 _BACKLOG = 1024
+#: clients that have their first turn before others have their next
+_ACCEPTED_MAX = 32
 #: of a fault, in the log
 _TRACE_CHARS_MAX = 4000
 
@@ -108,6 +110,7 @@ class ShuffleService:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         self._listener.setblocking(False)
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # handed down to every client's
         self.port: int = self._listener.getsockname()[1]
         self.loop = asyncio.SelectorEventLoop()
         self._thread = threading.Thread(target=self._run, name="shuffle", daemon=True)
@@ -184,7 +187,7 @@ class ShuffleService:
         self.loop.close()
 
     def _accept(self) -> None:
-        for _ in range(_BACKLOG):
+        for _ in range(_ACCEPTED_MAX):
             try:
                 client, address = self._listener.accept()
             except BlockingIOError:
@@ -198,10 +201,11 @@ class ShuffleService:
                 client.close()  # not even room to say so
                 continue
             client.setblocking(False)
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             is_over_limit = len(self._connections) >= self._connections_max
-            self._connections.add(Connection(self, client, str(address[0]), is_over_limit=is_over_limit))
+            connection = Connection(self, client, str(address[0]), is_over_limit=is_over_limit)
+            self._connections.add(connection)
             self.statistics.connections = len(self._connections)
+            connection.read()
 
     def _sweep(self) -> None:
         self.merged.sweep()

@@ -14,17 +14,22 @@ class BadWritable(ValueError):
 
 _INT_MAX: Final = (1 << 31) - 1
 _LONG_MAX: Final = (1 << 63) - 1
+#: numbers up to 127 as they stand, and first bytes of positive numbers that are so many bytes long
+_SMALL: Final = tuple(bytes((value,)) for value in range(128))
+_POSITIVE: Final = tuple(bytes((0x90 - count,)) for count in range(9))
 
 
 def encode_vlong(value: int) -> bytes:
     """Encode a signed 64-bit number."""
+    if 127 < value <= _LONG_MAX:
+        count = (value.bit_length() + 7) >> 3
+        return _POSITIVE[count] + value.to_bytes(count, "big")
     if -112 <= value <= 127:
         return bytes((value & 0xFF,))
     if not -_LONG_MAX - 1 <= value <= _LONG_MAX:
         raise ValueError(f"{value} does not fit in 64 bits")
-    magnitude, base = (value, -112) if value >= 0 else (~value, -120)
-    count = (magnitude.bit_length() + 7) // 8
-    return bytes(((base - count) & 0xFF,)) + magnitude.to_bytes(count, "big")
+    count = ((~value).bit_length() + 7) // 8
+    return bytes(((-120 - count) & 0xFF,)) + (~value).to_bytes(count, "big")
 
 
 def encode_vint(value: int) -> bytes:
@@ -39,7 +44,8 @@ def encode_bytes(value: bytes) -> bytes:
 
 
 def encode_text(value: str) -> bytes:
-    return encode_bytes(value.encode())
+    text = value.encode()
+    return _SMALL[len(text)] + text if len(text) <= 127 else encode_bytes(text)
 
 
 class WritableReader:
