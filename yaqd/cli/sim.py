@@ -1,5 +1,6 @@
 """`yaq sim`: the simulated cluster. Everything heavy is imported when a command runs."""
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ tasks' time are simulated. 185 Hive queries on 80 nodes take seconds.
 
 \b
   yaq sim list                                      what there is
+  yaq sim parameters yaq-c                          what a system can be told
   yaq sim run yaq-c --out /tmp/figures              an experiment of the paper, with figures
   yaq sim compare --workload hive-ms --system yarn --system yaq-c --system yaq-c,order=lrtf,bound=8
   yaq sim replay ~/c/staging/history --nodes 8 --slots 8 --system yaq-c
@@ -67,6 +69,33 @@ def list_all(as_json: bool) -> None:
     print_table(("workload", "its tasks"), [(name, kind.title) for name, kind in WORKLOADS.items()], empty="")
     click.echo()
     print_table(("system", "its parameters"), [(name, _parameters(name)) for name in SYSTEMS], empty="")
+
+
+@sim.command("parameters")
+@click.argument("system", required=False, metavar="[SYSTEM]")
+@json_option
+def parameters(system: str | None, as_json: bool) -> None:
+    """Explain what systems can be told, all of them or one.
+
+    As `--system NAME,KEY=VALUE,...` of `compare` and `replay`. The same table is in docs/simulator.md.
+
+    \b
+    Example:
+      yaq sim parameters yaq-d
+    """
+    from yaqd.cli.sim_parameters import rows
+    from yaqd.sim.shape import SYSTEMS
+
+    if system is not None and system not in SYSTEMS:
+        raise CommandError(f"there is no system {system!r}; there are {', '.join(SYSTEMS)}")
+    found = list(rows(system))
+    if as_json:
+        keys = ("parameter", "systems", "unsaid", "meaning")
+        print_json([dict(zip(keys, row, strict=True)) for row in found])
+        return
+    for name, systems, unsaid, meaning in found:
+        click.echo(f"{name} [{unsaid}]{'' if system else f': {systems}'}")
+        click.echo(textwrap.indent(textwrap.fill(meaning, 96, break_on_hyphens=False), "    "))
 
 
 def _parameters(system: str) -> str:
@@ -147,7 +176,7 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
                      help="Seeds to run each system with."),
         click.option("--system", "systems", multiple=True, required=True, metavar="NAME[,KEY=VALUE...]",
                      help="A system and its parameters; may be repeated, the first one is what others are held to. "
-                     "yaq-c is as a live cluster: out_of_turn=on,at_asks=on."),
+                     "`yaq sim parameters` explains all keys. yaq-c is as a live cluster: out_of_turn=on,at_asks=on."),
         click.option("--out", type=click.Path(path_type=Path, file_okay=False),
                      help="Write JSON, PNG and SVG to this folder."),
     )  # fmt: skip

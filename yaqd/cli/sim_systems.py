@@ -14,18 +14,19 @@ from yaqd.sim.workloads import Drawn, read_workload
 
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
 _CENTRAL: Final = ("job_order", "job_starve_s")
-_QUEUED: Final = ("bound", "max_wait_s")
-_FILLED: Final = ("bound_target", "bound_wait_s", "default_estimate_s", "interference")
+_FILLED: Final = ("bound_target", "bound_wait_s", "default_estimate_s", "interference", "max_wait_s", "free_min")
 _UNAWARE: Final = ("aware", "max_wait_unaware_s")
-_PLACED: Final = ("place", "free_min", "order", "starve_s", "starve_ratio", "order_scope")
+_PLACED: Final = ("place", "order", "starve_s", "starve_ratio", "order_scope")
 _EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s")
+#: what each takes; each is explained in `sim_parameters`. Nothing is taken that no value of would change anything, but
+#: for the first ones, which are said of all systems alike
 PARAMETERS: Final = {
     "yarn": (*_ALL, *_CENTRAL),
-    "yarn-opportunistic": (*_ALL, *_CENTRAL, *_QUEUED, "opportunistic_share"),
-    "yaq-c": (*_ALL, *_CENTRAL, *_QUEUED, *_UNAWARE, *_FILLED, *_PLACED),
-    "yaq-d": (*_ALL, "job_order", *_QUEUED, *_UNAWARE, *_PLACED, *_EVENED, "tasks_at_once", "published", "booked"),
-    "mercury": (*_ALL, *_QUEUED, "tasks_at_once", "published"),
-    "sparrow": (*_ALL, *_QUEUED, "probes", "published", "late_binding"),
+    "yarn-opportunistic": (*_ALL, *_CENTRAL, "bound", "opportunistic_share"),
+    "yaq-c": (*_ALL, *_CENTRAL, "bound", *_UNAWARE, *_FILLED, *_PLACED),
+    "yaq-d": (*_ALL, "bound", *_UNAWARE, *_PLACED, *_EVENED, "tasks_at_once", "published", "booked"),
+    "mercury": (*_ALL, "bound", "tasks_at_once", "published"),
+    "sparrow": (*_ALL, "probes", "published", "late_binding"),
 }
 #: as a cluster has it that configures nothing: nodes report ends at once, asks are decided when they come, and what
 #: managers place is booked. The paper's experiments have none of that, for any system
