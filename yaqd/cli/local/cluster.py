@@ -103,7 +103,7 @@ class LocalCluster:
     ) -> None:
         """Starts the daemons and returns once every node has registered; on any failure, stops what was started.
 
-        What is not given stays as the folder's last start had it. Where some daemons run, only the others are started.
+        What is not given stays as the folder's last start had it, apart from starts that failed. Where some daemons run, only the others are started.
         """
         last, shape = self._shape(None, None, {}), self._shape(nodes, hdfs, defines or {})
         check_file_system(shape, timeout_s)
@@ -119,12 +119,16 @@ class LocalCluster:
                 note(f"the last run did not end cleanly; cleaning up after {', '.join(stale)}")
                 self._clean_up()
             ports = site.free_ports(self._last().get("ports") or [0] * site.rm_port_count())
+            before = self._files()
             site.write_conf(self.directory, shape, ports)
             self._remember(shape, ports)
             try:
                 self._start_daemons(shape, _names(shape), deadline)
             except BaseException:
                 self._stop_all(2.0)
+                if shape != last:
+                    self._take_back(before, last, ports)
+                    note("what this start was given is not kept: the next one begins as if it had not been")
                 raise
 
     def status(self) -> ClusterStatus:
@@ -193,6 +197,21 @@ class LocalCluster:
         temporary = self._record.with_suffix(".tmp")
         temporary.write_text(json.dumps(record, indent=2) + "\n")
         temporary.replace(self._record)
+
+    def _files(self) -> dict[Path, bytes]:
+        """The configuration and the record, as they are."""
+        return {file: file.read_bytes() for file in (*self.conf_dir.glob("*.xml"), self._record) if file.exists()}
+
+    def _take_back(self, before: Mapping[Path, bytes], last: ClusterShape, ports: list[int]) -> None:
+        """A start has failed: its settings, which may be why, are gone from the files."""
+        for file in self._files():
+            if file not in before:
+                file.unlink()
+            else:
+                file.write_bytes(before[file])
+        if self._record not in before:
+            site.write_conf(self.directory, last, ports)
+            self._remember(last, ports)
 
     def _complete(
         self, running: list[str], last: ClusterShape, wanted: ClusterShape, deadline: float, note: Callable[[str], None]
