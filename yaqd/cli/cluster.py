@@ -30,7 +30,9 @@ def cluster() -> None:
 def start(
     directory: Path, nodes: int | None, hdfs: str | None, timeout_s: float, defines: tuple[str, ...], as_json: bool
 ) -> None:
-    """Start a cluster; return when every node is ready. -D settings stand in DIR/conf, also for later starts, unless this one fails.
+    """Start a cluster; return when every node is ready.
+
+    -D settings stand in DIR/conf, also for later starts, unless this one fails.
 
     Where some daemons have died, those are started again.
 

@@ -103,7 +103,8 @@ class LocalCluster:
     ) -> None:
         """Starts the daemons and returns once every node has registered; on any failure, stops what was started.
 
-        What is not given stays as the folder's last start had it, apart from starts that failed. Where some daemons run, only the others are started.
+        What is not given stays as the folder's last start had it, apart from starts that failed. Where some daemons
+        run, only the others are started.
         """
         last, shape = self._shape(None, None, {}), self._shape(nodes, hdfs, defines or {})
         check_file_system(shape, timeout_s)
@@ -124,12 +125,14 @@ class LocalCluster:
             self._remember(shape, ports)
             try:
                 self._start_daemons(shape, _names(shape), deadline)
-            except BaseException:
+            except BaseException as error:
                 self._stop_all(2.0)
-                if shape != last:
-                    self._take_back(before, last, ports)
-                    note("what this start was given is not kept: the next one begins as if it had not been")
-                raise
+                if shape == last:
+                    raise
+                self._take_back(before, last, ports)
+                if not isinstance(error, CommandError):
+                    raise
+                raise CommandError(f"{error}; the settings of this start are not kept", error.exit_code) from None
 
     def status(self) -> ClusterStatus:
         self._require()
