@@ -1,5 +1,6 @@
 """One application: what was submitted, how far it is, how it ended."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -86,6 +87,23 @@ STORED_EVENT: Final[Mapping[FinalApplicationStatus, AppEvent]] = {
 _OVER: Final = (_S.FINISHED, _S.FAILED, _S.KILLED)
 
 
+#: attributes that say what an application has used
+_USE: Final = (
+    "memory_mb_ms",
+    "vcore_ms",
+    "further_ms",
+    "preempted_memory_mb_ms",
+    "preempted_vcore_ms",
+    "preempted_further_ms",
+)
+#: no total is larger: Hadoop's reports have 64 bits for it, in seconds
+_TOTAL_MAX: Final = 2**63 - 1
+
+
+def _is_total(amount: object) -> bool:
+    return type(amount) is int and 0 <= amount <= _TOTAL_MAX
+
+
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """How an application ended."""
@@ -168,6 +186,25 @@ class Application:
         self.preempted_vcore_ms += resource.vcores * held_ms
         for name, amount in resource.extras.items():
             self.preempted_further_ms[name] = self.preempted_further_ms.get(name, 0) + amount * held_ms
+
+    def use_as_text(self) -> str:
+        """What it has used, for the state store."""
+        return json.dumps({name: getattr(self, name) for name in _USE}, separators=(",", ":"))
+
+    def take_use(self, text: str) -> None:
+        """Of an earlier ResourceManager; whatever of it makes sense."""
+        try:
+            found = json.loads(text) if text else {}
+        except ValueError:
+            return
+        for name in _USE if isinstance(found, dict) else ():
+            total = found.get(name)
+            if isinstance(total, dict):
+                total = {key: amount for key, amount in total.items() if _is_total(amount)}
+            elif not _is_total(total):
+                continue
+            if type(total) is type(getattr(self, name)):
+                setattr(self, name, total)
 
     @property
     def memory_mb_seconds(self) -> int:

@@ -13,7 +13,7 @@ from rm.application import STORED_EVENT, AppEvent, Application, AppStage, Conclu
 from rm.attempt import Attempt, AttemptEvent
 from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
-from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission
+from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission, StoreUse
 from rm.kept_containers import hand_over, outlives
 from rm.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.liveness import Liveness
@@ -363,6 +363,7 @@ class Applications:
 
     def _retire(self, app: Application) -> None:
         """Free what it still holds, have its nodes clean up, and forget the oldest of those that are over."""
+        self.cluster.perform(StoreUse(app))
         self.cluster.schedule(ApplicationEnded(app.id))
         for node_id in app.nodes:
             node = self.cluster.nodes.get(node_id)

@@ -30,6 +30,7 @@ from rm.effects import (
     StoreChange,
     StoreConclusion,
     StoreSubmission,
+    StoreUse,
 )
 from rm.estimates import Estimates
 from rm.explain import Explain
@@ -359,6 +360,8 @@ class ResourceManager:
                 self.storing.change(app)
             case StoreConclusion(app):
                 self.storing.conclusion(app)
+            case StoreUse(app):
+                self.storing.use(app)
             case StoreAttempt(app, number):
                 self.storing.attempt(app, number)
             case ForgetApplication(app):
@@ -373,4 +376,5 @@ def _application(stored: StoredApplication) -> Application:
     context = common.ApplicationSubmissionContext.FromString(stored.context)
     app = Application(stored.id, context, stored.user, stored.submitted_ms)
     app.launched_ms = stored.launched_ms
+    app.take_use(stored.use)
     return app

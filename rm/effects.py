@@ -39,6 +39,13 @@ class StoreConclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreUse:
+    """Note what the application has used, as far as it has; nobody waits for it."""
+
+    application: Application
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetApplication:
     """Delete it from the store."""
 
@@ -52,4 +59,4 @@ class LaunchMaster:
     attempt: Attempt
 
 
-Effect = StoreSubmission | StoreChange | StoreAttempt | StoreConclusion | ForgetApplication | LaunchMaster
+Effect = StoreSubmission | StoreChange | StoreAttempt | StoreConclusion | StoreUse | ForgetApplication | LaunchMaster

@@ -51,6 +51,12 @@ CREATE TABLE IF NOT EXISTS application_change (  -- what users changed after the
     expires_ms INTEGER,
     PRIMARY KEY (cluster_timestamp, id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS application_use (  -- of one that has ended; JSON
+    cluster_timestamp INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    totals TEXT NOT NULL,
+    PRIMARY KEY (cluster_timestamp, id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS task_estimate (  -- of recurring jobs' stages
     key TEXT PRIMARY KEY,
     count INTEGER NOT NULL,
@@ -93,6 +99,8 @@ class StoredApplication:
     #: None while it is not over
     conclusion: Conclusion | None
     change: StoredChange | None = None
+    #: what it used, JSON; "": nobody knows
+    use: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +172,9 @@ class StateStore:
             self._database.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (epoch,))
             rows = self._database.execute(
                 "SELECT cluster_timestamp, id, user, context, submitted_ms, attempts, launched_ms, state, final_status,"
-                " diagnostics, tracking_url, finished_ms, queue, priority, expires_ms"
+                " diagnostics, tracking_url, finished_ms, queue, priority, expires_ms, totals"
                 " FROM application LEFT JOIN application_change USING (cluster_timestamp, id)"
+                " LEFT JOIN application_use USING (cluster_timestamp, id)"
                 " ORDER BY cluster_timestamp, id"
             ).fetchall()
             self._database.execute("COMMIT")
@@ -237,9 +246,16 @@ class StateStore:
             ),
         )
 
+    def put_use(self, app: Application) -> "asyncio.Future[None]":
+        return self.write(
+            "INSERT OR REPLACE INTO application_use VALUES (?, ?, ?)",
+            (app.id.cluster_timestamp, app.id.id, app.use_as_text()),
+        )
+
     def forget(self, app: Application) -> "asyncio.Future[None]":
         key = (app.id.cluster_timestamp, app.id.id)
-        self.write("DELETE FROM application_change WHERE cluster_timestamp = ? AND id = ?", key)
+        for table in ("application_change", "application_use"):
+            self.write(f"DELETE FROM {table} WHERE cluster_timestamp = ? AND id = ?", key)
         return self.write("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
 
     def write(self, sql: str, values: tuple[object, ...]) -> "asyncio.Future[None]":
@@ -305,7 +321,7 @@ def log_failed_write(consequence: str, done: "asyncio.Future[None]") -> None:
 
 def _stored(row: tuple[object, ...]) -> StoredApplication:
     timestamp, number, user, context, submitted, attempts, launched, state, status, text, url, finished = row[:12]
-    queue, priority, expires = row[12:]
+    queue, priority, expires, use = row[12:]
     conclusion = None
     if state is not None:
         conclusion = Conclusion(
@@ -326,4 +342,5 @@ def _stored(row: tuple[object, ...]) -> StoredApplication:
         StoredChange(str(queue), int(str(priority)), int(str(expires)) if expires is not None else None)
         if queue is not None
         else None,
+        str(use or ""),
     )

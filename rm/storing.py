@@ -36,9 +36,15 @@ class Storing:
     def conclusion(self, app: Application) -> None:
         assert app.conclusion is not None
         self._begin(app, self._store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
+        if app.attempt is not None:
+            app.attempt.book_usage(app.conclusion.finished_ms)
+        self.use(app)  # once more when its master is gone, if that comes to be
 
     def attempt(self, app: Application, number: int) -> None:
         self._store.put_attempt(app, number).add_done_callback(_log_failure)
+
+    def use(self, app: Application) -> None:
+        self._store.put_use(app).add_done_callback(_log_failure)
 
     def forget(self, app: Application) -> None:
         self._store.forget(app).add_done_callback(_log_failure)

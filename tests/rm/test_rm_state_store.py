@@ -3,16 +3,20 @@
 import asyncio
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from rm_harness import cluster
+from rm_harness import ManualClock, cluster
 
 from rm.application import Application
 from rm.state_store import StateStore, StateStoreError
 from yaqd.ipc.errors import RemoteIOError
 from yaqd.model import ApplicationId
+from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.protocols import ApplicationClientProtocol as Client
 
 
 def application(number: int) -> Application:
@@ -45,6 +49,51 @@ async def test_restart_lists_what_ended_and_tries_the_rest_again(tmp_path: Path)
         await again.finish()
     async with cluster(store=store) as rm:
         assert (await rm.report(open_app)).yarn_application_state == common.FINISHED
+
+
+@pytest.mark.parametrize("is_master_gone", [True, False])
+async def test_what_ended_applications_used_is_known_after_a_restart(tmp_path: Path, is_master_gone: bool) -> None:
+    store, clock = tmp_path / "rm.sqlite", ManualClock()
+    async with cluster(store=store, clock=clock) as rm:
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        clock.seconds += 60
+        await master.finish()
+        if is_master_gone:
+            clock.seconds += 5
+            node.end(next(iter(node.running)))
+            await node.beat()
+        before = (await rm.report(app_id)).app_resource_Usage
+        assert before.memory_seconds == 1024 * (65 if is_master_gone else 60) and before.vcore_seconds >= 60
+        killed = await rm.submit()
+        await rm.client.call(
+            Client.forceKillApplication, pb.KillApplicationRequest(application_id=convert.application_id_pb(killed))
+        )
+    with closing(sqlite3.connect(store)) as database:
+        rows = database.execute("SELECT id, totals FROM application_use").fetchall()
+        assert [number for number, _ in rows] == [app_id.id, killed.id]
+        broken = [
+            '{"memory_mb_ms":-1,"vcore_ms":3000,"further_ms":{"a":1.5,"b":7000}}',
+            "[]",
+            "{",
+            "7",
+            '{"vcore_ms":{}}',
+        ]
+        for number, text in enumerate(broken, 10):
+            database.execute(
+                "INSERT INTO application SELECT cluster_timestamp, ?, user, context, submitted_ms, attempts, state,"
+                " final_status, diagnostics, tracking_url, launched_ms, finished_ms FROM application WHERE id = 1",
+                (number,),
+            )
+            database.execute("INSERT INTO application_use VALUES (?, ?, ?)", (app_id.cluster_timestamp, number, text))
+        database.commit()
+    async with cluster(store=store) as rm:
+        after = (await rm.report(app_id)).app_resource_Usage
+        for name in ("memory_seconds", "vcore_seconds", "application_resource_usage_map"):
+            assert getattr(after, name) == getattr(before, name)
+        apps = {app.id.id: app for app in rm.manager.cluster.applications.values()}
+        assert (apps[10].memory_mb_ms, apps[10].vcore_seconds, apps[10].further_ms) == (0, 3, {"b": 7000})
+        assert all(apps[number].vcore_ms == 0 for number in range(11, 15))
 
 
 async def test_writes_that_gather_share_a_commit(tmp_path: Path) -> None:
