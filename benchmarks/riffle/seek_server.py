@@ -1,9 +1,9 @@
 """A node's shuffle service alone, in a group of processes whose reads the kernel throttles: `stage-seek`'s server.
 
 Reads one JSON object from its command line; answers each line of its standard input with one of JSON: `merge N` merges
-all outputs, N to a file, and has them served; `look` has merged files
-served that others made; `counts` tells what was read. It ends with its input. Neither side is
-helped by the page cache: files are dropped from it first, and nothing is read ahead.
+all outputs, N to a file, and has them served; `look` has merged files served that others made; `counts` tells what was
+read. It ends with its input. Neither side is helped by the page cache: files are dropped from it first, and nothing is
+read ahead.
 """
 
 import json
@@ -67,7 +67,7 @@ def _main() -> None:
                 service.publish(job, file)
             drop(app_dir)
         deadline = time.monotonic() + _LEAVE_S
-        while line.strip() == "counts" and service.statistics.connections:
+        while word == "counts" and service.statistics.connections:
             # clients have their bytes before the service has counted them, and then they leave
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{service.statistics.connections} clients are still connected after {_LEAVE_S:g} s")
