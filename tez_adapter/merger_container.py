@@ -36,6 +36,8 @@ _WAIT_MS: Final = 5000
 #: a job manager that gives no answer for so long beyond that is gone
 _SILENCE_S: Final = 20.0
 _STOP_DEADLINE_S: Final = 2.0
+#: its job's manager comes alone, and again where a connection broke
+_CONNECTIONS_MAX: Final = 16
 
 
 def merger_settings(conf: Configuration) -> MergerSettings:
@@ -53,7 +55,7 @@ async def _serve(manager: tuple[str, int], spec: JobSpec, token: Token, environ:
     merger = Merger(merger_settings(spec.configuration()))
     service = MergerService(merger, secret=secrets.token_bytes(32))
     service.serve_job(spec.job_id, token.password, (), spec.user)
-    rpc = await service.listen(environ.get("NM_HOST", "127.0.0.1"))
+    rpc = await service.listen(environ.get("NM_HOST", "127.0.0.1"), connections_max=_CONNECTIONS_MAX)
     loop = asyncio.get_running_loop()
     asking = loop.create_task(_ask(manager, spec, token, environ["CONTAINER_ID"], rpc.port))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -27,7 +27,8 @@ from yaqd.security.writable import encode_text
 NODE: Final = "node"
 _JOB_ID = re.compile(r"job_\d{1,20}_\d{1,20}\Z", re.ASCII)
 _PASSWORD_BYTES_MAX = 1024
-_CONNECTIONS_MAX: Final = 1000
+#: at once, to the merger of a node: it has a client in each of its jobs' managers
+NODE_CONNECTIONS_MAX: Final = 1000
 
 
 def node_token(secret: bytes) -> Token:
@@ -42,7 +43,7 @@ class MergerService:
         self.secrets = JobTokenSecrets(lambda count: b"\0" * count)  # nothing is minted here
         self.secrets.add(node_token(secret))
 
-    async def listen(self, host: str, port: int = 0) -> RpcServer:
+    async def listen(self, host: str, port: int = 0, *, connections_max: int = NODE_CONNECTIONS_MAX) -> RpcServer:
         """Answers there from now on, to those alone who prove a token of `secrets`."""
         rpc = RpcServer(
             name="merger",
@@ -50,7 +51,7 @@ class MergerService:
             port=port,
             token_secrets=self.secrets,
             allow_simple=False,
-            limits=ServerLimits(connections_max=_CONNECTIONS_MAX),
+            limits=ServerLimits(connections_max=connections_max),
         )
         rpc.register(RiffleMergerProtocol.merge, self.merge)
         rpc.register(RiffleMergerProtocol.cancel, self.cancel)

@@ -382,6 +382,12 @@ async def test_its_process_serves_its_job_alone_and_ends_by_itself(container: Pa
             with pytest.raises(RemoteException):
                 await nobody.call(RiffleMergerProtocol.status, pb.StatusRequest())
             await nobody.close()
+            # its job's manager comes alone: what is beyond a few connections is closed at once
+            held = [await asyncio.open_connection(host, port) for _ in range(17)]
+            async with asyncio.timeout(5):
+                assert await held[-1][0].read(1) == b""
+            for _, writer in held:
+                writer.close()
             if how == "it is over":
                 jobs.end()
             else:
