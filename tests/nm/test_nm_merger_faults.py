@@ -10,28 +10,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from nm_merger_kept import JOB, MB, SETTINGS, started, verified
 
-from nm.merger import MergerProcess, MergerProcessSettings
-from riffle_merger.format import MergedIndex
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import MergeFailed
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException, RpcError
 
-MB = 1 << 20
-JOB = "job_1700000000000_0001"
 MAPS = ["attempt_a", "attempt_b"]
-SETTINGS = MergerProcessSettings(
-    is_enabled=True,
-    bind_host="127.0.0.1",
-    port=0,
-    budget_bytes=16 * MB,
-    running_max=1,
-    waiting_max=10,
-    niceness=5,
-    is_idle_io=False,
-    stall_s=30.0,
-)
 #: keeps a merger as a node does, says its process, and waits to be killed
 NODE = """
 import asyncio
@@ -44,24 +30,6 @@ async def main():
     await asyncio.sleep(60)
 asyncio.run(main())
 """
-
-
-async def started(app_dir: Path) -> MergerProcess:
-    merger = MergerProcess(SETTINGS)
-    merger.start()
-    merger.add_job(JOB, b"secret", [app_dir])
-    async with asyncio.timeout(30):
-        await merger.ready()
-    return merger
-
-
-def verified(app_dir: Path, name: str, written: list[list[bytes]]) -> None:
-    path = app_dir / "riffle" / f"{name}.out"
-    data = path.read_bytes()
-    assert data == b"".join(output[p] for p in range(len(written[0])) for output in written)
-    index = MergedIndex.load(f"{path}.index")
-    index.check_file(len(data))
-    index.check()
 
 
 @pytest.mark.slow
@@ -125,15 +93,15 @@ def test_a_killed_node_takes_its_merger_with_it() -> None:
 def test_whose_node_is_gone_before_it_listens_ends_without_a_word() -> None:
     """As when a node finds its port taken while its merger is starting."""
     launch = MergerLaunch(
-        host="127.0.0.1",
-        port=0,
+        host=SETTINGS.bind_host,
+        port=SETTINGS.port,
         secret="00" * 32,
-        budget_bytes=16 * MB,
-        running_max=1,
-        waiting_max=10,
-        niceness=5,
-        is_idle_io=False,
-        disk_max_percent=100.0,
+        budget_bytes=SETTINGS.budget_bytes,
+        running_max=SETTINGS.running_max,
+        waiting_max=SETTINGS.waiting_max,
+        niceness=SETTINGS.niceness,
+        is_idle_io=SETTINGS.is_idle_io,
+        disk_max_percent=SETTINGS.disk_max_percent,
         storage={},
     )
     words = [sys.executable, "-m", "riffle_merger.service"]
