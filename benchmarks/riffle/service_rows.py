@@ -3,7 +3,9 @@
 `terasort-reads` and `terasort-time` run one stock TeraSort of 200 maps and 50 reduces on one of our nodes, with merging
 (ours) and without (theirs), reducers starting after the maps; the reads are those that the shuffle service made of map
 outputs, by its own counters, and the merger's stand beside them. With the default slow start only the counts are
-printed. `service-*` put the same files before our merged shuffle service and before the stock ShuffleHandler.
+printed. `service-*` put the same files before our merged shuffle service and before the stock ShuffleHandler, which one
+client asks (benchmarks/shuffle_client.py). Beside them: the processor time that a segment took of the process that
+serves and of the client, which tells who of them was waited for, and hardly changes while a machine does other things.
 """
 
 import json
@@ -15,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from yaqd.config import Configuration
 
@@ -181,18 +185,41 @@ class _MergingSide:
 
 def _service(options: Options, jars: HadoopJars, hdfs: StockHdfs, folder: Path, rows: list[Row], facts: Facts) -> None:
     found: dict[str, dict[str, list[float]]] = {SEGMENTS: {}, BYTES: {}}
+    costs: dict[str, dict[str, float]] = {}
     if options.theirs:
         with StockSide(jars, folder / "stock", hdfs) as side:
-            _fetch_rows(options, "theirs", side, found, lambda _: None)
+            _fetch_rows(options, "theirs", side, found, costs, lambda _: None)
     with _cluster(jars, hdfs, folder / "served", merges=True) as cluster:
         conf_dir = cluster.ours.conf_dir
         side_of_ours = _MergingSide(cluster, folder / "served")
-        _fetch_rows(options, "ours", side_of_ours, found, lambda maps: _await_merged(conf_dir, maps))
+        _fetch_rows(options, "ours", side_of_ours, found, costs, lambda maps: _await_merged(conf_dir, maps))
         beside = _figures(conf_dir)
     for row, unit in ((SEGMENTS, "segments/s"), (BYTES, "MB/s")):
         if options.wants(row):
             rows.append(make_row(row, found[row]["ours"], found[row].get("theirs"), unit, higher_is_better=True))
             facts[row] = {**found[row], "counts": beside}
+    if SEGMENTS in facts:
+        facts[SEGMENTS] = {**facts[SEGMENTS], "processor time, us per segment": costs}
+
+
+class _ProcessorTime:
+    """Seconds of the process that listens at a port, and of this one, since the start."""
+
+    def __init__(self, port: int) -> None:
+        """Whoever may not see it (not the user of the server, nor root) has 0 for it."""
+        listening = (c for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN)
+        pid = next((c.pid for c in listening if c.laddr.port == port), None)
+        self._server = None if pid is None else psutil.Process(pid)
+        self._began = self._now()
+
+    def since(self) -> tuple[float, float]:
+        """Of the server and of this process."""
+        (server_s, own_s), (server_from, own_from) = self._now(), self._began
+        return server_s - server_from, own_s - own_from
+
+    def _now(self) -> tuple[float, float]:
+        server = None if self._server is None else self._server.cpu_times()
+        return 0.0 if server is None else server.user + server.system, time.process_time()
 
 
 def _await_merged(conf_dir: Path, maps: int) -> None:
@@ -208,6 +235,7 @@ def _fetch_rows(
     name: str,
     side: Any,
     found: dict[str, dict[str, list[float]]],
+    costs: dict[str, dict[str, float]],
     await_merged: Callable[[int], None],
 ) -> None:
     with shuffle_target(side) as target:
@@ -217,11 +245,17 @@ def _fetch_rows(
             maps += len(small.attempts)
             await_merged(maps)
             rates = found[SEGMENTS].setdefault(name, [])
+            spent = _ProcessorTime(target.port)
             for number in range(options.runs + 1):
+                if number == 1:
+                    spent = _ProcessorTime(target.port)
                 taken = fetch_all(target, small, maps_per_request=MAPS_PER_REQUEST, rounds=2, compares=number == 0)
                 rates.append(2 * len(small.attempts) * small.partitions / taken)
                 progress(f"{SEGMENTS}: {name}: {rates[-1]:.0f} /s")
             del rates[0]  # both get one to warm up
+            asked = 2 * len(small.attempts) * small.partitions * options.runs
+            costs[name] = {w: s / asked * 1e6 for w, s in zip(("service", "client"), spent.since(), strict=True)}
+            progress(f"{SEGMENTS}: {name}: {costs[name]} us per segment")
     with shuffle_target(side) as target:  # a job of its own: the node merges outputs of one shape
         if options.wants(BYTES):
             size = max(1, int(64 * options.scale)) * _MB
