@@ -1,8 +1,6 @@
 """`yaq explain` of jobs whose outputs their nodes merge by themselves: real ones, and nodes that say anything."""
 
-import http.server
 import json
-import threading
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cli_web import AnsweringServer
 
 from benchmarks.ours import OurCluster
 from benchmarks.shuffle_client import fetch_all, shuffle_target, write_outputs
@@ -113,25 +112,8 @@ WHOLE = {"hasMerger": True, "segments": 3, "policy": "no merging"}
     ],
 )
 def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, Any] | None) -> None:
-    class Node(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Node)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        answer = module._ask(f"127.0.0.1:{server.server_address[1]}", APP)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with AnsweringServer(lambda path: (status, body)) as server:
+        answer = module._ask(server.address, APP)
     if not expected:
         assert answer == expected
     else:
@@ -142,3 +124,21 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, A
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no port", "nowhere.invalid:8042", ""])
 def test_a_node_that_is_not_there_says_nothing(address: str) -> None:
     assert module._ask(address, APP) is None
+
+
+def node_that_says(**facts: object) -> dict[str, Any]:
+    return {"node": "n:1", **module._checked({"hasMerger": True, **facts})}
+
+
+def test_where_nothing_is_merged_nothing_else_is_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    """What such a node has and has not merged is nobody's doing but the policy's."""
+    counts = {"outputs": 4, "leftAlone": 1, "readBefore": 2, "waiting": 3, "mergesFailed": 4}
+    none = node_that_says(policy="no merging", automatic=True, reason="too few", **counts)
+    some = node_that_says(policy="10 files", **counts)
+    assert module._why(none) == "no merging, chosen automatically: too few"
+    assert module._why(some).startswith("10 files, as configured (yaq.riffle.shuffle.policy); 1 left alone: ")
+    assert module._why(some).endswith("; 3 wait for more to be merged with; 4 merges failed: the node's log says why")
+    sums = {name: none[name] + some[name] for name in module._NUMBERS}
+    module.show_nodes({"nodes": [none, some], "silent": [], **sums})
+    text = capsys.readouterr().out
+    assert "(1) no merging, chosen automatically: too few\n" in text and "(2) 10 files" in text

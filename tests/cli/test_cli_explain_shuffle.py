@@ -1,12 +1,11 @@
 """`yaq explain` of a job that is over where the ResourceManager knows nothing of explanations: a stock one."""
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cli_web import AnsweringServer
 from click.testing import CliRunner, Result
 
 from tez_adapter.history import write_history
@@ -18,25 +17,10 @@ JOB = "application_1700000000000_0001"
 SHUFFLE = {"policy": "3 files", "reads": 18, "files": 6, "merged_files": 6, "saved_reads": 36, "merge_requests": 24}
 
 
-class _Stock(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_error(404)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def stock() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Stock)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with AnsweringServer(lambda path: (404, b"")) as server:
+        yield server.address
 
 
 def explain(folder: Path, address: str, *words: str) -> Result:

@@ -1,14 +1,13 @@
 """Reading containers' logs: from a node that speaks as a stock one does, and from uploaded files."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from cli_web import AnsweringServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,26 +35,11 @@ class Node:
         self.before: Callable[[str], None] = lambda path: None
         #: in place of everything else
         self.raw: tuple[int, bytes] | None = None
-        node = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, body = node.answer(self.path)
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        self.web = f"127.0.0.1:{self._server.server_address[1]}"
+        self._server = AnsweringServer(self.answer)
+        self.web = self._server.address
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     def container(self, name: str = ONE, *, is_over: bool = False) -> LoggedContainer:
         return LoggedContainer(name, "h:1", self.web, name.endswith("_000001"), is_over)

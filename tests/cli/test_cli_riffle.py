@@ -1,12 +1,11 @@
 """`yaq riffle` on files and against nodes that answer, do not, or talk nonsense."""
 
-import http.server
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_web import AnsweringServer
 from click.testing import CliRunner
 
 from riffle_merger.format.packed import index_of
@@ -117,20 +116,8 @@ RUNNING = (
     ],
 )
 def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, object] | None) -> None:
-    class Node(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Node) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        found = module._of_node(f"127.0.0.1:{server.server_port}")
-        thread.join()
+    with AnsweringServer(lambda path: (status, body)) as server:
+        found = module._of_node(server.address)
     if expected is None:
         assert "does not answer" in str(found["error"])
     else:

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ CENTRAL = ("yarn", "yarn-opportunistic")
 ALL = (*CENTRAL, "yaq-c", "yaq-d", "mercury", "sparrow")
 
 
-def stage(tasks: int, seconds: float, **more: object) -> SimStage:
-    return SimStage("stage", tuple(SimTask(seconds) for _ in range(tasks)), **more)  # type: ignore[arg-type]
+def stage(tasks: int, seconds: float, **more: Any) -> SimStage:
+    return SimStage("stage", tuple(SimTask(seconds) for _ in range(tasks)), **more)
 
 
 def map_reduce(index: int, maps: int, reduces: int, seconds: float, *, start_at: float = 1.0) -> SimJob:
@@ -259,16 +260,16 @@ def test_managers_that_know_few_nodes_all_send_to_those(system: System) -> None:
         {"place": "nowhere"},
     ],
 )
-def test_absurd_systems_are_refused(wrong: dict[str, object]) -> None:
+def test_absurd_systems_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong)) if "place" not in wrong else "nowhere"):
-        System("yaq-c", **wrong)  # type: ignore[arg-type]
+        System("yaq-c", **wrong)
 
 
 @pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
-@pytest.mark.parametrize("estimates", [{"estimates": "none"}, {"estimates": "learned"}, {"estimate_error": 10.0}])
-def test_bad_estimates_lose_nothing(name: str, estimates: dict[str, object]) -> None:
+@pytest.mark.parametrize(("estimates", "error"), [("none", 1.0), ("learned", 1.0), ("stage", 10.0)])
+def test_bad_estimates_lose_nothing(name: str, estimates: str, error: float) -> None:
     workload = mixed(20)
-    system = System(name, bound=4, **estimates)  # type: ignore[arg-type]
+    system = System(name, bound=4, estimates=estimates, estimate_error=error)
     result = simulate(ClusterShape(nodes=4, slots=3, noise=0.5), workload, system, 3)
     assert result.tasks == workload.tasks
 
@@ -288,8 +289,8 @@ def test_containers_of_masters_that_do_not_know_of_waiting_wait_less(estimate_er
     shape = ClusterShape(nodes=4, slots=4, heartbeat_s=1.0)
     system = System("yaq-c", bound=8, max_wait_s=0.0, estimate_error=estimate_error)
     aware, unaware, never = (
-        simulate(shape, workload, replace(system, **changed), 3)  # type: ignore[arg-type]
-        for changed in ({}, {"aware": False}, {"aware": False, "max_wait_unaware_s": 0.0})
+        simulate(shape, workload, one, 3)
+        for one in (system, replace(system, aware=False), replace(system, aware=False, max_wait_unaware_s=0.0))
     )
     assert aware.tasks == unaware.tasks == never.tasks == workload.tasks
     longest = [float(np.max(result.queuing_delays)) for result in (aware, unaware, never)]
