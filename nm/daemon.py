@@ -37,7 +37,7 @@ from nm.log_pages import LogPages, LogServers
 from nm.memory_limit import MemoryLimits
 from nm.merger.web import MergerPage
 from nm.monitor import Monitor
-from nm.process_scan import machine_cpu_s
+from nm.process_scan import machine_cpu_s, processor_need
 from nm.processes import become_subreaper
 from nm.queue import NodeQueue
 from nm.refreshing import Refreshing
@@ -206,7 +206,7 @@ class NodeManager:
                 settings.queue_max_length,
                 settings.retry_interval_min_s,
             ),
-            pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s),
+            pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s, processor_need),
             on_change=self._container_changed,
             on_application_ended=self._application_ended,
         )

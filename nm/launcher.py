@@ -84,6 +84,7 @@ class Launcher:
         except BaseException:
             self._pacer.over(container.id)
             raise
+        self._pacer.started(container.id, process.pid)
         process.exited.add_done_callback(lambda exited: self._pacer.over(container.id))
         container.address = self._address
         return process

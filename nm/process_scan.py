@@ -6,6 +6,7 @@ overdrawn is asked for its proportional share (PSS) before anything is done abou
 their pages.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -86,13 +87,33 @@ class ProcessTable:
         return usage
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessorNeed:
+    """How much some processes want a processor."""
+
+    #: for how long their threads of now had one, or waited until they had, all together, s
+    had_s: float
+    #: one of them has, or waits for one (or for a disk) at this moment
+    wants: bool
+
+
+def _stat_fields(text: bytes) -> list[bytes]:
+    """Of /proc/PID/stat, those after the program's name."""
+    return text[text.rindex(b")") + 2 :].split()
+
+
+def _content(path: str) -> bytes:
+    """Of a small file. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(65536)
+
+
 def _read(pid: str) -> ProcessReading | None:
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            text = file.read(4096)
+        text = _content(f"/proc/{pid}/stat")
     except OSError:
         return None  # it has ended
-    fields = text[text.rindex(b")") + 2 :].split()
+    fields = _stat_fields(text)
     return ProcessReading(
         pid=int(pid),
         parent=int(fields[1]),
@@ -108,8 +129,7 @@ def _read(pid: str) -> ProcessReading | None:
 def proportional_bytes(pid: int) -> int | None:
     """PSS: private pages plus a share of the shared ones. Blocking, some milliseconds; None if unreadable."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
-            text = file.read(8192)
+        text = _content(f"/proc/{pid}/smaps_rollup")
     except OSError:
         return None
     for line in text.splitlines():
@@ -121,12 +141,37 @@ def proportional_bytes(pid: int) -> int | None:
 def machine_memory() -> tuple[int, int]:
     """Bytes in use and bytes committed, of the whole machine. Blocking."""
     values = {}
-    with open("/proc/meminfo", "rb", buffering=0) as file:
-        for line in file.read(16384).splitlines():
-            name, _, rest = line.partition(b":")
-            values[name] = int(rest.split()[0]) << 10
+    for line in _content("/proc/meminfo").splitlines():
+        name, _, rest = line.partition(b":")
+        values[name] = int(rest.split()[0]) << 10
     used = values[b"MemTotal"] - values.get(b"MemAvailable", values[b"MemFree"])
     return used, values.get(b"Committed_AS", used)
+
+
+def processor_need(leader: int) -> ProcessorNeed | None:
+    """Of a process and those that it started: where processors are scarce what they used says little of what they would
+    use.
+
+    None: it has ended, or the kernel does not tell. Blocking, some hundredths of a millisecond a thread: unlike a scan
+    it looks at no others. What a thread other than a process's first one started is not found.
+    """
+    had_ns, wants, pending, pids = 0, False, [leader], {leader}
+    while pending:
+        pid = pending.pop()
+        try:
+            with os.scandir(f"/proc/{pid}/task") as threads:
+                for thread in threads:
+                    with contextlib.suppress(OSError):  # it has ended meanwhile
+                        had_ns += sum(map(int, _content(f"{thread.path}/schedstat").split()[:2]))
+                        wants = wants or _stat_fields(_content(f"{thread.path}/stat"))[0] in b"RD"
+            children = {*map(int, _content(f"/proc/{pid}/task/{pid}/children").split())} - pids
+        except OSError:
+            if pid == leader:
+                return None
+            continue
+        pids |= children
+        pending += children
+    return ProcessorNeed(had_ns / 1e9, wants)
 
 
 def machine_cpu_s() -> float:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from nm.process_scan import ProcessorNeed
 from nm.start_pace import WINDOW_S, StartPace
 from yaqd.model import ContainerId
 
@@ -11,9 +12,14 @@ log = logging.getLogger(__name__)
 
 
 class StartPacer:
-    def __init__(self, pace: StartPace, busy_s: Callable[[], float]) -> None:
-        """`busy_s`: seconds that all processors together have been busy ever."""
-        self._pace, self._busy_s = pace, busy_s
+    def __init__(
+        self, pace: StartPace, busy_s: Callable[[], float], need: Callable[[int], ProcessorNeed | None]
+    ) -> None:
+        """`busy_s`: seconds that all processors together have been busy ever; `need`: of a process and what it started,
+        None where nobody knows."""
+        self._pace, self._busy_s, self._need = pace, busy_s, need
+        #: of programs that started, until they end
+        self._processes: dict[ContainerId, int] = {}
         self._turns: dict[ContainerId, asyncio.Future[None]] = {}
         self._look: asyncio.TimerHandle | None = None
         self._busy_then_s = 0.0
@@ -34,8 +40,14 @@ class StartPacer:
             raise
         log.info("%s waited %.1f s for a processor: others were starting", container, loop.time() - asked_at)
 
+    def started(self, container: ContainerId, pid: int) -> None:
+        """Its program runs, as this process."""
+        self._processes[container] = pid
+        self._pace.began(container, asyncio.get_running_loop().time())
+
     def over(self, container: ContainerId) -> None:
         """Its program has ended, or need not wait: it is to be ended."""
+        self._processes.pop(container, None)
         self._pace.forget(container)
         self._tell(container)
         self._go_on()
@@ -45,7 +57,7 @@ class StartPacer:
             self._look.cancel()
             self._look = None
         loop = asyncio.get_running_loop()
-        for container in self._pace.due(loop.time(), self._busy_now_s()):
+        for container in self._pace.due(loop.time(), self._busy_now_s(), self._need_of):
             self._tell(container)
         if self._pace.is_holding:
             self._look = loop.call_later(WINDOW_S, self._go_on)
@@ -57,6 +69,10 @@ class StartPacer:
         except OSError as error:
             log.warning("cannot tell how busy the processors are: %s", error)
         return self._busy_then_s
+
+    def _need_of(self, container: ContainerId) -> ProcessorNeed | None:
+        pid = self._processes.get(container)
+        return self._need(pid) if pid is not None else None
 
     def _tell(self, container: ContainerId) -> None:
         turn = self._turns.pop(container, None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import math
 import signal
 import threading
 import time
@@ -17,8 +18,9 @@ from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from nm.daemon import NodeManager
 from nm.executor import ProcessSpec
 from nm.launch.prepare import prepare
+from nm.process_scan import ProcessorNeed, processor_need
 from nm.processes import become_subreaper
-from nm.start_pace import WINDOW_S, StartPace
+from nm.start_pace import REST_S, WINDOW_S, StartPace
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -33,14 +35,30 @@ class Machine:
     def __init__(self, processors: int, moment_s: float = MOMENT_S) -> None:
         self.pace = StartPace(processors, moment_s)
         self.now = self.busy_s = 0.0
+        #: of those that run: since when and until when each wants which part of a processor
+        self.began: dict[ContainerId, tuple[float, float, float]] = {}
 
     def passes(self, seconds: float, busy: float) -> list[ContainerId]:
         """Those that start at the end of that time."""
         self.now += seconds
         self.busy_s += busy * seconds
-        found = self.pace.due(self.now, self.busy_s)
+        found = self.pace.due(self.now, self.busy_s, self.need)
         self.pace.validate()
         return found
+
+    def begins(self, container: ContainerId, wants: float) -> None:
+        self.pace.began(container, self.now)
+        self.began[container] = self.now, math.inf, wants
+
+    def rests(self, container: ContainerId) -> None:
+        since, _, wants = self.began[container]
+        self.began[container] = since, self.now, wants
+
+    def need(self, container: ContainerId) -> ProcessorNeed | None:
+        if container not in self.began:
+            return None
+        since, until, wants = self.began[container]
+        return ProcessorNeed(wants * (min(self.now, until) - since), wants > 0.5 and until > self.now)
 
     def ask(self, *containers: ContainerId) -> list[ContainerId]:
         for container in containers:
@@ -81,6 +99,26 @@ def test_an_idle_node_starts_as_many_as_it_has_processors_and_soon_all() -> None
     assert machine.passes(WINDOW_S, busy=2) == containers[48:]
 
 
+def test_nobody_waits_for_a_program_at_rest_however_busy_others_keep_the_processors() -> None:
+    machine = Machine(2)
+    machine.passes(10, busy=2)
+    machine.passes(10, busy=2)
+    containers = [container_id(number) for number in range(1, 12)]
+    assert machine.ask(*containers) == [ONE]
+    assert machine.passes(WINDOW_S, busy=2) == [], "it has no process yet"
+    machine.begins(ONE, 0.01)
+    assert machine.passes(REST_S / 2, busy=2) == [], "too soon to say"
+    assert machine.passes(REST_S / 2, busy=2) == [TWO, THREE]
+    machine.begins(TWO, 1)
+    machine.begins(THREE, 0.01)
+    assert machine.passes(2 * REST_S, busy=2) == containers[3:5]
+    for container in containers[3:5]:
+        machine.begins(container, 1)
+    assert machine.passes(2 * REST_S, busy=2) == [], "all are at work"
+    machine.rests(TWO)
+    assert machine.passes(2 * REST_S, busy=2) == containers[5:7]
+
+
 def test_nothing_is_held_where_that_is_switched_off() -> None:
     machine = Machine(2, moment_s=0)
     machine.passes(10, busy=2)
@@ -89,7 +127,9 @@ def test_nothing_is_held_where_that_is_switched_off() -> None:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(("ask", "over", "wait")), st.integers(1, 12), st.floats(0.01, 3), st.floats(0, 4)),
+    st.tuples(
+        st.sampled_from(("ask", "begin", "over", "wait")), st.integers(1, 12), st.floats(0.01, 3), st.floats(0, 4)
+    ),
     max_size=80,
 )
 
@@ -106,8 +146,11 @@ def test_every_start_comes_once_in_order_and_in_time(
         if step == "ask" and container not in asked and container not in running:
             machine.pace.ask(container, machine.now)
             asked[container] = machine.now
+        elif step == "begin" and container in running:
+            machine.begins(container, seconds / 3)
         elif step == "over":
             machine.pace.forget(container)
+            machine.began.pop(container, None)
             asked.pop(container, None)
             running.discard(container)
         due = machine.passes(seconds if step == "wait" else 0, min(busy, processors))
@@ -121,8 +164,9 @@ def test_every_start_comes_once_in_order_and_in_time(
 
 @pytest.fixture
 async def busy_node(start_node: Callable[..., Awaitable[NodeManager]], monkeypatch: pytest.MonkeyPatch) -> NodeManager:
-    """Whose processors are always busy, and where a program counts as starting for a minute."""
+    """Whose processors are always busy, with its programs too, and where one counts as starting for a minute."""
     monkeypatch.setattr("nm.daemon.machine_cpu_s", lambda: 1000 * time.monotonic())
+    monkeypatch.setattr("nm.daemon.processor_need", lambda pid: ProcessorNeed(time.monotonic(), True))
     return await start_node({"yaq.nm.containers.start-moment": "60s"})
 
 
@@ -160,6 +204,7 @@ async def test_how_long_one_is_held_is_told_by_itself_while_it_is_and_at_its_end
     reads_times: bool,
 ) -> None:
     monkeypatch.setattr("nm.daemon.machine_cpu_s", lambda: 1000 * time.monotonic())
+    monkeypatch.setattr("nm.daemon.processor_need", lambda pid: ProcessorNeed(time.monotonic(), True))
     rm.capabilities = ["counts-vcores", *["yaq-queue"] * reads_times]
     node = await start_node({"yaq.nm.containers.start-moment": "60s"})
     master = Master(rm, node)
@@ -187,6 +232,38 @@ async def test_how_long_one_is_held_is_told_by_itself_while_it_is_and_at_its_end
         first = (await rm.end_of(ONE)).yaq_times
         assert first.HasField("held_ms") and first.held_ms < 100, "its turn came at once"
     await master.client.close()
+
+
+async def test_a_program_that_sleeps_holds_nobody_and_one_that_works_does(
+    rm: FakeResourceManager, start_node: Callable[..., Awaitable[NodeManager]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they want is read from the kernel."""
+    monkeypatch.setattr("nm.daemon.machine_cpu_s", lambda: 1000 * time.monotonic())
+    node = await start_node({"yaq.nm.containers.start-moment": "60s"})
+    master = Master(rm, node)
+    await master.run(ONE, launch_context("sleep 1000"))
+    await runs(rm, ONE)
+    others = (TWO, THREE, FOUR)
+    for container in others:
+        await master.run(container, launch_context("bash -c 'while :; do :; done'; true"))
+    # where one is at rest two more start, whichever were ready first
+    first, second = await rm.until(
+        lambda: len(found := [p for c in others if (p := node.runtime.containers[c].process)]) == 2 and found
+    )
+    held = next(c for c in others if node.runtime.containers[c].process not in (first, second))
+    await rm.until(lambda: node.runtime.containers[held].is_held)
+    await rm.until(lambda: min(had_s(first.pid), had_s(second.pid)) > 0.5)
+    assert node.runtime.containers[held].is_held
+    for process in (first, second):
+        process.signal_group(signal.SIGKILL)
+    await runs(rm, held)
+    await master.client.close()
+
+
+def had_s(pid: int) -> float:
+    need = processor_need(pid)
+    assert need is not None, "the kernel tells"
+    return need.had_s
 
 
 async def test_a_kill_while_it_is_prepared_waits_for_no_turn_and_nothing_is_started(
