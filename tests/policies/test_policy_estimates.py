@@ -131,6 +131,17 @@ def test_a_tuner_starts_with_what_it_was_told_and_ends_with_what_it_saw() -> Non
     assert tuner.bound(10) == poisson_bound(10, 5.0, 4.0, 0.05)
 
 
+@pytest.mark.parametrize("name", ["ran", "heartbeat", "polls"])
+def test_nodes_that_begin_alike_find_their_own_bounds(name: str) -> None:
+    first = BoundTuner(mean_s=30.0, heartbeat_s=3.0, poll_s=1.0)
+    one, other = first.another(), first.another()
+    for _ in range(3):
+        getattr(one, name)(9.0)
+    assert one.mean_s + one.gap_s > 9.0 and (one.mean_s, one.gap_s) != (30.0, 4.0)
+    assert [(tuner.mean_s, tuner.gap_s) for tuner in (first, other)] == [(30.0, 4.0)] * 2
+    assert other.bound(10) == BoundTuner(mean_s=30.0, heartbeat_s=3.0, poll_s=1.0).bound(10)
+
+
 def test_a_bound_does_not_flutter_with_its_means() -> None:
     tuner = BoundTuner(policy="fixed", mean_s=5.0, heartbeat_s=3.0, poll_s=0.0)
     bounds = set()

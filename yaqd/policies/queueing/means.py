@@ -4,7 +4,6 @@ All count alike until `memory` of them are in, later ones push the earlier out e
 clock that jumped or a node that lies, moves it no more than a value `LEAP` times as large as the mean would.
 """
 
-from math import inf
 from typing import Final
 
 from yaqd.policies.queueing import limits
@@ -26,14 +25,21 @@ class RecentMean:
         #: inf where nothing is known yet
         self.mean = limits.duration(mean)
 
+    def another(self) -> "RecentMean":
+        """One that has the same behind it, and goes its own way."""
+        other = RecentMean.__new__(RecentMean)
+        other.memory, other.count, other.mean = self.memory, self.count, self.mean
+        return other
+
     def add(self, seconds: float) -> bool:
         """False when the value says nothing and was left out."""
-        seconds = limits.duration(seconds)
-        if seconds == inf:
+        if not 0.0 <= seconds <= limits.LONGEST_S:  # also refuses NaN
             return False
-        if self.count >= _FEW:
-            seconds = min(seconds, LEAP * max(self.mean, _LEAST))
-        self.count = min(self.count + 1, self.memory)
+        mean, count = self.mean, self.count
+        if count >= _FEW and seconds > LEAP * mean:
+            seconds = min(seconds, LEAP * max(mean, _LEAST))
+        if count < self.memory:
+            self.count = count = count + 1
         # what was there before the first one was a guess
-        self.mean = seconds if self.count == 1 else self.mean + (seconds - self.mean) / self.count
+        self.mean = seconds if count == 1 else mean + (seconds - mean) / count
         return True

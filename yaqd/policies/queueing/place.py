@@ -17,6 +17,8 @@ from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.place_scores import PLACES, NodeLoad, PlaceStrategy
 
 N = TypeVar("N", bound=Hashable)
+#: load, length, name, number, node
+_Entry = tuple[float, int, str, int, N]
 
 #: nodes refused (blacklisted, too small) before a search gives up
 _REFUSALS_MAX: Final = 64
@@ -54,38 +56,45 @@ class Placer(Generic[N]):
         """`strategy` names one of PLACES; UnknownPolicy otherwise."""
         self.strategy: Final = strategy
         self._policy: Final = PLACES[strategy]
-        #: load, length, name, version, node; an entry of an old version is dropped when it is met
-        self._entries: list[tuple[float, int, str, int, N]] = []
-        self._versions: dict[N, int] = {}
-        self._version = 0
+        #: a heap; an entry that is not its node's any more is dropped when it is met
+        self._entries: list[_Entry[N]] = []
+        #: each node's own
+        self._current: dict[N, _Entry[N]] = {}
+        self._number = 0
         #: the same nodes in a list to draw from, and each one's place in it
         self._listed: list[N] = []
         self._places: dict[N, int] = {}
         self._state = 1
 
     def __contains__(self, node: N) -> bool:
-        return node in self._versions
+        return node in self._current
 
     def load(self, node: NodeLoad) -> float:
         return load_of(self._policy, node)
 
     def put(self, node: N, name: str, load: NodeLoad) -> None:
         """The node takes tasks, and is as loaded as this from now on; of equal ones the first by name goes first."""
-        self._version += 1
-        if node not in self._versions:
+        known = self._current.get(node)
+        if known is None:
             self._places[node] = len(self._listed)
             self._listed.append(node)
-        self._versions[node] = self._version
         if self._policy.draws is not None:
+            if known is None:
+                self._current[node] = (0.0, 0, name, 0, node)
             return
-        if len(self._entries) > 64 + 4 * len(self._versions):
-            self._entries = [entry for entry in self._entries if self._versions.get(entry[4]) == entry[3]]
+        score, queued = self.load(load), load.queued
+        if known is not None and known[0] == score and known[1] == queued:
+            return  # it has its place already
+        self._number += 1
+        entry = self._current[node] = (score, queued, name, self._number, node)
+        if len(self._entries) > 64 + 4 * len(self._current):
+            self._entries = [one for one in self._entries if self._current.get(one[4]) is one]
             heapify(self._entries)
-        heappush(self._entries, (self.load(load), load.queued, name, self._version, node))
+        heappush(self._entries, entry)
 
     def remove(self, node: N) -> None:
         """The node takes nothing, for now or for good."""
-        if self._versions.pop(node, None) is None:
+        if self._current.pop(node, None) is None:
             return
         last, place = self._listed.pop(), self._places.pop(node)
         if last != node:
@@ -100,7 +109,7 @@ class Placer(Generic[N]):
     def _least(self, accepts: Callable[[N], bool], most: int) -> list[N]:
         while most == 1 and self._entries:
             entry = self._entries[0]
-            if self._versions.get(entry[4]) != entry[3]:
+            if self._current.get(entry[4]) is not entry:
                 heappop(self._entries)
             elif accepts(entry[4]):
                 return [entry[4]]
@@ -110,7 +119,7 @@ class Placer(Generic[N]):
         seen: list[tuple[float, int, str, int, N]] = []
         while self._entries and len(found) < most and len(seen) < most + _REFUSALS_MAX:
             entry = heappop(self._entries)
-            if self._versions.get(entry[4]) != entry[3]:
+            if self._current.get(entry[4]) is not entry:
                 continue
             seen.append(entry)
             if accepts(entry[4]):
@@ -134,7 +143,7 @@ class Placer(Generic[N]):
         """Assert every invariant."""
         assert sorted(self._places.values()) == list(range(len(self._listed)))
         assert all(self._listed[place] == node for node, place in self._places.items())
-        assert self._versions.keys() == self._places.keys()
+        assert self._current.keys() == self._places.keys()
         if self._policy.draws is None:
-            found = [entry[4] for entry in self._entries if self._versions.get(entry[4]) == entry[3]]
-            assert len(found) == len(self._versions)
+            found = [entry[4] for entry in self._entries if self._current.get(entry[4]) is entry]
+            assert len(found) == len(self._current)

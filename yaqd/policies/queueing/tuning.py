@@ -38,6 +38,7 @@ class BoundTuner:
         heartbeat and the polling gap are taken until they have been observed. The bound stays in [least, most]."""
         self._formula: QueueBound = BOUNDS[policy]
         self._idle = idle
+        # each is replaced by the node's own when something is observed: until then nodes that begin alike share them
         self._tasks = RecentMean(_TASKS, mean=mean_s)
         self._heartbeats = RecentMean(_GAPS, mean=heartbeat_s)
         self._polls = RecentMean(_GAPS, mean=poll_s)
@@ -46,6 +47,14 @@ class BoundTuner:
         #: (slots, mean, gap) that `_bound` was computed for
         self._at = (-1, 0.0, 0.0)
         self._bound = 0
+
+    def another(self) -> "BoundTuner":
+        """One that begins as this one did, of which nothing has been observed: a cluster has thousands of them."""
+        other = BoundTuner.__new__(BoundTuner)
+        other._formula, other._idle, other._least, other._most = self._formula, self._idle, self._least, self._most
+        other._tasks, other._heartbeats, other._polls = self._tasks, self._heartbeats, self._polls
+        other._at, other._bound = self._at, self._bound
+        return other
 
     @property
     def mean_s(self) -> float:
@@ -59,20 +68,28 @@ class BoundTuner:
 
     def ran(self, seconds: float) -> None:
         """A task of this node has ended after so long."""
+        if not self._tasks.count:
+            self._tasks = self._tasks.another()
         self._tasks.add(seconds)
 
     def heartbeat(self, gap_s: float) -> None:
         """The node's last heartbeat was so long ago when this one came."""
+        if not self._heartbeats.count:
+            self._heartbeats = self._heartbeats.another()
         self._heartbeats.add(gap_s)
 
     def polls(self, gap_s: float) -> None:
         """Masters call in such intervals (`yaqd.policies.queueing.polling`)."""
+        if not self._polls.count:
+            self._polls = self._polls.another()
         self._polls.add(gap_s)
 
     def bound(self, slots: int) -> int:
         """How many tasks may wait at a node that runs `slots` at once."""
-        mean, gap = self.mean_s, self.gap_s
+        mean, gap = self._tasks.mean, self._heartbeats.mean + self._polls.mean
         at_slots, at_mean, at_gap = self._at
+        if slots == at_slots and mean == at_mean and gap == at_gap:
+            return self._bound
         steady = abs(gap * at_mean - at_gap * mean) <= _STEADY * at_gap * mean
         if slots != at_slots or not steady:
             self._at = (slots, mean, gap)
