@@ -2,12 +2,16 @@
 
 import math
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.nodes import NodeView
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.tuning import BoundTuner
+
+#: one for all queues where nothing waits: there are thousands
+_NOTHING: Final = Resource()
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import AskKey
@@ -34,9 +38,12 @@ class NodeQueue:
         "counted",
         "excess",
         "given",
-        "heard",
         "held_for",
+        "is_heard",
+        "is_listed",
         "is_silent",
+        "listed_at",
+        "looked_at",
         "name",
         "node",
         "queued",
@@ -44,6 +51,8 @@ class NodeQueue:
         "running",
         "score",
         "slots",
+        "started",
+        "told_waiting",
         "tuner",
         "wait_s",
         "waiting",
@@ -73,8 +82,18 @@ class NodeQueue:
         self.wait_s = math.inf
         #: its load by the placement policy; None: to be worked out
         self.score: float | None = None
-        #: the last report but for its wait, and what was charged to the node then; None: something has changed since
-        self.heard: tuple[object, ...] | None = None
+        #: which ones, as it said last; None: it did not
+        self.told_waiting: frozenset[ContainerId] | None = None
+        #: which ones run, as it said last; the same object as long as it says the same
+        self.started: frozenset[ContainerId] = frozenset()
+        #: a heap of when those are looked at (`Shares.run`)
+        self.looked_at: list[tuple[float, ContainerId]] = []
+        #: nothing has changed since the last report: neither what is charged to the node nor what waits there
+        self.is_heard = False
+        #: it is to be found where something may wait
+        self.is_listed = False
+        #: with so many that wait there, such a wait (s) and so many slots; None: to be listed anew
+        self.listed_at: tuple[int, float, int] | None = None
         #: how many waited there at its last report, whatever has started since
         self.at_node = 0
         #: containers sent to wait here since then
@@ -84,7 +103,7 @@ class NodeQueue:
         #: what was sent to wait here and should not have started, oldest first
         self.waiting: dict[ContainerId, Waiting] = {}
         #: sum of their resources
-        self.excess = Resource()
+        self.excess = _NOTHING
         #: what must not wait and has its turn here: the queue is left to drain
         self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
 
@@ -104,6 +123,23 @@ class NodeQueue:
         self.added_s = 0.0
         if on_their_way > 0:
             self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
+
+    def is_told_more(self, event: NodeQueueReported) -> bool:
+        """Does the report say anything but what the last one said, its wait aside? Most do not."""
+        return (
+            self.running != event.running
+            or self.queued != event.queued
+            or self.told_waiting != event.waiting
+            or self.started != event.started
+        )
+
+    def tuned(self, tuner: BoundTuner, poll_s: float | None, now: float) -> int:
+        """The bound, with one heartbeat more; `poll_s`: in such intervals masters call."""
+        if self.reported_at is not None:
+            tuner.heartbeat(now - self.reported_at)
+        if poll_s is not None:
+            tuner.polls(poll_s)
+        return tuner.bound(self.slots)
 
     def has_room(self, wait_max_s: float | None) -> bool:
         node = self.node

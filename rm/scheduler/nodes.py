@@ -39,12 +39,10 @@ class NodeView:
         "id",
         "indexes",
         "is_draining",
-        "looked_at",
         "masters",
         "queue",
         "rack",
         "reserved_for",
-        "started",
         "total",
     )
 
@@ -69,10 +67,6 @@ class NodeView:
         self.indexes: tuple[FreeIndex, ...] = ()
         #: what waits here; None where nothing may
         self.queue: NodeQueue | None = None
-        #: what it said last that it runs, where it says so
-        self.started: frozenset[ContainerId] = frozenset()
-        #: a heap of when those are looked at (`Shares.run`)
-        self.looked_at: list[tuple[float, ContainerId]] = []
 
     @property
     def free(self) -> Resource:
@@ -276,12 +270,16 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
+        if node.queue is not None:
+            node.queue.is_heard = False
         self._settle(node)
 
     def change_free(self, node: NodeView, change: Resource, sign: int) -> None:
         """The node has so much more (sign 1) or less (-1) free."""
         node.free_mb += sign * change.memory_mb
         node.free_cores += sign * change.vcores
+        if node.queue is not None:
+            node.queue.is_heard = False
         if change.extras:
             node.free_extras = (Resource(0, 0, node.free_extras) + Resource(0, 0, change.extras) * sign).extras
         self._settle(node)

@@ -16,10 +16,11 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
+from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
 from rm.scheduler.view import AttemptView, ClusterView
-from yaqd.model import ApplicationId
+from yaqd.model import ApplicationId, NodeId
 
 
 class QueueEvents:
@@ -76,12 +77,18 @@ class QueueEvents:
         self._view.reorder(app_id)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Decision]:
-        node = self._view.nodes.get(event.node_id)
-        if node is not None:
+        queue = self._queues.get(event.node_id) or self._begin_queue(event.node_id)
+        if queue is not None:
+            ran = queue.started
+            self._queues.reported(queue, event, now)
             if self._view.shares is not None:
-                self._view.shares.run(node, event.started, now)
-            self._queues.reported(node, event, now)
+                self._view.shares.run(queue, ran, now)
         return ()
+
+    def _begin_queue(self, node_id: NodeId) -> NodeQueue | None:
+        """Of a node that reports the first time."""
+        node = self._view.nodes.get(node_id)
+        return self._queues.begin(node) if node is not None else None
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Decision]:
         """What could not wait before, because nobody knew its end, may now."""

@@ -23,13 +23,14 @@ from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.jobs import Jobs
 from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.sent import SentContainers
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Affinity, Load
 from yaqd.policies.queueing.polling import PollGaps
+from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import Ask, AskKey
@@ -61,6 +62,8 @@ class NodeQueues:
         self._everywhere: Placer[NodeQueue] = self._placer()
         #: those of racks that were asked for
         self._racks: dict[str, Placer[NodeQueue]] = {}
+        #: how the last self-tuned bound began, and one that nobody uses
+        self._like: tuple[Tuning, BoundTuner] | None = None
         self.jobs = Jobs()
         #: since when tasks wait that must be placed again
         self.lost_places = LostPlaces()
@@ -85,6 +88,7 @@ class NodeQueues:
         self._everywhere = self._placer()
         self._racks.clear()
         for queue in self._queues.values():
+            queue.is_listed = False
             self.release(queue)
             self._set_bound(queue)
             self._enter(queue)
@@ -124,35 +128,37 @@ class NodeQueues:
 
     # ---- nodes
 
-    def reported(self, node: NodeView, event: NodeQueueReported, now: float) -> None:
+    def get(self, node_id: NodeId) -> NodeQueue | None:
+        return self._queues.get(node_id)
+
+    def begin(self, node: NodeView) -> NodeQueue | None:
+        """Of a node that has none; None where none is wanted."""
+        if self.spec is None:
+            return None
+        queue = self._queues[node.id] = node.queue = NodeQueue(node)
+        self._set_bound(queue)
+        return queue
+
+    def reported(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
         """Take in what a node says, as far as it can be."""
         if self.spec is None:
             return
-        queue = node.queue
-        if queue is None:
-            queue = self._queues[node.id] = node.queue = NodeQueue(node)
-            self._set_bound(queue)
-        wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
-        held = (len(node.containers), node.free_mb, node.free_cores, node.free_extras)
-        said = (event.running, event.queued, event.waiting, event.started, *held)
-        is_new = queue.heard != said
+        is_new = not queue.is_heard or queue.is_told_more(event)
         if is_new:
             self._take_in(queue, event)
-            queue.heard = said
-        was = (queue.wait_s, queue.bound)
-        queue.wait_s = wait_s
+            queue.told_waiting, queue.is_heard = event.waiting, True
+            if queue.started != event.started:
+                queue.started = event.started
+        bound = queue.bound
         if queue.tuner is not None:
-            if queue.reported_at is not None:
-                queue.tuner.heartbeat(now - queue.reported_at)
-            gap_s = self.polls.median(now)
-            if gap_s is not None:
-                queue.tuner.polls(gap_s)
-            queue.bound = queue.tuner.bound(queue.slots)
+            bound = queue.tuned(queue.tuner, self.polls.median(now), now)
         queue.reported_at, queue.is_silent = now, False
-        if is_new or was != (queue.wait_s, queue.bound):
-            self._count_bound(queue, queue.bound)
+        wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
+        if is_new or wait_s != queue.wait_s or bound != queue.bound:
+            queue.wait_s, queue.bound = wait_s, bound
+            self._count_bound(queue, bound)
             self._enter(queue)
-        else:
+        elif not queue.is_listed:
             self.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
@@ -187,11 +193,17 @@ class NodeQueues:
         queue.counted = bound
 
     def _set_bound(self, queue: NodeQueue) -> None:
-        spec = self.spec
-        fixed = spec.bound_of(queue.node.id.host) if spec is not None else 0
-        queue.tuner = spec.tuning_of(queue.node.id.host).begin() if spec is not None and fixed is None else None
+        spec, host = self.spec, queue.node.id.host
+        fixed = spec.bound_of(host) if spec is not None else 0
+        queue.tuner = self._new_tuner(spec.tuning_of(host)) if spec is not None and fixed is None else None
         queue.bound = fixed if fixed is not None else 0
         self._count_bound(queue, queue.bound)
+
+    def _new_tuner(self, tuning: Tuning) -> BoundTuner:
+        """Most nodes begin as the one before."""
+        if self._like is None or self._like[0] is not tuning:
+            self._like = tuning, tuning.begin()
+        return self._like[1].another()
 
     def bound_of(self, node_id: NodeId) -> int:
         """How many may wait there now."""
@@ -234,18 +246,23 @@ class NodeQueues:
     def _enter_changed(self) -> None:
         for queue in self._changed:
             if not self.has_room(queue):
-                if queue in self._everywhere:
+                if queue.is_listed:
+                    queue.is_listed = False
                     for placer in self._placers_of(queue):
                         placer.remove(queue)
                 continue
-            load = self._load(queue)
+            at = queue.length, queue.expected_wait(), queue.slots
+            if queue.is_listed and queue.listed_at == at:
+                continue  # as it is to be found already
+            queue.is_listed, queue.listed_at = True, at
+            load = Load(*at)
             for placer in self._placers_of(queue):
                 placer.put(queue, queue.name, load)
         self._changed.clear()
 
     def enter_again(self, queue: NodeQueue) -> None:
         """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
-        if queue not in self._everywhere and self.has_room(queue):
+        if not queue.is_listed and self.has_room(queue):
             self._enter(queue)
 
     # ---- room
@@ -293,8 +310,9 @@ class NodeQueues:
         if placer is None:
             placer = self._racks[rack] = self._placer()
             for queue in (node.queue for node in nodes):
-                if queue is not None and queue in self._everywhere:
+                if queue is not None and queue.is_listed:
                     placer.put(queue, queue.name, self._load(queue))
+                    queue.listed_at = None  # not everywhere the same, maybe
         found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
         return found[0] if found else None
 
@@ -354,7 +372,7 @@ class NodeQueues:
     def ended(self, node: NodeView) -> None:
         """A container of this node, already discharged, is over: another one should have started."""
         if node.queue is not None:
-            node.queue.heard = None
+            node.queue.is_heard = False
             self._sent.trim(node.queue)
             node.queue.count_added()
             self._enter(node.queue)
@@ -384,6 +402,7 @@ class NodeQueues:
                 held += 1
                 assert queue in self._holds[queue.held_for], name
             for placer in self._placers_of(queue):
+                assert queue.is_listed is (queue in placer), name
                 assert queue in placer or queue in self._changed or not self.has_room(queue), name
                 placer.validate()
         assert bounds == self.bounds

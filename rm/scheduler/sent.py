@@ -56,7 +56,7 @@ class SentContainers:
     def resized(self, queue: NodeQueue) -> None:
         """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""
         node = queue.node
-        queue.heard = None
+        queue.is_heard = False
         over = _beyond(node)
         if self._calculator.fits(over, queue.excess):
             self.trim(queue)
@@ -71,13 +71,13 @@ class SentContainers:
         self.trim(queue)
 
     def wait(self, queue: NodeQueue, container_id: ContainerId, sent: Waiting) -> None:
-        queue.heard = queue.score = None
+        queue.is_heard, queue.score = False, None
         queue.waiting[container_id] = sent
         queue.excess = queue.excess + sent.resource
         self._count(sent.app, sent.resource, 1)
 
     def start(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        queue.heard = queue.score = None
+        queue.is_heard, queue.score = False, None
         sent = queue.waiting.pop(container_id)
         queue.excess = queue.excess - sent.resource
         self._count(sent.app, sent.resource, -1)

@@ -21,7 +21,8 @@ from yaqd.policies.queueing.sharing import DeficitCounters
 
 if TYPE_CHECKING:
     from rm.scheduler.calculators import Calculator
-    from rm.scheduler.nodes import NodeTable, NodeView
+    from rm.scheduler.node_queue import NodeQueue
+    from rm.scheduler.nodes import NodeTable
     from rm.scheduler.records import AppView, QueueView
 
 #: what is owed is made up for over so many seconds: about as long as it takes until what is given runs
@@ -44,15 +45,17 @@ _LATEST_S: Final = 60.0
 class _Given:
     """A container that is not over."""
 
-    __slots__ = ("app", "has_end", "queues", "rate", "seconds", "share", "since")
+    __slots__ = ("app", "has_end", "paces", "rate", "seconds", "share", "since")
 
-    def __init__(self, app: "AppView", share: float, seconds: float, *, has_end: bool) -> None:
+    def __init__(
+        self, app: "AppView", paces: "tuple[_Pace, ...]", share: float, seconds: float, rate: float, *, has_end: bool
+    ) -> None:
         self.app = app
-        #: those that it was given through, its leaf queue first
-        self.queues = app.leaf.above
+        #: of the queues that it was given through, its leaf queue first
+        self.paces = paces
         self.has_end = has_end
         #: the part of the cluster that it gives back in a second, in the mean
-        self.rate = 0.0
+        self.rate = rate
         #: of the cluster
         self.share = share
         #: that it counts with
@@ -64,9 +67,11 @@ class _Given:
 class _Pace:
     """Of what a queue was given and is not over."""
 
-    __slots__ = ("number", "rate", "share")
+    __slots__ = ("number", "path", "rate", "share")
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
+        #: of the queue
+        self.path = path
         self.number = 0
         #: of the cluster
         self.share = 0.0
@@ -85,8 +90,12 @@ class Shares:
         self._first: frozenset[str] = frozenset()
         #: how long containers ran of late, s
         self._usual_s = 0.0
-        #: by path of the queue
+        #: by path of the queue; those of queues without a container are not there
         self._paces: dict[str, _Pace] = {}
+        #: by path of the leaf queue: it and the queues above it, and their paces, all of them there
+        self._above: dict[str, tuple[tuple[QueueView, ...], tuple[_Pace, ...]]] = {}
+        #: the part of the cluster that the last container is: most are as large as the one before
+        self._size, self._total, self._part = Resource(), Resource(), 0.0
 
     def queues_changed(self) -> None:
         """Other queues, or other guarantees: nobody is owed anything."""
@@ -141,29 +150,44 @@ class Shares:
     # ---- containers
 
     def given(self, container_id: ContainerId, app: "AppView", size: Resource, estimate_s: float | None) -> None:
-        share = self._calculator.share(size, self._nodes.total)
-        given = _Given(app, share, 0.0, has_end=estimate_s is not None)
-        self._given[container_id] = given
-        for queue in given.queues:
-            pace = self._paces.setdefault(queue.spec.path, _Pace())
+        if size is not self._size or self._nodes.total is not self._total:
+            self._size, self._total = size, self._nodes.total
+            self._part = self._calculator.share(size, self._total)
+        share, paces = self._part, self._paces_of(app.leaf)
+        has_end = estimate_s is not None
+        seconds = estimate_s if estimate_s is not None else self._usual_s
+        rate = share / max(seconds, _SHORTEST_S) if has_end else 0.0
+        for pace in paces:
             pace.number += 1
             pace.share += share
-        self._count(given, estimate_s if estimate_s is not None else self._usual_s)
+            pace.rate += rate
+        self._given[container_id] = _Given(app, paces, share, seconds, rate, has_end=has_end)
+        self._book(app, seconds * share)
 
-    def run(self, node: "NodeView", started: frozenset[ContainerId], now: float) -> None:
-        """These are what its node says to run: those that it did not name before have begun.
+    def _paces_of(self, leaf: "QueueView") -> tuple[_Pace, ...]:
+        known = self._above.get(leaf.spec.path)
+        if known is not None and known[0] is leaf.above:
+            return known[1]
+        for queue in leaf.above:
+            if queue.spec.path not in self._paces:
+                self._paces[queue.spec.path] = _Pace(queue.spec.path)
+        paces = tuple(self._paces[queue.spec.path] for queue in leaf.above)
+        self._above[leaf.spec.path] = leaf.above, paces
+        return paces
+
+    def run(self, queue: "NodeQueue", before: frozenset[ContainerId], now: float) -> None:
+        """The queue's node has said what runs there: what it did not name `before` has begun.
 
         Reports come often, and most of what they name has been named before. So what runs longer than it counts with
         is counted anew once it has, and again after each tenth more.
         """
-        due = node.looked_at
-        if started != node.started:
-            for container_id in started - node.started:
+        due = queue.looked_at
+        if queue.started is not before:
+            for container_id in queue.started - before:
                 given = self._given.get(container_id)
                 if given is not None and given.since is None:
                     given.since = now
                     heappush(due, (_next(now + given.seconds, now), container_id))
-            node.started = started
         while due and due[0][0] <= now:
             container_id = heappop(due)[1]
             given = self._given.get(container_id)
@@ -192,11 +216,11 @@ class Shares:
 
     def _over(self, given: _Given) -> None:
         """It ends no more."""
-        for queue in given.queues:
-            pace = self._paces[queue.spec.path]
+        for pace in given.paces:
             pace.number -= 1
             if not pace.number:
-                del self._paces[queue.spec.path]  # and with it what was rounded
+                del self._paces[pace.path]  # and with it what was rounded
+                self._above.clear()
                 continue
             pace.share -= given.share
             pace.rate -= given.rate
@@ -207,23 +231,28 @@ class Shares:
         change = (seconds - given.seconds) * given.share
         if given.has_end:
             rate = given.share / max(seconds, _SHORTEST_S)
-            for queue in given.queues:
-                self._paces[queue.spec.path].rate += rate - given.rate
+            for pace in given.paces:
+                pace.rate += rate - given.rate
             given.rate = rate
         given.seconds = seconds
-        if not change:
+        if change:
+            self._book(given.app, change)
+
+    def _book(self, app: "AppView", work: float) -> None:
+        """The application's queues were given so much more."""
+        if not self._counters:
             return
-        for queue in given.app.leaf.above:
+        for queue in app.leaf.above:
             counters = self._counters.get(queue.parent.spec.path) if queue.parent is not None else None
             if counters is not None:
-                counters.give(queue.spec.path, change)
+                counters.give(queue.spec.path, work)
 
     def validate(self) -> None:
         """Assert every invariant."""
         counted: dict[str, list[float]] = {}
         for given in self._given.values():
-            for queue in given.queues:
-                sums = counted.setdefault(queue.spec.path, [0, 0.0, 0.0])
+            for pace in given.paces:
+                sums = counted.setdefault(pace.path, [0, 0.0, 0.0])
                 sums[:] = sums[0] + 1, sums[1] + given.share, sums[2] + given.rate
         assert counted.keys() == self._paces.keys()
         for path, pace in self._paces.items():
