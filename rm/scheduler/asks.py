@@ -139,7 +139,8 @@ class AskTable:
         if ask is None:
             ask = self._asks[key] = Ask(key, capability, now, is_master=is_master)
         elif ask.pending:
-            self._file_last(ask)
+            if next(reversed(self._by_shape)) is not ask.capability:
+                self._file_last(ask)
         else:
             ask.waiting_since, ask.missed = now, 0
         name, count, counts = row.resource_name, row.count, ask.counts
@@ -198,9 +199,8 @@ class AskTable:
 
     def _file_last(self, ask: Ask) -> None:
         """A shape that this ask alone wants becomes the last one: it was asked for last."""
-        if next(reversed(self._by_shape)) is not ask.capability:
-            self._remove_shape(ask)
-            insort(self._by_shape.setdefault(ask.capability, []), ask.key)
+        self._remove_shape(ask)
+        insort(self._by_shape.setdefault(ask.capability, []), ask.key)
 
     def _remove_shape(self, ask: Ask) -> None:
         keys = self._by_shape[ask.capability]

@@ -113,6 +113,12 @@ class QueueFilling:
             break
         self._queues.enter_again(queue)
 
+    def for_nobody(self, node: NodeView) -> None:
+        """The same where nobody wants anything."""
+        if node.queue is not None:
+            self._queues.release(node.queue)
+            self._queues.enter_again(node.queue)
+
     def _in_leaf(
         self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
     ) -> QueuePick | _Hold | None:

@@ -75,8 +75,17 @@ class Giving:
         self._view.nodes.resize(node, node.total - node.free)
         self._view.set_limits()
 
-    def fill(self, node: NodeView, now: float) -> Iterator[Decision]:
+    def fill(self, node: NodeView, now: float) -> Iterable[Decision]:
         """Give away what the node has free."""
+        if self._view.root.waiting or self._view.reservations or self._updates.any_waiting:
+            return self._fill(node, now)
+        if self._view.jobs is not None:
+            self.starving.find(self._view.jobs, now)
+        if self.filling is not None:
+            self.filling.for_nobody(node)
+        return ()
+
+    def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
         if self._updates.any_waiting:
             yield from self._updates.settle(node)
         if self._view.jobs is not None:

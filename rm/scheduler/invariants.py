@@ -1,6 +1,6 @@
 """What must be true of the scheduler's view after every event, recomputed the slow way."""
 
-from rm.scheduler.users import limit_share, needs_shares, user_limit, user_shares
+from rm.scheduler.users import least_limit_share, limit_share, needs_shares, user_limit, user_shares
 from rm.scheduler.view import ClusterView, QueueView
 from yaqd.model import ContainerId, Resource
 
@@ -94,6 +94,7 @@ def _validate_limit(view: ClusterView, leaf: QueueView) -> None:
     """What is remembered of the users' limit is what it comes to now."""
     limit = view.calculator.share(user_limit(view, leaf), view.nodes.total)
     assert abs(limit_share(view, leaf) - limit) < 1e-6, (leaf.path, limit_share(view, leaf), limit)
+    assert least_limit_share(view, leaf) <= limit_share(view, leaf), leaf.path
     assert leaf.limit_share is None or abs(leaf.limit_share - limit) < 1e-6, leaf.path
     sure = view.calculator.share(Resource(leaf.sure_mb, leaf.sure_cores), view.nodes.total)
     assert sure <= limit, (leaf.path, sure, limit)
@@ -115,8 +116,9 @@ def _validate_queue(view: ClusterView, queue: QueueView) -> None:
         attempt.asks.validate()
         if attempt.filed_at is None:
             continue
-        assert attempt.filed_at == view.order_key(attempt.app), (attempt.filed_at, view.order_key(attempt.app))
         assert attempt.filed_shapes == attempt.asks.shapes(), attempt.id
+        if attempt.filed_shapes:  # what wants nothing stands in no line
+            assert attempt.filed_at == view.order_key(attempt.app), (attempt.filed_at, view.order_key(attempt.app))
         expected += [attempt.filed_at] * len(attempt.filed_shapes)
     assert filed == sorted(expected), queue.path
     remembered = queue.who_waits()

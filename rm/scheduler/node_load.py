@@ -62,7 +62,7 @@ class NodeLoad:
     def place(self, rule: str) -> QueuePlace:
         """Of a container that is sent to wait now."""
         wait_s = self.wait_ms / 1000 if self.wait_ms >= 0 else math.inf
-        return QueuePlace(wait_s, (self.length or 0) + self.given, rule)
+        return QueuePlace(wait_s, self.queued, rule)
 
     @property
     def left(self) -> Resource:

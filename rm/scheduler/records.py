@@ -222,7 +222,7 @@ class AttemptView:
         self.sequence = 0
         #: what the master takes of the masters' share; None while it is not admitted
         self.master: Resource | None = None
-        #: where the leaf queue has it filed
+        #: where the leaf queue has it filed, or had when it wanted something last
         self.filed_at: OrderKey | None = None
         self.filed_shapes: list[Resource] = []
         self.reservation: Reservation | None = None

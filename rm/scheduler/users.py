@@ -154,9 +154,20 @@ def may_take(view: "ClusterView", app: "AppView") -> bool:
         return True
     if owner.used_mb <= leaf.sure_mb and owner.used_cores <= leaf.sure_cores and not owner.used_extras:
         return True
-    total = view.nodes.total
-    limit = known_limit_share(view, leaf)
-    return view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, total) <= limit
+    share = view.calculator.share_among(owner.used_mb, owner.used_cores, owner.used_extras, view.nodes.total)
+    if leaf.limit_share is None and share <= least_limit_share(view, leaf):
+        return True
+    return share <= known_limit_share(view, leaf)
+
+
+def least_limit_share(view: "ClusterView", leaf: "QueueView") -> float:
+    """What `limit_share` surely is: all but an equal part of what active users hold and a little more can only add to
+    it. That costs no look at all users, and is enough for who holds no more than the others do."""
+    active, users, least = leaf.active, leaf.active_users or 1, view.least
+    if not leaf.sums_shares or active.used_extras:
+        return 0.0
+    mb, cores = -(-(active.used_mb + least.memory_mb) // users), -(-(active.used_cores + least.vcores) // users)
+    return min(view.calculator.share_among(mb, cores, NO_EXTRAS, view.nodes.total), leaf.fixed_share)
 
 
 def known_limit_share(view: "ClusterView", leaf: "QueueView") -> float:

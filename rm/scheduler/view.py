@@ -246,8 +246,9 @@ class ClusterView:
             self._count_waiting(attempt.app, 1)
 
     def use_changed(self, attempt: AttemptView) -> None:
-        """The same where what the attempt holds has changed and what it wants has not."""
-        if attempt.filed_at is not None and self.order_key(attempt.app) != attempt.filed_at:
+        """The same where what the attempt holds has changed and what it wants has not. What wants nothing has no place
+        that could be another: it gets one with its next ask."""
+        if attempt.filed_shapes and self.order_key(attempt.app) != attempt.filed_at:
             self.file(attempt)
 
     def reorder(self, app_id: ApplicationId) -> None:

@@ -66,7 +66,8 @@ class ContainerId(NamedTuple):
 
     @classmethod
     def make(cls, attempt_id: ApplicationAttemptId, sequence: int, *, epoch: int = 0) -> Self:
-        return cls(attempt_id, (epoch << _SEQUENCE_BITS) | sequence)
+        # what the class itself would do, without the named tuple's own `__new__` in between: there is one a container
+        return tuple.__new__(cls, (attempt_id, (epoch << _SEQUENCE_BITS) | sequence))
 
     @staticmethod
     def start(epoch: int) -> int:
