@@ -99,7 +99,7 @@ async def test_what_is_held_when_its_turn_has_come_is_no_part_of_its_wait_nor_of
         assert held.pop(str(first)) == pytest.approx(1.2, abs=1.0) and set(held.values()) == {None}
         text = await command(rm, "explain", str(app_id))
         [row] = [line for line in text.splitlines() if line.startswith(str(first))]
-        assert "any moment" in row and "its turn has come, and it waits for a processor for 1." in row
+        assert "any moment" in row and "its turn has come, it has waited for a processor for 1." in row
 
         for container_id in (first, *others):
             node.end(container_id)

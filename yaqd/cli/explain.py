@@ -175,7 +175,7 @@ def _behind(entry: dict[str, Any]) -> str:
     if not entry["isAtNode"]:
         return "not started by its master yet"
     if entry["heldS"] is not None:
-        return f"nobody: its turn has come, and it waits for a processor for {_seconds(entry['heldS'])}"
+        return f"nobody: its turn has come, it has waited for a processor for {_seconds(entry['heldS'])}"
     if entry["behind"] is None:
         return "further back than its node tells"
     behind = entry["behind"]
