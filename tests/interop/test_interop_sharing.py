@@ -2,10 +2,13 @@
 
 import json
 import statistics
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from interop_checks import output_lines
@@ -18,6 +21,8 @@ from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
+from yaqd.model import ApplicationAttemptId, ApplicationId
+from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ApplicationClientProtocol
@@ -113,3 +118,35 @@ def test_our_job_on_a_stock_cluster_fetches_from_the_stock_shuffle(stock_yarn: S
     lines = [line for part in sorted((tmp_path / "out").glob("part-*")) for line in part.read_text().splitlines()]
     assert sorted(lines) == ["a\t300", "b\t300", "word0\t100", "word1\t100", "word2\t100"]
     assert await_value("the marker", lambda: (tmp_path / "out" / "_SUCCESS").exists() or None)
+
+
+def test_attempts_of_our_job_on_a_stock_cluster_are_told(stock_yarn: StockYarn, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    command = ("run", "--conf", str(stock_yarn.conf_dir), "--", "sh", "-c", f"until [ -e {flag} ]; do sleep 0.2; done")
+    waiting = subprocess.Popen([sys.executable, "-m", "yaqd.cli", *command], stderr=subprocess.PIPE, text=True)
+    assert waiting.stderr is not None
+    application = waiting.stderr.readline().split()[0]
+
+    def attempts(state: str) -> list[dict[str, Any]] | None:
+        said = json.loads(run_yaq(stock_yarn.conf_dir, "app", "status", application, "--json").stdout)["attempts"]
+        return said if said and said[-1]["state"] == state else None
+
+    [first] = await_value("its job manager", lambda: attempts("RUNNING"), 60)
+    assert first["node"] is not None
+    conf = Configuration.load(environ={"HADOOP_CONF_DIR": str(stock_yarn.conf_dir)})
+    with BlockingRpcClient(*conf.get_address("yarn.resourcemanager.address"), user=current_user()) as rm:
+        request = service.FailApplicationAttemptRequest()
+        app_id = ApplicationId.parse(application)
+        request.application_attempt_id.CopyFrom(convert.attempt_id_pb(ApplicationAttemptId(app_id, 1)))
+        rm.call(ApplicationClientProtocol.failApplicationAttempt, request)
+    line = next(line for line in waiting.stderr if line.startswith("attempt 1 failed"))
+    assert "; attempt 2 " in line
+    await_value("the second one", lambda: ((found := attempts("RUNNING")) is not None and len(found) == 2) or None, 60)
+    flag.touch()
+    _, said = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, said
+    text = run_yaq(stock_yarn.conf_dir, "app", "status", application).stdout
+    assert [row.split()[:2] for row in text.splitlines() if row[:7].strip() in ("1", "2")] == [
+        ["1", "FAILED"],
+        ["2", "FINISHED"],
+    ]
