@@ -8,7 +8,7 @@ import random
 from collections import deque
 from dataclasses import dataclass
 
-from riffle_merger.plan.counts import Buffers, ReadCounter, Unit
+from riffle_merger.plan.counts import MergeRequests, ReadCounter, Unit
 from riffle_merger.plan.decisions import CancelMerge, Decision, MapOutput, Publish, SendMerge
 from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 
@@ -44,9 +44,9 @@ def outputs(shuffle: Shuffle, seed: int) -> list[MapOutput]:
 class Drive:
     """One shuffle, from the first map's end to the last word to its reducers."""
 
-    def __init__(self, shuffle: Shuffle, spec: MergeSpec, buffers: Buffers, unit: Unit) -> None:
+    def __init__(self, shuffle: Shuffle, spec: MergeSpec, merging: MergeRequests, unit: Unit) -> None:
         self.scheduler = MergeScheduler(spec)
-        self.counter = ReadCounter(shuffle.partitions, buffers, unit)
+        self.counter = ReadCounter(shuffle.partitions, merging, unit)
         self.cancelled = 0
         self._queues: dict[str, deque[int]] = {}
         self._due: deque[tuple[float, str]] = deque()
@@ -96,14 +96,14 @@ class Drive:
 def count(
     shuffle: Shuffle,
     spec: MergeSpec,
+    merging: MergeRequests,
     *,
     merge_takes: float = 1.0,
     seed: int = 1,
-    buffers: Buffers | None = None,
     unit: Unit | None = None,
 ) -> ReadCounter:
     """Run one; `merge_takes` in units of the time between two maps' ends."""
-    drive = Drive(shuffle, spec, buffers or Buffers(), unit or Unit())
+    drive = Drive(shuffle, spec, merging, unit or Unit())
     counter = drive.run(outputs(shuffle, seed), merge_takes)
     if counter.outputs != shuffle.maps or drive.scheduler.anomalies:
         raise AssertionError(f"{counter.outputs} outputs of {shuffle.maps} published; {drive.scheduler.anomalies[:3]}")

@@ -139,7 +139,7 @@ class JobWatch:
         mean = self._seen_bytes / self._seen
         variance = max(0.0, self._seen_squares / self._seen - mean**2)
         variation = variance**0.5 / mean if mean > 0 else 0.0
-        self.choice = choose(ShuffleShape(self._seen, self._partitions, mean, 1, variation), disk)
+        self.choice = choose(ShuffleShape(self._seen, self._partitions, mean, 1, variation, grows=True), disk)
         return self.choice.policy
 
     def _due(self, policy: MergePolicy, *, is_quiet: bool) -> int:

@@ -14,6 +14,9 @@ from yaqd.config import Configuration
 _SEEK_KEY: Final = "yaq.riffle.disk.seek-ms"
 _SPEED_KEY: Final = "yaq.riffle.disk.mb-per-second"
 _CACHE_KEY: Final = "yaq.riffle.disk.cache-mb"
+#: mergers are configured alike on all nodes
+_MEMORY_KEY: Final = "yaq.riffle.merger.memory"
+_AT_ONCE_KEY: Final = "yaq.riffle.merger.merges-max"
 #: of a node's free memory, what is left for map outputs once containers run
 _CACHE_SHARE: Final = 0.5
 #: a turning disk's seek with half a turn, and its speed; and one without moving parts
@@ -37,6 +40,8 @@ class KnownDisk:
             seek_s=conf.get_float(_SEEK_KEY, seek_ms, minimum=0, maximum=10_000) / 1000,
             bytes_per_s=conf.get_float(_SPEED_KEY, mb_per_s, minimum=0.001, maximum=1e6) * 1e6,
             cache_bytes=conf.get_float(_CACHE_KEY, _available_mb() * _CACHE_SHARE, minimum=0, maximum=1e9) * 1e6,
+            merge_memory=conf.get_size_bytes(_MEMORY_KEY, 512 << 20, minimum=1)
+            / conf.get_int(_AT_ONCE_KEY, 2, minimum=1, maximum=64),
         )
         keys = (_SEEK_KEY, _SPEED_KEY, _CACHE_KEY)
         return cls(shape, frozenset(key for key in keys if (conf.get(key) or "").strip()))

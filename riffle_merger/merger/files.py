@@ -16,7 +16,8 @@ from riffle_merger.format.errors import FormatError
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
-from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, write_view
+from riffle_merger.merger.window import Counts, Input, write_view
+from riffle_merger.plan.buffers import WRITE_BYTES
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

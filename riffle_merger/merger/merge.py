@@ -12,7 +12,8 @@ from riffle_merger.format.merged import MergedIndex, is_safe_name
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Output, open_inputs
 from riffle_merger.merger.pool import BufferPool
-from riffle_merger.merger.window import WRITE_BYTES, Counts, Input, Window, Windows
+from riffle_merger.merger.window import Counts, Input, Window, Windows
+from riffle_merger.plan.buffers import INDEX_COPIES, buffers_wanted
 
 #: inputs of one merge: each keeps a file open, and more than this makes reads small again
 INPUTS_MAX = 1000
@@ -58,15 +59,42 @@ def check_map_ids(map_ids: Sequence[str]) -> None:
 
 
 def buffers_for(inputs: int, data_bytes: int, pool: BufferPool, share: int | None = None) -> int:
-    """How many buffers a merge takes: one per input and the write buffer's at least, so that it waits until it gets
-    them; a second one per input where its share of the pool has them: one half of them is read while the other is
-    written, and reads are a buffer long then. Less where little is to be merged, and never more than there are; at
-    least two. `share`: what is its own while as many merges run as may; None: all."""
+    """How many buffers a merge takes: as `buffers_wanted` says, less where little is to be merged, and never more than
+    there are; at least two, one being read while the other is written. `share`: what is its own while as many merges
+    run as may; None: all."""
     size = pool.buffer_bytes
-    to_write = -(-WRITE_BYTES // size)
-    share = pool.count if share is None else share
-    wanted = max(inputs + to_write, min(2 * inputs + to_write, share))
+    wanted = buffers_wanted(inputs, pool.count if share is None else share, size)
     return max(2, min(wanted, 2 * -(-data_bytes // size), pool.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a merge holds while it runs."""
+
+    buffers: int
+    #: of these and of the indexes
+    bytes: int
+
+
+def memory_for(
+    inputs: int, data_bytes: int, index_bytes: int, pool: BufferPool, budget_bytes: int, at_once: int
+) -> Memory:
+    """In a budget of which so many merges at one time have a part each. Raises NotMergeable."""
+    for_indexes = INDEX_COPIES * index_bytes
+    room = budget_bytes - for_indexes
+    if room < budget_bytes // 2:
+        raise NotMergeable(f"indexes of {index_bytes} bytes are too large for the merger's memory")
+    # with more, a merge would keep another one waiting that could run beside it
+    share = max(0, budget_bytes // at_once - for_indexes)
+    wanted = buffers_for(inputs, data_bytes, pool, share // pool.buffer_bytes)
+    buffers = min(wanted, room // pool.buffer_bytes)
+    return Memory(buffers, for_indexes + buffers * pool.buffer_bytes)
+
+
+def halves(buffers: list[mmap.mmap]) -> tuple[list[mmap.mmap], list[mmap.mmap]]:
+    """One is read while the other is written."""
+    middle = len(buffers) // 2
+    return buffers[:middle], buffers[middle:]
 
 
 def merge(
@@ -145,21 +173,20 @@ def _read_ahead(
     windows: Windows, buffers: list[mmap.mmap], reader: Executor, is_cancelled: Callable[[], bool]
 ) -> Iterator[Window]:
     """Window after window; while the caller works on one, the next is read, and the disk knows of the one after."""
-    middle = len(buffers) // 2
-    halves = (buffers[:middle], buffers[middle:])
+    first, second = both = halves(buffers)
     turn = 0
 
     def begin(window: Window | None, following: Sequence[mmap.mmap]) -> _Reading | None:
         return _Reading(windows, reader, window, following) if window is not None else None
 
-    reading = begin(_advised(windows, halves[0]), halves[1])
+    reading = begin(_advised(windows, first), second)
     try:
         while reading is not None:
             ahead = reading.result()
             if is_cancelled():
                 raise Cancelled("cancelled")
             window = reading.window
-            reading = begin(ahead, halves[turn])
+            reading = begin(ahead, both[turn])
             turn = 1 - turn
             yield window
             del window, ahead

@@ -16,17 +16,16 @@ from pathlib import Path
 
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Survey, clear_temporaries, survey
-from riffle_merger.merger.merge import READERS, Merged, MergeOrder, buffers_for, check_map_ids, merge
-from riffle_merger.merger.pool import BUFFER_BYTES, BufferPool
+from riffle_merger.merger.merge import READERS, Merged, MergeOrder, check_map_ids, memory_for, merge
+from riffle_merger.merger.pool import BufferPool
 from riffle_merger.merger.queue import MergeQueue, Request
 from riffle_merger.merger.window import Counts
+from riffle_merger.plan.buffers import BUFFER_BYTES
 from riffle_merger.remote.merge import RemoteMerged, RemoteOrder
 from riffle_merger.remote.workers import Workers
 
 log = logging.getLogger(__name__)
 
-#: what a merge takes for indexes: its inputs' and, while it is made, the merged one
-_INDEX_COPIES = 4
 #: answers remembered per job
 _REMEMBERED_MAX = 10_000
 #: unused buffers go back to the system after this
@@ -254,15 +253,12 @@ class Merger:
 
     def _memory(self, item: _Merge, size: Survey) -> int:
         """What it takes while it runs; settles the number of its buffers."""
-        for_indexes = _INDEX_COPIES * size.index_bytes
-        room = self._settings.budget_bytes - for_indexes
-        if room < self._settings.budget_bytes // 2:
-            raise NotMergeable(f"indexes of {size.index_bytes} bytes are too large for the merger's memory")
-        # with more, a merge would keep another one waiting that could run beside it
-        share = max(0, self._settings.budget_bytes // self._settings.running_max - for_indexes)
-        wanted = buffers_for(len(item.map_ids), size.data_bytes, self.pool, share // self.pool.buffer_bytes)
-        item.buffers = min(wanted, room // self.pool.buffer_bytes)
-        return for_indexes + item.buffers * self.pool.buffer_bytes
+        settings, inputs = self._settings, len(item.map_ids)
+        memory = memory_for(
+            inputs, size.data_bytes, size.index_bytes, self.pool, settings.budget_bytes, settings.running_max
+        )
+        item.buffers = memory.buffers
+        return memory.bytes
 
     def _pump(self) -> None:
         for request in self.queue.start():

@@ -7,8 +7,7 @@ cache. What is not in use goes back to the system when the merger has nothing to
 import mmap
 import threading
 
-#: one input's read-ahead, as the paper has it
-BUFFER_BYTES = 4 << 20
+from riffle_merger.plan.buffers import BUFFER_BYTES
 
 
 class BufferPool:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.index import IndexEntry, SpillIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
+from riffle_merger.plan.buffers import WRITE_BYTES
 
 #: pieces that one system call takes
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
@@ -27,8 +28,6 @@ _PIECES_MAX = 32_768
 _CHECKSUM_BYTES = 4
 #: of one call that writes to the page cache
 _CALL_BYTES = 256 << 10
-#: of one write, at least, where a window has as much; also what a merge takes beside a buffer for each input (4.3.1)
-WRITE_BYTES = 20 << 20
 
 
 @dataclass(slots=True)
@@ -176,6 +175,17 @@ class Windows:
             else:  # the kernel gives less only at the file's end, or beyond 2 GB
                 places[at : at + len(batch)] = _rest(batch, done)
             offset += done
+
+
+def requests_of(window: Window) -> tuple[int, int]:
+    """Reads and writes that it takes to fill it, and to put it into the file (`Output.write`, `Output.end_stretch`)."""
+    reads = sum(-(-len(extent.places) // _IOV_MAX) for of_input in window.extents for extent in of_input)
+    writes = stretch = 0
+    for view in window.views:
+        stretch += len(view)
+        if stretch >= WRITE_BYTES:
+            writes, stretch = writes + 1, 0
+    return reads, writes + (stretch > 0)
 
 
 def _extend(extents: list[_Extent], offset: int, place: memoryview) -> None:

@@ -5,12 +5,15 @@ transfer for each block. Merging reads and writes everything once more, in large
 blocks. Some of that work is hidden behind the map stage, whose tasks compute while the disk merges; the last merges,
 which are the longer the more files they take, are not. A request also
 costs the node's processor something, wherever its bytes are. Merging is chosen when the prediction saves a worthwhile
-share and a worthwhile time; of policies that are about as good, the one that merges least.
+share and a worthwhile time; of policies that are about as good, the one that leaves the fewest reads: who else uses
+the disks is not predicted, and gains by that.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
+from riffle_merger.plan.buffers import read_bytes
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
 
 _KIB: Final = 1024
@@ -25,6 +28,8 @@ _SECONDS_MIN: Final = 1.0
 _EQUAL: Final = 0.02
 #: of a merge that begins after the last map, what reducers wait for: best effort leaves out the last of them
 _LAST: Final = 0.5
+#: a merge takes so much more than its share of files so that none is left over
+_CRUMBS: Final = 0.125
 #: outputs whose sizes vary by more than this (deviation over mean) are merged by block size
 _VARIED: Final = 0.25
 
@@ -41,6 +46,8 @@ class ShuffleShape:
     nodes: int
     #: standard deviation of outputs over their mean
     variation: float = 0.0
+    #: more maps may come, so that nobody knows what will be left over
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,8 @@ class DiskShape:
     request_s: float = 20e-6
     #: share of merging that the map stage hides, 0..1
     hidden: float = 0.5
-    #: of one request of the merger to the disk, bytes
-    merge_bytes: int = 4 * _MIB
+    #: that one merge has for itself while as many run as may, bytes
+    merge_memory: float = 256.0 * _MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +85,7 @@ def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
     if shuffle.maps < 1 or shuffle.partitions < 1 or not shuffle.output_bytes >= 1:
         return Choice(OFF, "there is nothing to merge", 0.0, 0.0, shuffle.maps, shuffle.maps)
     without = predicted_s(shuffle, disk, 1.0)
-    best, best_s, best_fan_in = OFF, without, 1.0
-    for policy in candidates(shuffle):
-        fan_in = fan_in_of(policy, shuffle)
-        if fan_in >= 2:
-            seconds = predicted_s(shuffle, disk, fan_in)
-            if seconds < best_s * (1 - _EQUAL):
-                best, best_s, best_fan_in = policy, seconds, fan_in
+    best, best_s, best_fan_in = _best(shuffle, disk, without)
     saved = without - best_s
     what = f"{_time(without)} of each node's disk predicted without merging"
     reads = float(shuffle.maps)
@@ -96,6 +97,17 @@ def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
         return Choice(OFF, reason, without, best_s, reads, reads)
     reason = f"{what}, {_time(best_s)} with merging to {best}"
     return Choice(best, reason, without, best_s, reads, reads / best_fan_in)
+
+
+def _best(shuffle: ShuffleShape, disk: DiskShape, without: float) -> tuple[MergePolicy, float, float]:
+    """Policy, its seconds and its fan-in."""
+    found = [(OFF, without, 1.0)]
+    for policy in candidates(shuffle):
+        fan_in = fan_in_of(policy, shuffle)
+        if fan_in >= 2 and fan_in > found[-1][2]:  # else there are no more outputs to put into a file
+            found.append((policy, predicted_s(shuffle, disk, fan_in), fan_in))
+    least = min(seconds for _, seconds, _ in found)
+    return found[0] if least == without else [one for one in found if one[1] <= least * (1 + _EQUAL)][-1]
 
 
 def _too_little(saved: float) -> str:
@@ -113,7 +125,14 @@ def candidates(shuffle: ShuffleShape) -> tuple[MergePolicy, ...]:
     """Least merging first."""
     if shuffle.variation > _VARIED:
         return tuple(MergePolicy(block_bytes=size) for size in BLOCKS)
-    return tuple(MergePolicy(files=files) for files in FILES)
+    here = 0.0 if shuffle.grows else shuffle.maps / max(1, shuffle.nodes)
+    return tuple(MergePolicy(files=_without_crumbs(files, here)) for files in FILES)
+
+
+def _without_crumbs(files: int, here: float) -> int:
+    """A few more files in each merge, where a node would be left with a few outputs that make no merge worth having."""
+    merges = here // files
+    return math.ceil(here / merges) if merges and here / merges <= files * (1 + _CRUMBS) else files
 
 
 def fan_in_of(policy: MergePolicy, shuffle: ShuffleShape) -> float:
@@ -138,7 +157,7 @@ def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:
     seconds = reads * (disk.request_s + missing * disk.seek_s) + missing * size / disk.bytes_per_s
     if fan_in > 1:
         # what is written has to reach the disk; what is read was just written, and is at hand if it fits
-        requests = size / disk.merge_bytes
+        requests = size / read_bytes(fan_in, shuffle.partitions, disk.merge_memory)
         once = size / disk.bytes_per_s + requests * disk.seek_s
         seconds += (1 - disk.hidden) * (1 + missing) * once
         # the last merges begin when the last maps have ended, and hide behind nothing: the more files, the longer

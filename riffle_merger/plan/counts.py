@@ -5,21 +5,32 @@ per output left alone with it. Merging reads and writes all it merges once more,
 a storage takes requests of a limited size, a larger one counts for several.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from riffle_merger.plan.decisions import Publish
 
 _MIB: Final = 1024 * 1024
 
 
+class MergeRequests(Protocol):
+    """What merging asks of a disk."""
+
+    def of_merge(self, sizes: Sequence[int], partitions: int) -> tuple[int, int]:
+        """Reads and writes of a merge of outputs that have so many stored bytes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Of the merger, bytes (4.3.1: 4 MB for each input, 20 MB for the output)."""
+    """Of a merger whose requests are exactly as long, bytes (4.3.1: 4 MB for each input, 20 MB for the output)."""
 
     read: int = 4 * _MIB
     write: int = 20 * _MIB
+
+    def of_merge(self, sizes: Sequence[int], partitions: int) -> tuple[int, int]:
+        return sum(-(-size // self.read) for size in sizes), -(-sum(sizes) // self.write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +48,16 @@ class Unit:
 class ReadCounter:
     """Of one shuffle; told of everything that was published to its reducers."""
 
-    def __init__(self, partitions: int, buffers: Buffers, unit: Unit) -> None:
+    def __init__(self, partitions: int, merging: MergeRequests, unit: Unit) -> None:
         self.partitions = partitions
-        self._buffers = buffers
+        self._merging = merging
         self._unit = unit
         #: outputs published, and files that each reducer reads them from
         self.outputs = 0
         self.files = 0
         self.size = 0
-        #: requests of the mergers
+        #: bytes merged, and requests of the mergers
+        self.merged_size = 0
         self.merge_reads = 0
         self.merge_writes = 0
         #: of all reducers, in units of the storage
@@ -62,8 +74,10 @@ class ReadCounter:
                 continue
             self.files += 1
             self.units += self.partitions * self._unit.of_read(sum(sizes) / self.partitions)
-            self.merge_reads += sum(-(-size // self._buffers.read) for size in sizes)
-            self.merge_writes += -(-sum(sizes) // self._buffers.write)
+            self.merged_size += sum(sizes)
+            reads, writes = self._merging.of_merge(sizes, self.partitions)
+            self.merge_reads += reads
+            self.merge_writes += writes
 
     @property
     def shuffle_reads(self) -> int:
@@ -75,8 +89,9 @@ class ReadCounter:
         return self.shuffle_reads + self.merge_reads + self.merge_writes
 
     @property
-    def all_units(self) -> float:
-        return self.units + self.merge_reads + self.merge_writes
+    def merge_units(self) -> float:
+        """Of the mergers, to read what they merge; to write it takes as many. They go on in files that are open."""
+        return self.merged_size / self._unit.size
 
     @property
     def mean_read(self) -> float:

@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 
 from riffle_merger.format import IndexEntry, MergedIndex, SpillIndex
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
-from riffle_merger.merger.files import Output, clear_temporaries
-from riffle_merger.merger.merge import Merged, MergeOrder, buffers_for, merge
+from riffle_merger.merger.files import Output, clear_temporaries, survey
+from riffle_merger.merger.merge import READERS, Merged, MergeOrder, buffers_for, memory_for, merge
 from riffle_merger.merger.pool import BufferPool
+from riffle_merger.merger.requests import MergerRequests
 from riffle_merger.merger.window import Counts
+from riffle_merger.plan.buffers import read_bytes
+from riffle_merger.plan.counts import ReadCounter, Unit
+from riffle_merger.plan.decisions import MapOutput, Publish
 from tests.riffle_merger.map_outputs import write_output
 
 MB = 1 << 20
@@ -85,22 +89,61 @@ def as_ever(inputs: int, data_bytes: int, pool: BufferPool) -> int:
 
 
 @given(st.integers(1, 1000), st.integers(0, 20_000), st.integers(16, 20_000), st.integers(1, 64))
-def test_a_merge_takes_two_buffers_an_input_where_its_share_has_them(
+def test_a_merge_takes_four_buffers_an_input_where_its_share_has_them(
     inputs: int, data_mb: int, budget_mb: int, at_once: int
 ) -> None:
     pool, data_bytes = BufferPool(budget_mb * MB), data_mb * MB
     share = pool.count // at_once
     found, before = buffers_for(inputs, data_bytes, pool, share), as_ever(inputs, data_bytes, pool)
-    assert before <= found <= min(pool.count, 2 * inputs + 5)
+    assert before <= found <= min(pool.count, 4 * inputs + 5)
     if found > before:  # nobody else waits longer for that
         assert found <= share
-    if share >= 2 * inputs + 5:
-        assert found == max(2, min(2 * inputs + 5, 2 * -(-data_mb // 4)))
+    if share >= 4 * inputs + 5:
+        assert found == max(2, min(4 * inputs + 5, 2 * -(-data_mb // 4)))
 
 
-@pytest.mark.parametrize(("inputs", "buffers"), [(5, 15), (20, 45), (40, 64), (70, 75), (200, 128)])
+@pytest.mark.parametrize(("inputs", "buffers"), [(5, 25), (20, 64), (40, 64), (70, 75), (200, 128)])
 def test_buffers_with_the_budget_that_is_shipped(inputs: int, buffers: int) -> None:
     assert buffers_for(inputs, 1 << 40, BufferPool(512 * MB), 64) == buffers
+
+
+@pytest.mark.parametrize(
+    ("maps", "partitions", "body", "budget_kb", "at_once"),
+    [
+        (8, 256, 1020, 1 << 10, 1),  # several windows
+        (8, 256, 1020, 1 << 10, 3),  # a share of the budget
+        (3, 4000, 1, 4 << 10, 1),  # more pieces than one system call takes
+        (2, 4, 3 * MB - 4, 16 << 10, 1),  # segments longer than a window, and several writes each
+        (40, 3, 20, 64, 2),  # all fits in two buffers
+        (5, 7, 0, 64, 1),
+    ],
+)
+def test_what_a_merge_asks_of_the_disk_is_known_before(
+    tmp_path: Path, maps: int, partitions: int, body: int, budget_kb: int, at_once: int
+) -> None:
+    buffer_bytes = 16 << 10
+    expected = MergerRequests(budget_kb << 10, at_once, buffer_bytes=buffer_bytes)
+    counter = ReadCounter(partitions, expected, Unit())
+    outputs = [MapOutput(number, f"m{number}", "n", partitions * (body + 4)) for number in range(maps)]
+    for output in outputs:
+        write_output(tmp_path, output.attempt, [b"x" * body] * partitions)
+    found = survey([tmp_path], [output.attempt for output in outputs])
+    pool = BufferPool(budget_kb << 10, buffer_bytes=buffer_bytes)
+    memory = memory_for(maps, found.data_bytes, found.index_bytes, pool, budget_kb << 10, at_once)
+    with ThreadPoolExecutor(READERS) as reader:
+        order = MergeOrder("1", (tmp_path,), tuple(output.attempt for output in outputs))
+        merged = merge(order, pool, memory.buffers, reader=reader, is_cancelled=lambda: False)
+    counter.add([Publish("n", tuple(outputs), 1)])
+    assert (merged.reads, merged.writes) == (counter.merge_reads, counter.merge_writes)
+    assert merged.bytes == counter.merged_size == counter.size
+
+
+def test_reads_are_as_long_as_the_choice_of_a_policy_takes_them_to_be() -> None:
+    for files, memory, at_once in ((20, 512, 2), (40, 512, 2), (5, 512, 2), (41, 8192, 10)):
+        each = 512 * MB
+        reads, writes = MergerRequests(memory * MB, at_once).of_merge([each] * files, 2000)
+        assert each * files / reads == pytest.approx(read_bytes(files, 2000, memory * MB / at_once), rel=0.1)
+        assert each * files / writes > 16 * MB
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "index", "missing", "partitions", "link", "index link"])

@@ -153,7 +153,7 @@ async def test_no_merge_takes_buffers_that_one_beside_it_needs(tmp_path: Path, g
         while merger.queue.running + merger.queue.waiting < 3:  # noqa: ASYNC110
             await asyncio.sleep(0)
     assert (merger.queue.running, merger.queue.waiting) == (2, 1)
-    # of 40 buffers 13 would do; half of the budget holds 20, but for the indexes
+    # of 40 buffers 13 would do, and 37 be of use; half of the budget holds 20, but for the indexes
     assert [item.buffers for item in merger._running] == [19, 19]
     assert merger.queue.used_bytes <= 160 << 20
     merger.cancel("job")

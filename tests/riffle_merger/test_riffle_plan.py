@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from riffle_merger.plan.automatic import BLOCKS, DiskShape, ShuffleShape, choose
+from riffle_merger.plan.automatic import BLOCKS, DiskShape, ShuffleShape, candidates, choose, predicted_s
 from riffle_merger.plan.counts import Buffers, ReadCounter, Unit
 from riffle_merger.plan.decisions import CancelMerge, Decision, MapOutput, Publish, SendMerge
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
@@ -297,9 +298,31 @@ def test_the_papers_example_of_4_3_5() -> None:
 def test_the_small_production_job_is_left_alone_and_the_others_are_merged() -> None:
     kb = KIB
     jobs = ((915, 200, 983 * kb), (7040, 1438, 120 * kb), (8064, 2500, 147 * kb), (36145, 20011, 360 * kb))
-    chosen = [choose(ShuffleShape(m, r, block * r, nodes=100), DiskShape()) for m, r, block in jobs]
-    assert [c.policy.is_off for c in chosen] == [True, False, False, False]
-    assert all(c.reads / c.merged_reads >= 20 for c in chosen[1:])
+    for memory, files in ((256 << 20, 20), ((8 << 30) / 10, 40)):
+        chosen = [
+            choose(ShuffleShape(m, r, block * r, nodes=100), DiskShape(merge_memory=memory)) for m, r, block in jobs
+        ]
+        assert [c.policy.is_off for c in chosen] == [True, False, False, False]
+        assert all(c.reads / c.merged_reads >= files for c in chosen[1:])
+
+
+def test_of_policies_about_as_good_the_one_that_leaves_the_fewest_reads_is_chosen() -> None:
+    job, disk = ShuffleShape(7040, 1438, 1438 * 120 * KIB, nodes=100), DiskShape(merge_memory=800 << 20)
+    twenty, forty = (predicted_s(job, disk, files) for files in (20, 40))
+    assert 0.98 < twenty / forty < 1.02
+    assert choose(job, disk).policy == MergePolicy(files=40)
+    # with less memory the reads of larger merges are shorter, and it is not as good any more
+    small = replace(disk, merge_memory=256 << 20)
+    assert predicted_s(job, small, 40) > 1.02 * predicted_s(job, small, 20)
+    assert choose(job, small).policy == MergePolicy(files=20)
+
+
+@pytest.mark.parametrize(
+    ("here", "files"), [(39, 40), (40, 40), (41, 41), (45, 45), (46, 40), (80.64, 41), (90, 45), (91, 40), (400, 40)]
+)
+def test_a_few_outputs_that_would_be_left_over_are_merged_with_the_others(here: float, files: int) -> None:
+    shuffle = ShuffleShape(round(here * 100), 2500, 2500 * 150_000, nodes=100)
+    assert candidates(shuffle)[-1] == MergePolicy(files=files)
 
 
 def test_what_memory_holds_is_not_worth_merging() -> None:

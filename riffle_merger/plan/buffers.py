@@ -1,0 +1,27 @@
+"""How much of the merger's memory a merge takes, and how long its reads are with it (Riffle, 4.3.1). Pure."""
+
+from typing import Final
+
+#: one input's read-ahead, as the paper has it
+BUFFER_BYTES: Final = 4 << 20
+#: of one write, at least, where there is as much; also what a merge takes beside its inputs' buffers (4.3.1)
+WRITE_BYTES: Final = 20 << 20
+#: buffers of one input, at most: half of them are read while the other half is written
+_EACH_MAX: Final = 4
+#: what a merge takes for indexes: its inputs' and, while it is made, the merged one
+INDEX_COPIES: Final = 4
+_ENTRY_BYTES: Final = 24
+
+
+def buffers_wanted(inputs: int, share: int, buffer_bytes: int = BUFFER_BYTES) -> int:
+    """One per input and the write buffer's at least, for which a merge waits; up to four per input where it has them in
+    its `share`: so many that it keeps no other merge waiting."""
+    to_write = -(-WRITE_BYTES // buffer_bytes)
+    return max(inputs + to_write, min(_EACH_MAX * inputs + to_write, share))
+
+
+def read_bytes(inputs: float, partitions: int, memory_bytes: float) -> float:
+    """Of one read of a merge that has so much memory for itself."""
+    files = max(1, round(inputs))
+    share = (memory_bytes - INDEX_COPIES * files * partitions * _ENTRY_BYTES) / BUFFER_BYTES
+    return buffers_wanted(files, int(share)) / 2 * BUFFER_BYTES / files
