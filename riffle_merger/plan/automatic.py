@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from riffle_merger.plan.buffers import read_bytes
+from riffle_merger.plan.buffers import WRITE_BYTES, read_bytes
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
 
 _KIB: Final = 1024
@@ -46,7 +46,7 @@ class ShuffleShape:
     nodes: int
     #: standard deviation of outputs over their mean
     variation: float = 0.0
-    #: more maps may come, so that nobody knows what will be left over
+    #: more maps may come: what will be left over is not known
     grows: bool = False
 
 
@@ -63,8 +63,8 @@ class DiskShape:
     request_s: float = 20e-6
     #: share of merging that the map stage hides, 0..1
     hidden: float = 0.5
-    #: that one merge has for itself while as many run as may, bytes
-    merge_memory: float = 256.0 * _MIB
+    #: that one merge has for itself while as many run as may, bytes; of the paper's 8 GB for ten
+    merge_memory: float = 800.0 * _MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,9 @@ def _best(shuffle: ShuffleShape, disk: DiskShape, without: float) -> tuple[Merge
         if fan_in >= 2 and fan_in > found[-1][2]:  # else there are no more outputs to put into a file
             found.append((policy, predicted_s(shuffle, disk, fan_in), fan_in))
     least = min(seconds for _, seconds, _ in found)
-    return found[0] if least == without else [one for one in found if one[1] <= least * (1 + _EQUAL)][-1]
+    good = [one for one in found if one[1] <= least * (1 + _EQUAL) and one[1] < without]
+    # where more come, what is there is merged by the smaller number; the larger has its turn when it is better
+    return found[0] if least == without else good[0 if shuffle.grows else -1]
 
 
 def _too_little(saved: float) -> str:
@@ -157,9 +159,10 @@ def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:
     seconds = reads * (disk.request_s + missing * disk.seek_s) + missing * size / disk.bytes_per_s
     if fan_in > 1:
         # what is written has to reach the disk; what is read was just written, and is at hand if it fits
-        requests = size / read_bytes(fan_in, shuffle.partitions, disk.merge_memory)
-        once = size / disk.bytes_per_s + requests * disk.seek_s
-        seconds += (1 - disk.hidden) * (1 + missing) * once
+        longest = read_bytes(fan_in, shuffle.partitions, disk.merge_memory)
+        read_s = size / disk.bytes_per_s + size / min(longest, shuffle.output_bytes) * disk.seek_s
+        written_s = size / disk.bytes_per_s + size / WRITE_BYTES * disk.seek_s
+        seconds += (1 - disk.hidden) * (missing * read_s + written_s)
         # the last merges begin when the last maps have ended, and hide behind nothing: the more files, the longer
         last = fan_in * shuffle.output_bytes / disk.bytes_per_s
         seconds += _LAST * (1 + missing) / 2 * last

@@ -307,14 +307,16 @@ def test_the_small_production_job_is_left_alone_and_the_others_are_merged() -> N
 
 
 def test_of_policies_about_as_good_the_one_that_leaves_the_fewest_reads_is_chosen() -> None:
-    job, disk = ShuffleShape(7040, 1438, 1438 * 120 * KIB, nodes=100), DiskShape(merge_memory=800 << 20)
-    twenty, forty = (predicted_s(job, disk, files) for files in (20, 40))
-    assert 0.98 < twenty / forty < 1.02
-    assert choose(job, disk).policy == MergePolicy(files=40)
+    job, disk = ShuffleShape(8064, 2500, 2500 * 147 * KIB, nodes=100), DiskShape(merge_memory=800 << 20)
+    fewer, more = (predicted_s(job, disk, files) for files in (21, 41))
+    assert 0.98 < fewer / more < 1.02
+    assert choose(job, disk).policy == MergePolicy(files=41)
     # with less memory the reads of larger merges are shorter, and it is not as good any more
     small = replace(disk, merge_memory=256 << 20)
-    assert predicted_s(job, small, 40) > 1.02 * predicted_s(job, small, 20)
-    assert choose(job, small).policy == MergePolicy(files=20)
+    assert predicted_s(job, small, 41) > 1.02 * predicted_s(job, small, 21)
+    assert choose(job, small).policy == MergePolicy(files=21)
+    # where more come, the smaller merge comes first
+    assert choose(replace(job, nodes=1, maps=80, grows=True), disk).policy == MergePolicy(files=20)
 
 
 @pytest.mark.parametrize(

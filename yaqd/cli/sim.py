@@ -229,8 +229,21 @@ def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | 
             click.echo(
                 f"\nautomatic: within 5 % of the best in {found.right} of {found.shapes} {what}, at worst "
                 f"{found.worst:.2f}x the best; {found.alone} left alone, {found.lost} made slower, "
-                f"{found.saved_s:,.0f} s saved"
+                f"{found.saved_s:,.0f} s saved of {found.most_s:,.0f}"
             )
+            always = ", ".join(f"{files} {seconds:,.0f} s" for files, seconds in found.always_s.items())
+            click.echo(
+                f"  never merging is as near the best in {found.off_right}, always merging in {found.always_right} at "
+                f"most and saves, by files: {always}"
+            )
+            click.echo(f"  {len(found.paying)} would gain more than 5 % by merging, {found.caught} of them were merged")
+    if of_trace is not None:
+        gains = [
+            (f"{p.job.maps} x {p.job.partitions}", f"{p.job.size / 1e9:,.0f} GB", f"{p.unmerged_s:.0f} s",
+             f"{p.best_s:.0f} s", f"{p.chosen_s:.0f} s", str(p.policy))
+            for p in of_trace.paying
+        ]  # fmt: skip
+        print_table(("gains", "shuffle", "not merged", "at best", "as chosen", "choice"), gains, empty="")
 
 
 def _checked_with(trace: Path, jobs: int, seed: int) -> Any:

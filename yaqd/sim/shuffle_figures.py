@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from riffle_merger.plan.automatic import DiskShape, ShuffleShape, candidates, choose
+from riffle_merger.plan.automatic import FILES, DiskShape, ShuffleShape, candidates, choose
 from riffle_merger.plan.policy import OFF, MergePolicy
 from yaqd.sim.shuffle import MapStage, Outcome, ShuffleJob, Storage, growth, run, trade_off
 from yaqd.sim.workloads.swim import read_shuffles
@@ -126,14 +126,34 @@ class Checked:
     shapes: int
     #: chosen within 5 % of the best of all candidates, and of not merging
     right: int
-    #: job time over the best one's, the worst of all
+    #: job time over the best one's, the worst of all, and of those that it merged
     worst: float
+    worst_merged: float
     #: shapes for which it said no
     alone: int
     #: that it made slower by merging
     lost: int
-    #: by merging, over all jobs, s
+    #: by merging, over all jobs, s; by the best choice for each; and by merging all of them, so many files each time
     saved_s: float
+    most_s: float
+    always_s: dict[int, float]
+    #: right where nothing is merged, and where all are, with the number of files that is right most often
+    off_right: int
+    always_right: int
+    #: jobs that the best choice ends 5 % sooner than no merging, and those of them that it merged
+    paying: tuple["Paying", ...]
+    caught: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paying:
+    """A job that is worth merging, and its time without, as chosen, and at best."""
+
+    job: ShuffleJob
+    policy: MergePolicy
+    unmerged_s: float
+    chosen_s: float
+    best_s: float
 
 
 def check(shapes: int, seed: int) -> Checked:
@@ -154,22 +174,52 @@ def check_swim(path: Path, jobs: int, seed: int) -> Checked:
 
 
 def _judged(jobs: Sequence[ShuffleJob], storage: Storage, stage: MapStage, seed: int) -> Checked:
-    right, worst, alone, lost, saved_s = 0, 1.0, 0, 0, 0.0
+    tries = list(_tries(jobs, storage, stage, seed))
+    always = {files: [times[MergePolicy(files=files)] for _, _, times in tries] for files in FILES}
+    bests = [min(times.values()) for _, _, times in tries]
+    unmerged = [times[OFF] for _, _, times in tries]
+    chosen = [times[policy] for _, policy, times in tries]
+    merged = [not policy.is_off for _, policy, _ in tries]
+    ratios = [ours / best for ours, best in zip(chosen, bests, strict=True)]
+    paying = [
+        Paying(job, policy, times[OFF], times[policy], best)
+        for (job, policy, times), best in zip(tries, bests, strict=True)
+        if times[OFF] > best * (1 + _WRONG)
+    ]
+
+    def right(seconds: Sequence[float]) -> int:
+        return sum(each <= best * (1 + _WRONG) for each, best in zip(seconds, bests, strict=True))
+
+    return Checked(
+        shapes=len(tries),
+        right=right(chosen),
+        worst=max(ratios),
+        worst_merged=max((ratio for ratio, is_merged in zip(ratios, merged, strict=True) if is_merged), default=1.0),
+        alone=len(tries) - sum(merged),
+        lost=sum(ours > without for ours, without in zip(chosen, unmerged, strict=True)),
+        saved_s=sum(unmerged) - sum(chosen),
+        most_s=sum(unmerged) - sum(bests),
+        always_s={files: sum(unmerged) - sum(seconds) for files, seconds in always.items()},
+        off_right=right(unmerged),
+        always_right=max(right(seconds) for seconds in always.values()),
+        paying=tuple(paying),
+        caught=sum(not each.policy.is_off for each in paying),
+    )
+
+
+def _tries(
+    jobs: Sequence[ShuffleJob], storage: Storage, stage: MapStage, seed: int
+) -> Iterator[tuple[ShuffleJob, MergePolicy, dict[MergePolicy, float]]]:
+    """Jobs, what is chosen for them, and how long they take with it, with any other policy, and with none."""
     for job in jobs:
         shape = ShuffleShape(job.maps, job.partitions, job.size / job.maps, storage.disks)
         disk = DiskShape(storage.seek_s, storage.bytes_per_s, hidden=0.5)
         policy = choose(shape, disk).policy
         times = {
             tried: run(job, tried, best_effort=_BEST_EFFORT, storage=storage, stage=stage, seed=seed).job_s
-            for tried in {OFF, policy, *candidates(shape)}
+            for tried in {OFF, policy, *candidates(shape), *(MergePolicy(files=files) for files in FILES)}
         }
-        ratio = times[policy] / min(times.values())
-        right += ratio <= 1 + _WRONG
-        worst = max(worst, ratio)
-        alone += policy.is_off
-        lost += times[policy] > times[OFF]
-        saved_s += times[OFF] - times[policy]
-    return Checked(len(jobs), right, worst, alone, lost, saved_s)
+        yield job, policy, times
 
 
 def as_json(figures: list[Figure], checked: Checked, of_trace: Checked | None = None) -> dict[str, Any]:
@@ -187,7 +237,14 @@ def _checked_json(checked: Checked) -> dict[str, Any]:
         "shapes": checked.shapes,
         "right": checked.right,
         "worst": round(checked.worst, 3),
+        "worst_merged": round(checked.worst_merged, 3),
         "left_alone": checked.alone,
         "slower": checked.lost,
         "saved_s": round(checked.saved_s, 1),
+        "best_saves_s": round(checked.most_s, 1),
+        "always_saves_s": {files: round(seconds, 1) for files, seconds in checked.always_s.items()},
+        "right_without_merging": checked.off_right,
+        "right_with_always": checked.always_right,
+        "paying": len(checked.paying),
+        "paying_merged": checked.caught,
     }
