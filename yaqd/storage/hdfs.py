@@ -14,7 +14,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from yaqd.config import Configuration
@@ -31,6 +31,7 @@ from yaqd.storage.errors import (
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
 from yaqd.storage.hdfs_namenode import NamenodeAsker
+from yaqd.storage.hdfs_web import ReplayedFile, WebHdfsFile, web_addresses
 from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
@@ -57,6 +58,12 @@ _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "StandbyException": StorageUnavailable,
     "RetriableException": StorageNotReady,
 }
+
+
+def _is_namenodes(error: BaseException) -> bool:
+    """It is the NameNode's word on the file, and no trouble with a DataNode."""
+    is_about_path = isinstance(error, (FileNotFoundError, FileExistsError))
+    return is_about_path or _RPC_ERROR.search(str(error)) is not None
 
 
 def _first_line(text: str) -> str:
@@ -101,6 +108,8 @@ class HdfsFileSystem:
         self._conf = conf
         self._client, self._options = _connect(authority, conf, user)
         self._namenode = NamenodeAsker(authority, conf, user)
+        self._user = user
+        self._web_addresses = web_addresses(authority, conf)
         self._patience_s = conf.get_duration_ms("yaq.storage.hdfs.safe-mode-wait", 60_000, minimum=0) / 1000
         self._write_settings: dict[str, Any] = {
             "block_size": conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1),
@@ -144,10 +153,21 @@ class HdfsFileSystem:
         settings = self._write_settings | ({"replication": replication} if replication else {})
         options = self._options(create_parent=make_parents, overwrite=False, **settings)
 
-        def open_file(hidden: str) -> Any:
-            return self._ask(hidden, lambda: self._client.create(hidden, options))
+        def open_file(hidden: str) -> ReplayedFile:
+            file = self._ask(hidden, lambda: self._client.create(hidden, options))
+            return ReplayedFile(file, lambda: self._web_file(hidden, settings), _is_namenodes)
 
         return RenamingWriter(self, path, open_file, _translated, overwrite=overwrite)
+
+    def _web_file(self, path: str, settings: Mapping[str, Any]) -> WebHdfsFile:
+        parameters = {
+            "user.name": self._user,
+            "overwrite": "true",
+            "blocksize": settings["block_size"],
+            "replication": settings["replication"],
+            "permission": "644",
+        }
+        return WebHdfsFile(self._web_addresses, path, parameters)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)
