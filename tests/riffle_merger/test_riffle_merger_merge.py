@@ -114,6 +114,7 @@ def test_buffers_with_the_budget_that_is_shipped(inputs: int, buffers: int) -> N
         (8, 256, 1020, 1 << 10, 3),  # a share of the budget
         (3, 4000, 1, 4 << 10, 1),  # more pieces than one system call takes
         (2, 4, 3 * MB - 4, 16 << 10, 1),  # segments longer than a window, and several writes each
+        (3, 64, 4092, 208, 1),  # eleven buffers: windows of two lengths, in turn
         (40, 3, 20, 64, 2),  # all fits in two buffers
         (5, 7, 0, 64, 1),
     ],

@@ -33,6 +33,18 @@ def test_policies_by_name(values: dict[str, str], policy: MergePolicy | None) ->
     assert MergeSettings.read(conf(**values)).policy == policy
 
 
+def test_the_choice_knows_the_memory_of_a_merge() -> None:
+    assert MergeSettings.read(conf()).disk.merge_memory == 256 << 20
+    known = MergeSettings.read(
+        Configuration.load(
+            None, overrides={"yaq.riffle.merger.memory": "8g", "yaq.riffle.merger.merges-max": "10"}, environ={}
+        )
+    )
+    assert known.disk.merge_memory == (8 << 30) / 10
+    # what the nodes' disks do is no news of their mergers
+    assert known.disk_of([DiskFacts(8000, 100_000_000, 0)]).merge_memory == (8 << 30) / 10
+
+
 @pytest.mark.parametrize(
     "values",
     [
