@@ -134,11 +134,16 @@ class AskTable:
     def put(self, row: AskRow, capability: Resource, now: float, *, is_master: bool = False) -> Ask:
         """Take a row in; the ask it belongs to. `capability` is the row's, normalized."""
         key = (row.priority, row.allocation_request_id)
-        self.version += 1
         ask = self._asks.get(key)
         if ask is None:
             ask = self._asks[key] = Ask(key, capability, now, is_master=is_master)
-        elif ask.pending:
+        self.put_more(ask, row, capability, now)
+        return ask
+
+    def put_more(self, ask: Ask, row: AskRow, capability: Resource, now: float) -> None:
+        """Take a row in that belongs to this ask, which is here."""
+        self.version += 1
+        if ask.pending:
             if next(reversed(self._by_shape)) is not ask.capability:
                 self._file_last(ask)
         else:
@@ -161,8 +166,7 @@ class AskTable:
         if name == ANY_HOST:
             self._set_pending(ask, max(0, count))
         if not counts:
-            self._asks.pop(key, None)
-        return ask
+            self._asks.pop(ask.key, None)
 
     def take(self, ask: Ask, host: str, rack: str, locality: Locality, now: float) -> None:
         """One container of this ask is given."""

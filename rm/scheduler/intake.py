@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 
-from rm.scheduler.asks import AskKey, AskTable
+from rm.scheduler.asks import Ask, AskKey, AskTable
 from rm.scheduler.events import Asked, AskRow
 from yaqd.model import ANY_HOST, ExecutionType, Resource
 
@@ -23,25 +23,28 @@ def take_in(
     `carried`: what an earlier part of the call left, of the ask that goes on here.
     """
     touched = dict(carried)
-    last: AskKey | None = None
+    ask: Ask | None = None  # most rows belong to the ask that the row before belonged to
+    priority = request_id = 0
     names: list[str] = []
     asked, size = None, Resource()
     for row in rows:
-        key = (row.priority, row.allocation_request_id)
-        if key != last:
-            last, names = key, touched.setdefault(key, [])
+        if ask is None or row.priority != priority or row.allocation_request_id != request_id:
+            priority, request_id = key = row.priority, row.allocation_request_id
+            names, ask = touched.setdefault(key, []), asks.get(key)
         if row.capability is not asked:
             asked = row.capability
             size = normalized(asked)
+        is_known, was_pending = ask is not None, ask is None or ask.pending
+        if ask is not None:
+            asks.put_more(ask, row, size, now)
+        else:
+            ask = asks.put(row, size, now)
         if row.resource_name != ANY_HOST:
-            asks.put(row, size, now)
             names.append(row.resource_name)
-            continue
-        known = asks.get(key)
-        was_pending = known is None or known.pending
-        asks.put(row, size, now)
-        if known is not None and not was_pending:
-            names.extend(n for n in known.counts if n != ANY_HOST)
+        elif is_known and not was_pending:
+            names.extend(n for n in ask.counts if n != ANY_HOST)
+        if not ask.counts:  # nothing is left of it
+            ask = None
     return touched
 
 

@@ -119,8 +119,8 @@ class NodeQueue:
 
     def count_added(self) -> None:
         """What the node cannot have counted are the last ones, beyond as many as waited there."""
-        on_their_way = len(self.waiting) - self.at_node
         self.added_s = 0.0
+        on_their_way = len(self.waiting) - self.at_node
         if on_their_way > 0:
             self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
 
@@ -142,9 +142,9 @@ class NodeQueue:
         return tuner.bound(self.slots)
 
     def has_room(self, wait_max_s: float | None) -> bool:
+        if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
+            return False
         node = self.node
         if self.is_silent or self.held_for is not None or node.is_draining or node.reserved_for is not None:
-            return False
-        if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
             return False
         return self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)

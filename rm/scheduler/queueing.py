@@ -158,7 +158,7 @@ class NodeQueues:
             queue.wait_s, queue.bound = wait_s, bound
             self._count_bound(queue, bound)
             self._enter(queue)
-        elif not queue.is_listed:
+        elif bound and not queue.is_listed:
             self.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
@@ -175,16 +175,18 @@ class NodeQueues:
             if event.waiting is not None:
                 self._sent.as_told(queue, event.waiting, event.started)
             self.resized(node)
-        queue.running, queue.queued = max(0, event.running), max(0, event.queued)
+        running, queued = event.running, event.queued
+        queue.running, queue.queued = running if running > 0 else 0, queued if queued > 0 else 0
         queue.given = 0
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
         # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
         within = queue.running
         if queue.waiting and event.started:
             within = max(0, within - sum(container_id in event.started for container_id in queue.waiting))
-        seen = max(queue.slots, within, len(node.containers) - len(queue.waiting))
-        queue.slots = within if queue.queued else seen
-        queue.was_full = queue.was_full or queue.queued > 0
+        if queue.queued:
+            queue.slots, queue.was_full = within, True
+        else:
+            queue.slots = max(queue.slots, within, len(node.containers) - len(queue.waiting))
         queue.at_node = queue.queued
         queue.count_added()
 
