@@ -118,17 +118,18 @@ class Giving:
             ask.missed += 1
 
     def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
-        attempt, ask, node = pick.attempt, pick.ask, pick.node
+        attempt, ask, node, view = pick.attempt, pick.ask, pick.node, self._view
+        app, size, priority = attempt.app, ask.capability, ask.key[0]
         lost, since = self._lost_places, None
         if lost and not ask.is_master:
-            since = lost.take(attempt.app.id, ask.key[0], ask.pending, may_wait=queued is not None)
+            since = lost.take(app.id, priority, ask.pending, may_wait=queued is not None)
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         decision = Allocate(
             container_id,
             node.id,
-            ask.capability,
-            ask.key[0],
+            size,
+            priority,
             ask.key[1],
             ask.execution_type,
             pick.locality,
@@ -139,20 +140,22 @@ class Giving:
             since,
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
-        self._view.charge(container_id, attempt.app, node, ask.capability, ask.is_master, ask.key[0])
-        if self._view.shares is not None and self._view.node_queues is not None:
-            estimate = self._view.node_queues.estimate(attempt.app.id, ask.key[0]) if not ask.is_master else None
-            self._view.shares.given(container_id, attempt.app, ask.capability, estimate)
-        if queued is not None and self._view.node_queues is not None:
-            self._view.node_queues.sent(node, container_id, attempt, ask)
-        elif not ask.pending and self._view.node_queues is not None:
-            self._view.node_queues.release_all(attempt, ask)
-        if self._view.jobs is not None:
+        view.charge(container_id, app, node, size, ask.is_master, priority)
+        queues, jobs = view.node_queues, view.jobs
+        if queues is not None:
+            if view.shares is not None:
+                estimate = queues.estimate(app.id, priority) if not ask.is_master else None
+                view.shares.given(container_id, app, size, estimate)
+            if queued is not None:
+                queues.sent(node, container_id, attempt, ask)
+            elif not ask.pending:
+                queues.release_all(attempt, ask)
+        if jobs is not None:
             if not ask.is_master:
-                self._view.jobs.given(attempt, ask.key[0])
-            self.starving.given(self._view.jobs, attempt, now)
+                jobs.given(attempt, priority)
+            self.starving.given(jobs, attempt, now)
         if decision.tags:
-            self._view.tags.add(container_id, node, attempt.app.asking, decision.tags)
+            view.tags.add(container_id, node, app.asking, decision.tags)
         return decision
 
     def settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:

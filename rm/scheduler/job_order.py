@@ -8,7 +8,7 @@ that is left) goes first; a heap by that time says who that is, at each offer, f
 
 import heapq
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.jobs import Job, Jobs
@@ -62,7 +62,7 @@ def _rank(job: Job, app: "AppView", facts: JobFacts, typical_s: float | None) ->
     if facts.remaining_work is None:
         task_s = typical_s if typical_s is not None else _TYPICAL_S
         path_s = facts.critical_path if facts.critical_path is not None else typical_s
-        facts = replace(facts, remaining_work=(facts.remaining_tasks or 0) * task_s, critical_path=path_s)
+        facts = JobFacts((facts.remaining_tasks or 0) * task_s, facts.remaining_tasks, path_s)
     work = facts.remaining_work
     whole = work + job.done_work if work is not None else None
     waiting = WaitingJob(app.id, app.sequence, job.since or 0.0, facts, whole)

@@ -43,6 +43,7 @@ class NodeQueue:
         "is_listed",
         "is_silent",
         "listed_at",
+        "look_at",
         "looked_at",
         "name",
         "node",
@@ -86,8 +87,9 @@ class NodeQueue:
         self.told_waiting: frozenset[ContainerId] | None = None
         #: which ones run, as it said last; the same object as long as it says the same
         self.started: frozenset[ContainerId] = frozenset()
-        #: a heap of when those are looked at (`Shares.run`)
+        #: a heap of when those are looked at (`Shares.run`), and the first of these times; inf: none
         self.looked_at: list[tuple[float, ContainerId]] = []
+        self.look_at = math.inf
         #: nothing has changed since the last report: neither what is charged to the node nor what waits there
         self.is_heard = False
         #: it is to be found where something may wait

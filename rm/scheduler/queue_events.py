@@ -81,8 +81,9 @@ class QueueEvents:
         if queue is not None:
             ran = queue.started
             self._queues.reported(queue, event, now)
-            if self._view.shares is not None:
-                self._view.shares.run(queue, ran, now)
+            shares = self._view.shares
+            if shares is not None and (queue.started is not ran or queue.look_at <= now):
+                shares.run(queue, ran, now)
         return ()
 
     def _begin_queue(self, node_id: NodeId) -> NodeQueue | None:

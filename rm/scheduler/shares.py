@@ -188,6 +188,11 @@ class Shares:
                 if given is not None and given.since is None:
                     given.since = now
                     heappush(due, (_next(now + given.seconds, now), container_id))
+        self._look(due, now)
+        queue.look_at = due[0][0] if due else inf
+
+    def _look(self, due: list[tuple[float, ContainerId]], now: float) -> None:
+        """At those whose time it is."""
         while due and due[0][0] <= now:
             container_id = heappop(due)[1]
             given = self._given.get(container_id)
