@@ -13,6 +13,7 @@ from .ours import AS_STOCK
 from .stock.artifacts import HadoopJars
 from .stock.clients import StockClients
 from .stock.daemons import StockHdfs, StockYarn
+from .stock.processes import DAEMON_JVM
 
 _CLIENT_TIMEOUT_S = 900.0
 #: Each side's histories lie below its staging folder: one JobHistoryServer must not file away what the other looks for.
@@ -42,8 +43,11 @@ class Side(Protocol):
 class StockSide:
     """Stock ResourceManager, NodeManagers and JobHistoryServer."""
 
-    def __init__(self, jars: HadoopJars, directory: Path, hdfs: StockHdfs) -> None:
-        self._yarn = StockYarn(jars, directory, hdfs=hdfs)
+    def __init__(
+        self, jars: HadoopJars, directory: Path, hdfs: StockHdfs, *, jvm: tuple[str, ...] = DAEMON_JVM
+    ) -> None:
+        """`jvm`: options of the daemons'."""
+        self._yarn = StockYarn(jars, directory, hdfs=hdfs, jvm=jvm)
         self.directory = self._yarn.directory
         self.clients = StockClients(jars, self._yarn.conf_dir, timeout_s=_CLIENT_TIMEOUT_S)
 
