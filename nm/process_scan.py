@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
+#: of some processes, that are looked at: who has more is at work
+_THREADS_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +155,21 @@ def processor_need(leader: int) -> ProcessorNeed | None:
     use.
 
     None: it has ended, or the kernel does not tell. Blocking, some hundredths of a millisecond a thread: unlike a scan
-    it looks at no others. What a thread other than a process's first one started is not found.
+    it looks at no others, and at no more where one wants a processor, or there are very many. What a thread other than
+    a process's first one started is not found.
     """
-    had_ns, wants, pending, pids = 0, False, [leader], {leader}
+    had_ns, looked_at, wants, pending, pids = 0, 0, False, [leader], {leader}
     while pending:
         pid = pending.pop()
         try:
             with os.scandir(f"/proc/{pid}/task") as threads:
                 for thread in threads:
+                    looked_at += 1
+                    if wants or looked_at > _THREADS_MAX:
+                        return ProcessorNeed(had_ns / 1e9, wants=True)
                     with contextlib.suppress(OSError):  # it has ended meanwhile
                         had_ns += sum(map(int, _content(f"{thread.path}/schedstat").split()[:2]))
-                        wants = wants or _stat_fields(_content(f"{thread.path}/stat"))[0] in b"RD"
+                        wants = _stat_fields(_content(f"{thread.path}/stat"))[0] in b"RD"
             children = {*map(int, _content(f"/proc/{pid}/task/{pid}/children").split())} - pids
         except OSError:
             if pid == leader:
