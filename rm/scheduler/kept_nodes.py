@@ -4,7 +4,8 @@ Nothing of theirs is sent where it would wait for longer than `unaware_wait_s`, 
 could keep every queue longer than that, and them without a container, for ever. Who wants opportunistic containers and
 has been given none for as long as the starvation threshold (`starve_s`) has a node kept for it: nobody else sends
 opportunistic containers there, its queue gets shorter by itself, and what is free in the end is found as any free room
-is, whatever the estimates are. It stays kept for as many containers as run there at once, which leaves the others
+is, whatever the estimates are. A queue that does not get short in time is given back to all, and it is another node's
+turn. It stays kept for as many containers as run there at once, which leaves the others
 their part of a small cluster too, or until it has had room for as long as the threshold and was not used. The next
 ones are given after another wait of the threshold.
 
@@ -43,13 +44,15 @@ class KeptNode:
 class _Want:
     """An attempt's containers that found no node."""
 
-    __slots__ = ("accepts", "number", "since")
+    __slots__ = ("accepts", "in_vain", "number", "since")
 
     def __init__(self, since: float) -> None:
         #: when it was given something last, or wanted something first
         self.since = since
         self.number = 0
         self.accepts: Callable[[NodeLoad], bool] = _any
+        #: nodes that were kept for it since then, and whose queues have not become short in time
+        self.in_vain: set[NodeId] = set()
 
 
 class _Kept:
@@ -88,7 +91,7 @@ class KeptNodes:
     def wants(
         self, attempt_id: ApplicationAttemptId, number: int, accepts: Callable[[NodeLoad], bool], now: float
     ) -> None:
-        """So many of its containers have found no node; 0: none."""
+        """So many of its containers have found no node; 0: none. `accepts`: might one of them start there?"""
         want = self._wants.get(attempt_id)
         if number <= 0:
             self.forget(attempt_id)
@@ -102,6 +105,7 @@ class KeptNodes:
         want = self._wants.get(attempt_id)
         if want is not None:
             want.since = now
+            want.in_vain.clear()
         kept = self._kept.get(node_id)
         if kept is not None and kept.attempt_id == attempt_id:
             kept.left -= 1
@@ -176,6 +180,7 @@ class KeptNodes:
                 self._wants[kept.attempt_id].since = now
                 self._leave(node_id, f"it had room for {starve_s:g} s and was not used")
             elif now > kept.until:
+                self._wants[kept.attempt_id].in_vain.add(node_id)
                 self._leave(node_id, "its queue has not become short in time")
             elif not _may_be_kept(load):
                 self._leave(node_id, "it takes no opportunistic containers, or has not been heard of")
@@ -191,7 +196,12 @@ class KeptNodes:
     ) -> None:
         missing = want.number - sum(kept.left for kept in self._kept.values() if kept.attempt_id == attempt_id)
         open_ones = (load for load in loads if load.node.id not in self._kept and _may_be_kept(load))
-        for load in sorted(filter(want.accepts, open_ones), key=self._nearness) if missing > 0 else ():
+        possible = list(filter(want.accepts, open_ones)) if missing > 0 else []
+        if possible and all(load.node.id in want.in_vain for load in possible):
+            want.since = now  # what holds them does not end: they are the others' for another threshold
+            want.in_vain.clear()
+            return
+        for load in sorted((load for load in possible if load.node.id not in want.in_vain), key=self._nearness):
             if missing <= 0 or len(self._kept) >= most:
                 return
             slots = _slots(load)

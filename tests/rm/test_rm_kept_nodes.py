@@ -88,9 +88,9 @@ class Life:
         self.now += after_s
         self.tell(WantedElsewhere(attempt.application_id, ((1, number),)))
 
-    def ask(self, attempt: ApplicationAttemptId, number: int) -> list[NodeId]:
+    def ask(self, attempt: ApplicationAttemptId, number: int, size: Resource = ONE) -> list[NodeId]:
         """The same without a proxy."""
-        rows = (AskRow(1, -1, "*", ONE, number, True, SPARE),)
+        rows = (AskRow(1, -1, "*", size, number, True, SPARE),)
         return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
 
     def published(self, attempt: ApplicationAttemptId) -> list[NodeId]:
@@ -104,6 +104,29 @@ class Life:
             return False
         self.tell(ProxyPlaced(ContainerId(attempt, -next(self._numbers)), node, ONE, 1, -1))
         return True
+
+
+def test_a_node_is_kept_only_where_one_of_them_fits() -> None:
+    life = Life(3)
+    large = NodeId("large", 1)
+    life.tell(NodeJoined(large, "/r", ONE * 4))
+    life.report(large, queued=9, wait_s=100.0, running=4)
+    attempt = life.app()
+    for _ in range(3):
+        life.ask(attempt, 1, ONE * 3)
+        life.now += STARVE_S
+    assert life.scheduler.opportunistic.kept.of(attempt) == [large], "the other queues are shorter"
+
+
+def test_a_queue_that_does_not_get_short_is_the_others_again_for_as_long_as_the_threshold() -> None:
+    life = Life(1)
+    attempt = life.app()
+    kept_s = 0
+    for _ in range(600):
+        life.want(attempt, 1, after_s=1.0)
+        life.report(life.nodes[0], queued=5, wait_s=10.0)
+        kept_s += len(life.scheduler.opportunistic.kept.of(attempt))
+    assert 600 * 0.5 < kept_s < 600 * 0.75, "it is tried again and again, and others have their part"
 
 
 def test_after_the_threshold_the_shortest_queue_is_kept_for_as_many_as_run_there() -> None:
