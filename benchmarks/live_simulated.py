@@ -7,7 +7,7 @@ asked with several seeds, and the median of what they say is compared.
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rm.queue_settings import QueueSettings
@@ -31,8 +31,9 @@ class Foretold:
         return statistics.median(quantile(times, share) for times in self.by_seed)
 
 
-def foretell(variant: Variant, workload: Workload, slots: int, *, poll_s: float, gap_s: float) -> Foretold:
-    """Simulates the workload; `slots`: of a node, `poll_s`: of the masters, `gap_s`: until a process runs."""
+def foretell(variant: Variant, workload: Workload, slots: int, *, poll_s: float, gap_s: float, aware: bool) -> Foretold:
+    """Simulates the workload; `slots`: of a node, `poll_s`: of the masters, `gap_s`: until a process runs, `aware`: the
+    masters say that their containers may wait."""
     shape = ClusterShape(
         nodes=NODES,
         slots=slots,
@@ -40,7 +41,7 @@ def foretell(variant: Variant, workload: Workload, slots: int, *, poll_s: float,
         am_poll_s=poll_s,
         start_gap_s=gap_s,
     )
-    system = _ours(variant) if variant.is_ours else _stock(variant)
+    system = replace(_ours(variant), aware=aware) if variant.is_ours else _stock(variant)
     return Foretold([list(simulate(shape, workload, system, seed).completion_times()) for seed in _SEEDS])
 
 
@@ -71,6 +72,7 @@ def _ours(variant: Variant) -> System:
         starve_ratio=queues.orderings.cluster.starve_ratio,
         order_scope=queues.orderings.cluster.scope,
         max_wait_s=queues.max_wait_ms / 1000,
+        max_wait_unaware_s=queues.spec.unaware_wait_s,
     )
 
 

@@ -8,8 +8,7 @@ the next on a slot, and whether heartbeats out of turn were on.
 
 The masters say where they register that their containers may wait, which is an extension of ours; all that the rows
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
-for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs. The simulator has
-masters that tolerate waiting alone, and with `--unaware` the `fidelity-*` rows hold the others against them.
+for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs, live and simulated.
 
 Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
 and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
@@ -197,7 +196,8 @@ class Bench:
         for variant in self.wanted([stock(), _BOTH]):
             traced = self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
             gap_s = statistics.median(t.gap_s for t in traced)
-            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S, gap_s=gap_s).at(share)
+            aware = self.tolerates_waiting
+            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S, gap_s=gap_s, aware=aware).at(share)
             lived = [quantile(t.from_submission_s, share) for t in traced]
             text = f"simulated {foretold:.1f} s, live {statistics.median(lived):.1f} s"
             self.note(row, variant, f"{text}: {foretold / statistics.median(lived):.2f}x")

@@ -179,6 +179,8 @@ class NodeQueueReported:
     #: which of its containers wait, and which run; None: it does not say
     waiting: frozenset[ContainerId] | None = None
     started: frozenset[ContainerId] = frozenset()
+    #: since the node's last heartbeat, s; None: that was its last report
+    gap_s: float | None = None
 
 
 @value()

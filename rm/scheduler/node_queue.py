@@ -135,10 +135,11 @@ class NodeQueue:
             or self.started != event.started
         )
 
-    def tuned(self, tuner: BoundTuner, poll_s: float | None, now: float) -> int:
-        """The bound, with one heartbeat more; `poll_s`: in such intervals masters call."""
+    def tuned(self, tuner: BoundTuner, poll_s: float | None, gap_s: float | None, now: float) -> int:
+        """The bound, with one heartbeat more; `poll_s`: in such intervals masters call. `gap_s`: since the node's last
+        heartbeat; None: that was its last report."""
         if self.reported_at is not None:
-            tuner.heartbeat(now - self.reported_at)
+            tuner.heartbeat(now - self.reported_at if gap_s is None else gap_s)
         if poll_s is not None:
             tuner.polls(poll_s)
         return tuner.bound(self.slots)

@@ -11,8 +11,9 @@ master's next heartbeat.
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from rm.scheduler.asks import Ask, AskTable
 from rm.scheduler.calculators import Calculator
@@ -27,6 +28,9 @@ from rm.scheduler.view import AttemptView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
+
+#: asks that may find no node, each for something else, before the rest waits for the master's next heartbeat
+_MISSES_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +171,15 @@ class Opportunistic:
         """What the attempt can be given now, already booked."""
         table = self._asks.get(attempt.id)
         left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
+        #: what found no node: who wants the same finds none either, and there may be a hundred thousand of these
+        missed: set[Hashable] = set()
         for ask in sorted(table, key=lambda a: a.key) if table is not None else ():
-            while ask.pending and left > 0 and table is not None:
-                found = self._find(attempt, ask, now)
+            while ask.pending and left > 0 and table is not None and len(missed) < _MISSES_MAX:
+                may_wait_s = self._may_wait_s(attempt, ask, now)
+                wish = ask.capability, frozenset(ask.counts), frozenset(ask.strict), may_wait_s
+                found = self._find(attempt, ask, may_wait_s, now) if wish not in missed else None
                 if found is None:
+                    missed.add(wish)
                     break
                 load, locality = found
                 app_id = attempt.id.application_id
@@ -181,12 +190,19 @@ class Opportunistic:
                 self.kept.given(attempt.id, load.node.id, now)
                 yield self._give(attempt, ask, load, locality, since)
         self._drop_if_empty(attempt.id)
-        self.wanted(attempt, sum(ask.pending for ask in self.pending(attempt.id) if ask.allows(ANY_HOST)), now)
+        anywhere = [ask for ask in self.pending(attempt.id) if ask.pending and ask.allows(ANY_HOST)]
+        sizes = {ask.capability for ask in anywhere}
+        self.wanted(attempt, sum(ask.pending for ask in anywhere), now, sizes)
 
-    def wanted(self, attempt: AttemptView, number: int, now: float) -> None:
-        """So many of its containers have found no node, here or at its proxy."""
+    def wanted(self, attempt: AttemptView, number: int, now: float, sizes: Collection[Resource] = ()) -> None:
+        """So many of its containers have found no node, here or at its proxy. `sizes`: of these; none: unknown."""
+
+        def may_start(load: NodeLoad) -> bool:
+            fits = not sizes or any(size.fits_in(load.node.total) for size in sizes)
+            return fits and attempt.accepts(load.node)
+
         is_limited = self.wait_limit(attempt) < math.inf
-        self.kept.wants(attempt.id, number if is_limited else 0, lambda load: attempt.accepts(load.node), now)
+        self.kept.wants(attempt.id, number if is_limited else 0, may_start, now)
         self._look(now)
 
     def _look(self, now: float) -> None:
@@ -264,7 +280,7 @@ class Opportunistic:
             return False
         return most_s == math.inf or (load is not None and takes(load, need, most_s))
 
-    def _find(self, attempt: AttemptView, ask: Ask, now: float) -> tuple[NodeLoad, Locality] | None:
+    def _find(self, attempt: AttemptView, ask: Ask, may_wait_s: float, now: float) -> tuple[NodeLoad, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
         hosts = {name for name in ask.counts if name != ANY_HOST and not name.startswith("/")}
         racks = {name for name in ask.counts if name.startswith("/") and ask.allows(name)}
@@ -279,9 +295,8 @@ class Opportunistic:
             choices.append((away, self.ranked(now, attempt.id)))
         spec = self.queueing()
         if spec is not None:
-            near = (load for _, nodes in choices for load in nodes)
-            most_s = self._may_wait_s(attempt, ask, now)
-            open_ones = [load for load in near if takes(load, ask.capability, most_s) and attempt.accepts(load.node)]
+            near = (load for _, nodes in choices for load in nodes if attempt.accepts(load.node))
+            open_ones = [load for load in near if takes(load, ask.capability, may_wait_s)]
             app_id, priority = attempt.id.application_id, ask.key[0]
             return best_place(
                 spec,

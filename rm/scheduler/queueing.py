@@ -89,6 +89,8 @@ class NodeQueues:
         self._racks.clear()
         for queue in self._queues.values():
             queue.is_listed = False
+            if spec is None:
+                queue.reported_at = None  # what it reports is not read until it is told to queue again
             self.release(queue)
             self._set_bound(queue)
             self._enter(queue)
@@ -151,7 +153,7 @@ class NodeQueues:
                 queue.started = event.started
         bound = queue.bound
         if queue.tuner is not None:
-            bound = queue.tuned(queue.tuner, self.polls.median(now), now)
+            bound = queue.tuned(queue.tuner, self.polls.median(now), event.gap_s, now)
         queue.reported_at, queue.is_silent = now, False
         wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         if is_new or wait_s != queue.wait_s or bound != queue.bound:

@@ -103,6 +103,22 @@ def test_goes_to_the_shortest_queue_and_counts_what_it_has_sent() -> None:
     assert life.ask(5) == ["b", "b", "a", "b", "a"]
 
 
+@pytest.mark.parametrize("queueing", [None, QueueingSpec()])
+def test_of_a_storm_who_want_the_same_look_for_a_node_once(
+    monkeypatch: pytest.MonkeyPatch, queueing: QueueingSpec | None
+) -> None:
+    life = Life(OpportunisticLimits(), queueing)
+    node = life.node("a", length=10)
+    looks = []
+    find = life.scheduler.opportunistic._find
+    monkeypatch.setattr(life.scheduler.opportunistic, "_find", lambda *given: looks.append(1) or find(*given))
+    rows = [AskRow(1, number, "*", Resource((1 + number % 2) * GB, 1), 1, True, SPARE) for number in range(3000)]
+    assert life.tell(Asked(life.attempt, tuple(rows))) == [] == life.beat()
+    assert len(looks) == 4, "two sizes, twice"
+    life.tell(NodeLoaded(node, 7, 0, 10))
+    assert len(life.beat()) == 3, "none is forgotten"
+
+
 def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
     unaware = QueueingSpec(unaware_wait_s=2.0)
     for spec, given_to in ((unaware, "short"), (QueueingSpec(), "unknown")):

@@ -282,6 +282,19 @@ def test_switched_off_while_it_runs_nothing_more_is_sent() -> None:
     assert life.report(node) == ["a*"]
 
 
+def test_the_time_without_queues_is_no_gap_between_heartbeats() -> None:
+    life = Life(QueueingSpec(bound=None))
+    node = life.node("a")
+    bounds = []
+    for spec in (QueueingSpec(bound=None), None, QueueingSpec(bound=None)):
+        life.tell(QueueingChanged(spec))
+        for _ in range(200):
+            life.now += 3.0
+            life.report(node)
+            bounds.append(life.scheduler.queues.bound_of(node))
+    assert set(bounds[200:400]) == {0} and max(bounds[400:]) <= max(bounds[:200])
+
+
 def test_a_queue_is_filled_again_when_what_it_was_held_for_is_gone() -> None:
     life = Life()
     life.node("a")

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from nm.distributed import Place
 from nm.queue import Arrived
 from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.node_queue import NodeQueue
+from rm.scheduler.queueing import NodeQueues
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
@@ -377,3 +380,22 @@ def test_a_wait_goes_along_to_the_next_node(cause: str) -> None:
     longest = max(waited for _, waited in seen)
     assert longest > 4.0
     assert all(waited <= at + 1e-9 for at, waited in seen), "nobody waited longer than there was time"
+
+
+@pytest.mark.parametrize("first", [(), (SimJob("first", (stage(1, 5.0),)),)])
+def test_the_time_that_nodes_idle_is_no_gap_between_their_heartbeats(
+    monkeypatch: pytest.MonkeyPatch, first: tuple[SimJob, ...]
+) -> None:
+    """What finds its own bound would take it for one, and send hundreds to wait."""
+    bounds = []
+    reported = NodeQueues.reported
+
+    def noted(queues: NodeQueues, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
+        reported(queues, queue, event, now)
+        bounds.append(queue.bound)
+
+    monkeypatch.setattr(NodeQueues, "reported", noted)
+    shape = ClusterShape(nodes=4, slots=8, heartbeat_s=3.0, am_poll_s=1.0)
+    system = System("yaq-c", out_of_turn=True, at_asks=True, bound_target=0.9)
+    simulate(shape, Workload((*first, SimJob("later", (stage(400, 20.0),), arrival_s=3600.0))), system, 1)
+    assert 0 < max(bounds) <= 12

@@ -20,6 +20,7 @@ class SimNode:
         "is_up",
         "queue",
         "rack",
+        "reported_at",
         "running",
         "runs",
         "speed",
@@ -47,6 +48,8 @@ class SimNode:
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True
+        #: when it reported its queue last, s
+        self.reported_at = -inf
         #: when its queue is woken next, s
         self.tick_at = inf
         #: by index of a job that waits here: how many of its tasks were over when the node heard of it

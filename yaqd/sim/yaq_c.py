@@ -73,8 +73,11 @@ class YaqC(Central):
         started: list[ContainerId] = []
         for container_id, run in node.runs.items():
             (waiting if run.started < 0.0 else started).append(container_id)
+        # a node that has nothing new to say reports too, which is not played
+        gap_s = self.shape.heartbeat_s if now - node.reported_at > self.shape.heartbeat_s else None
+        node.reported_at = now
         report = NodeQueueReported(
-            node.id, said.running, said.queued, said.wait_s, frozenset(waiting), frozenset(started)
+            node.id, said.running, said.queued, said.wait_s, frozenset(waiting), frozenset(started), gap_s
         )
         self.scheduler.handle(report, now)
         if node.runs:
