@@ -190,6 +190,7 @@ class NodeManager:
             policy=settings.opportunistic_policy,
             settings=settings.queue_settings,
             wait=settings.queue_wait,
+            smallest=settings.smallest,
         )
         self.runtime = ContainerRuntime(
             queue=queue,

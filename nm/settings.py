@@ -58,6 +58,8 @@ class NodeSettings:
     queue_settings: NodeQueueSettings
     #: how it is estimated how long a newcomer would wait: a name in WAITS (yaqd.policies.queueing.wait)
     queue_wait: str
+    #: what a container is granted at least, as far as this node's configuration says
+    smallest: Resource
     kill_delay_s: float
     #: a failed container is not run again sooner
     retry_interval_min_s: float
@@ -117,6 +119,10 @@ class NodeSettings:
             opportunistic_policy=_opportunistic_policy(conf),
             queue_settings=read_queue_settings(conf),
             queue_wait=conf.get_named("yaq.nm.queue.wait-estimate", WAITS.check),
+            smallest=Resource(
+                conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
+                conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
+            ),
             retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
             / 1000,
             kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,

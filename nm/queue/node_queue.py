@@ -70,9 +70,10 @@ class NodeQueue:
         policy: OpportunisticPolicy = OpportunisticPolicy.BY_QUEUE_LEN,
         settings: NodeQueueSettings = NodeQueueSettings(),
         wait: str = "resources",
+        smallest: Resource = Resource(),
     ) -> None:
         """`max_length` bounds the guaranteed line, `opportunistic_max` the other; 0 there refuses all of its kind.
-        `wait` is a name in WAITS (UnknownPolicy otherwise)."""
+        `wait` is a name in WAITS (UnknownPolicy otherwise). `smallest`: what any container is granted at least."""
         self._capacity = capacity
         self._max_length = max_length
         #: False launches guaranteed containers whatever memory and cores are free, as a stock NodeManager does
@@ -95,8 +96,9 @@ class NodeQueue:
         #: those of the running ones that were told to make room
         self._leaving: set[ContainerId] = set()
         self._opportunistic_running = 0
-        #: size of the last container that came: what a newcomer is taken to need
-        self._usual = Resource()
+        #: size of the last task that came: what a newcomer is taken to need. Before the first one it is the smallest:
+        #: what needs nothing would find room on a full node
+        self._usual = smallest
 
     def handle(self, event: Event, now: float) -> list[Decision]:
         """The only entry; `now` in seconds."""

@@ -95,6 +95,17 @@ async def test_waiting_ones_start_by_the_order_and_are_told_of(
     assert ended.yaq_times.run_ms > 0
 
 
+async def test_a_node_that_has_run_a_master_alone_says_that_nobody_knows_when_it_ends(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await rm.until(lambda: queue_of(rm).HasField("wait_ms"))
+    assert queue_of(rm).wait_ms == 0
+    fields = {"resource": Resource(1000, 2), "containerType": common.APPLICATION_MASTER}
+    await master.run(ONE, launch_context("sleep 1000"), **fields)
+    await rm.until(lambda: queue_of(rm).running == 1)
+    assert queue_of(rm).wait_ms == -1
+
+
 async def test_beyond_the_hard_bound_goes_back_without_blame(
     rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:

@@ -132,6 +132,17 @@ def test_what_never_ends_frees_no_slot_in_the_estimate() -> None:
     assert node.snapshot(10).wait_s == math.inf
 
 
+@pytest.mark.parametrize(("total", "wait_s"), [(Resource(6400, 1), math.inf), (Resource(6400, 2), 0.0)])
+@pytest.mark.parametrize("estimate", ["resources", "slots"])
+def test_a_node_full_of_a_master_has_no_room_for_the_first_task(total: Resource, wait_s: float, estimate: str) -> None:
+    node = NodeQueue(total, max_length=10, settings=FILLED, wait=estimate, smallest=Resource(128, 1))
+    assert node.snapshot(0).wait_s == 0.0
+    node.handle(came(1, memory_mb=1536, is_master=True), 0)
+    assert node.snapshot(30).wait_s == wait_s
+    node.handle(Ended(container_id(1)), 31)
+    assert node.snapshot(31).wait_s == 0.0
+
+
 @pytest.mark.parametrize("at", [10.0, 1e12, -1e12])
 def test_clocks_may_jump(at: float) -> None:
     node = queue()
