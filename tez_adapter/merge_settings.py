@@ -81,6 +81,12 @@ class MergeSettings:
         return KnownDisk(self.disk, self.told).tried(tried)
 
 
+def check_merging(conf: Configuration) -> None:
+    """Also while merging is off: a misspelt setting shall not wait for who turns it on. Raises ConfigError."""
+    conf.get_bool(ENABLED_KEY, False)
+    MergeSettings.read(conf)
+
+
 def on_hdfs(conf: Configuration) -> bool:
     """Whether a job's map outputs are files on HDFS. Raises ConfigError."""
     return conf.get_choice(STORAGE_KEY, ("local", "hdfs"), "local") == "hdfs"

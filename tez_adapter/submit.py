@@ -22,7 +22,7 @@ from tez_adapter.jobspec import (
     job_id_of,
 )
 from tez_adapter.launch import configured_environment, python_context, python_environment
-from tez_adapter.merge_settings import ENABLED_KEY, STORAGE_KEY, MergeSettings, on_hdfs
+from tez_adapter.merge_settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
@@ -204,8 +204,7 @@ def _submit(
     request = replace(request, conf=conf)
     if fields.get("reduces"):
         shuffle_codec(conf)  # what cannot be is said here, not by every attempt of the first map
-    if fields.get("reduces") and conf.get_bool(ENABLED_KEY, False):
-        MergeSettings.read(conf)  # what cannot be is said here, not in the job manager's log
+        check_merging(conf)  # what cannot be is said here, not in the job manager's log
     if fields.get("reduces") and on_hdfs(conf):
         _check_on_hdfs(conf)
     rm = RmClient(conf)

@@ -75,8 +75,23 @@ def test_what_a_node_or_a_job_that_merges_refuses_is_an_error(tmp_path: Path, ke
     assert line.startswith(f"{tmp_path}/yarn-site.xml:3: error: {key}: ") and words in line
 
 
-def test_what_is_not_read_without_merging_is_no_error(tmp_path: Path) -> None:
-    assert check(tmp_path, {"yaq.riffle.enabled": "false", "yaq.riffle.policy": "foo"}).exit_code == 0
+@pytest.mark.parametrize("enabled", ["false", "true", "yes"])
+def test_settings_of_merging_are_checked_whether_it_is_on_or_not(tmp_path: Path, enabled: str) -> None:
+    wrong = {
+        "yaq.riffle.policy": "flies",
+        "yaq.riffle.files": "1000",
+        "yaq.riffle.best-effort": "1.5",
+        "yaq.riffle.block-size": "2mm",
+        "yaq.riffle.disk.seek-ms": "foo",
+        "yaq.riffle.shuffle.policy": "foo",
+    }
+    result = check(tmp_path, {"yaq.riffle.enabled": enabled, **wrong})
+    assert result.exit_code == 2, result.output
+    errors = [line.split(": ") for line in result.output.splitlines() if "error: " in line]
+    named = (["yaq.riffle.enabled"] if enabled == "yes" else []) + list(wrong)
+    assert sorted(error[2] for error in errors) == sorted(named)
+    lines = {"yaq.riffle.enabled": 2, **{key: 3 + at for at, key in enumerate(wrong)}}
+    assert all(error[0] == f"{tmp_path}/yarn-site.xml:{lines[error[2]]}" for error in errors), errors
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:

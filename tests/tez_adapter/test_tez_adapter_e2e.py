@@ -18,7 +18,7 @@ from tez_adapter.history import read_history
 from tez_adapter.rm_client import RmClient
 from tez_adapter.staging import SubmitError
 from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
-from yaqd.config import Configuration
+from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce.errors import JobError
 from yaqd.model import YarnApplicationState
 from yaqd.storage import StorageError
@@ -296,6 +296,8 @@ def test_submissions_that_cannot_work_are_refused_in_one_line(
         return message
 
     assert "reduces-max" in refused(SubmitError, reduces=100_000)
+    with pytest.raises(ConfigError, match=r"yaq\.riffle\.policy"):  # whether anything is merged or not
+        submit_mapreduce(cluster.with_overrides({"yaq.riffle.policy": "fils"}), script, inputs=[source], output=out)
     assert "exists already" in refused(SubmitError, StorageError, output=str(tmp_path))
     assert f"{source} is a file" in refused(SubmitError, output=f"{source}/out")
     assert "does not exist" in refused(StorageError, inputs=[str(tmp_path / "missing")])

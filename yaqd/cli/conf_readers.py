@@ -139,7 +139,7 @@ def _who_may(conf: Configuration) -> None:
 
 def _clients(conf: Configuration) -> None:
     """What `yaq run` and `yaq mr` read before they ask anybody."""
-    from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings, on_hdfs
+    from tez_adapter.merge_settings import check_merging, on_hdfs
     from tez_adapter.output_codec import shuffle_codec
     from tez_adapter.rm_client import ADDRESS_KEY
     from tez_adapter.sizes import command_size, in_single_units, task_size
@@ -159,7 +159,6 @@ def _clients(conf: Configuration) -> None:
     conf.get_int("yarn.app.mapreduce.am.resource.cpu-vcores", 1, minimum=1)
     conf.get_int("mapreduce.am.max-attempts", 2, minimum=1)
     shuffle_codec(conf)
-    if conf.get_bool(ENABLED_KEY, False):
-        MergeSettings.read(conf)
+    check_merging(conf)
     on_hdfs(conf)
     set_terms(pb.ApplicationSubmissionContext(), conf)
