@@ -1,5 +1,6 @@
 """Reading containers' logs: from a node that speaks as a stock one does, and from uploaded files."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from cli_web import AnsweringServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tez_adapter.rm_client import NodeReport
 from yaqd.cli import follow_logs as following
 from yaqd.cli import logs as reading
 from yaqd.cli.aggregated_logs import owner_of, read_uploaded
@@ -18,7 +20,7 @@ from yaqd.cli.exits import CommandError
 from yaqd.cli.logs import Choice, KnownApplication
 from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.config import Configuration
-from yaqd.model import ApplicationId, YarnApplicationState
+from yaqd.model import ApplicationId, NodeId, NodeState, Resource, YarnApplicationState
 from yaqd.storage.tfile import AggregatedLogWriter, LogContent
 
 APP = ApplicationId(1700000000000, 7)
@@ -266,10 +268,19 @@ def test_where_the_chosen_file_is_not_there_those_that_are_get_named(
         node.files = files
         known((False, _RUNNING, [node.container()]))
     line = f"{APP} has no stdout, or it is empty; it has AppMaster.stderr\n"
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 0
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 2
     assert capfd.readouterr() == ("", f"yaq: {line}")
-    reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=True)
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=True) == 2
     assert capfd.readouterr() == ("[]\n", f"yaq: {line}")
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), only_list=True) == 2
+    capfd.readouterr()
+    # one that is there and empty is no mistake; nor does one that is there make up for one that is not
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("empty",))) == 0
+    capfd.readouterr()
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("AppMaster.stderr", "nope"))) == 2
+    out, err = capfd.readouterr()
+    assert out.endswith(": AppMaster.stderr <==\noops\n")
+    assert err == f"yaq: {APP} has no nope\n"
 
 
 def test_nodes_that_show_logs_of_what_has_ended_to_administrators_alone_are_told_of(
@@ -281,6 +292,52 @@ def test_nodes_that_show_logs_of_what_has_ended_to_administrators_alone_are_told
     assert capfd.readouterr().err == f"yaq: {APP} has no logs (any more), or they are empty\n"
     reading.print_logs(conf.with_overrides({"yarn.acl.enable": "true"}), APP, as_json=True)
     assert "to administrators alone" in capfd.readouterr().err
+
+
+def test_the_node_that_has_them_now_is_found_among_those_of_its_host(
+    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
+) -> None:
+    other = Node()
+    try:
+        other.files = {ONE: {"stdout": b"hello\n"}}
+        moved = dataclasses.replace(node.container(is_over=True), elsewhere=(("h:2", other.web),))
+        known((True, _DISABLED, [moved]))
+        assert reading.print_logs(_conf(tmp_path), APP) == 0
+        assert printed() == f"==> {ONE} on h:2: stdout <==\nhello\n"
+    finally:
+        other.stop()
+
+
+def _report(node: str, state: NodeState) -> NodeReport:
+    nothing = Resource(0, 0)
+    found = NodeId.parse(node)
+    return NodeReport(found, state, f"{found.host}:80{found.port}", "/r", nothing, nothing, 0, "", 0)
+
+
+def test_nodes_of_a_host_are_those_that_a_container_may_have_left_its_logs_at() -> None:
+    up = [_report("a:2", NodeState.RUNNING), _report("a:3", NodeState.UNHEALTHY), _report("b:1", NodeState.RUNNING)]
+    nodes = [*up, _report("a:1", NodeState.LOST), _report("c:1", NodeState.LOST)]
+    assert reading._nodes_of("a:2", nodes) == [("a:2", "a:802")]
+    assert reading._nodes_of("a:1", nodes) == [("a:2", "a:802"), ("a:3", "a:803")]
+    assert reading._nodes_of("c:1", nodes) == [("c:1", "c:801")]
+    assert reading._nodes_of("d:1", nodes) == []
+    assert [name for name, _ in reading._nodes_of("", nodes)] == ["a:2", "a:3", "b:1"]
+
+
+def test_logs_that_nobody_can_reach_are_said_to_be_somewhere(
+    known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(
+        (True, _DISABLED, [LoggedContainer(ONE, "h:1", "", True, True), LoggedContainer(TWO, "h:1", "", False, True)])
+    )
+    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    assert capfd.readouterr().err.startswith("yaq: node h:1 is not there any more, and what its containers wrote is on")
+    known((True, _DISABLED, []))
+    found = reading.find_application(_conf(tmp_path), APP, Choice())
+    monkeypatch.setattr(reading, "find_application", lambda *_: dataclasses.replace(found, is_forgotten=True))
+    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    out, err = capfd.readouterr()
+    assert (out, "retain-seconds" in err, "yarn.nodemanager.log-dirs" in err) == ("", True, True)
 
 
 def test_a_node_that_is_away_does_not_hide_the_others(
@@ -338,6 +395,9 @@ def test_follow_ends_without_uploads_when_nothing_grows_any_more(
 
 
 def test_follow_of_a_container_that_never_was(node: Node, known: Callable[..., None], tmp_path: Path) -> None:
+    node.files = {ONE: {"stdout": b""}}
     known((True, _SUCCEEDED, [node.container()]))
+    assert following.follow_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=False) == 0
+    assert following.follow_logs(_conf(tmp_path), APP, Choice(files=("nope",)), as_json=False) == 2
     with pytest.raises(CommandError, match="has no container container_x"):
         following.follow_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)), as_json=False)

@@ -94,3 +94,31 @@ def test_logs_of_a_node_that_was_killed_are_uploaded_when_it_starts_again(tmp_pa
     finally:
         yaq("cluster", "stop", "--dir", directory)
     assert processes_working_under(directory) == []
+
+
+def test_logs_are_read_from_nodes_that_were_stopped_and_started_at_other_ports(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    words = ("cluster", "start", "--dir", directory, "--nodes", 2)
+    on: Yaq = lambda *words: yaq(*words, conf=directory / "conf", cwd=tmp_path)  # noqa: E731
+    try:
+        assert yaq(*words).returncode == 0
+        assert on("run", "-n", "3", "--", "sh", "-c", "echo hello").returncode == 0
+        (application,) = json.loads(on("app", "list", "--all", "--json").stdout)
+        before = on("app", "logs", application["id"], "--list", "--json").stdout
+        assert yaq("cluster", "stop", "--dir", directory).returncode == 0
+        assert yaq(*words).returncode == 0
+        done = on("app", "logs", application["id"])
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(": stdout <==\nhello\n") == 3
+        # the application master's too, which no history file names
+        after = on("app", "logs", application["id"], "--list", "--json").stdout
+        assert _files(after) == _files(before)
+        followed = on("app", "logs", application["id"], "--follow", "--file", "stdout")
+        assert followed.stdout.count("hello\n") == 3
+    finally:
+        yaq("cluster", "stop", "--dir", directory)
+
+
+def _files(listed: str) -> list[tuple[str, str, int]]:
+    found = json.loads(listed)
+    return sorted((one["container"], file["name"], file["bytes"]) for one in found for file in one["files"])

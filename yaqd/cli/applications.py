@@ -235,7 +235,8 @@ def logs(
 ) -> None:
     """Print what an application's containers wrote to their log folders.
 
-    From their nodes while they have it, else from where nodes, ours or stock, have uploaded it.
+    From their nodes while they have it, else from where nodes, ours or stock, have uploaded it. Exit code 2: there is
+    no such container, or none of them has a file of that name; 1: a node or a file that has some of it cannot be read.
 
     \b
     Example:

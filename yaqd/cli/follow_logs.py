@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from yaqd.cli.aggregated_logs import read_uploaded
-from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
 from yaqd.cli.logs import Choice, KnownApplication, find_application
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, read_file
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def follow_logs(
     if known.log_status != _DISABLED:
         following.read_uploaded(conf, known)
     following.check_chosen(known)
-    return FAILED if following.problems else 0
+    if following.problems:
+        return FAILED
+    return BAD_INPUT if following.is_missing_any(known) else 0
 
 
 def _is_all(known: KnownApplication, quiet_rounds: int) -> bool:
@@ -71,6 +73,8 @@ class _Following:
         #: containers that had ended before all that they have was shown
         self._closed: set[str] = set()
         self.problems: set[str] = set()
+        #: names of files that were there, empty or not
+        self._names: set[str] = set()
 
     def ask_nodes(self, known: KnownApplication) -> bool:
         """One round; whether there was anything new."""
@@ -86,7 +90,9 @@ class _Following:
 
     def _ask_node(self, container: LoggedContainer) -> bool:
         has_grown = False
-        for file in list_files(container):
+        container, files = find_files(container)
+        self._names.update(file.name for file in files)
+        for file in files:
             if self._choice.takes_file(file.name):
                 has_grown |= self._read(container, file)
         if container.is_over and not has_grown:
@@ -122,11 +128,19 @@ class _Following:
         try:
             for file, content in read_uploaded(conf, known.owner, known.id, self._complain):
                 is_master = known.is_master(file.container)
+                self._names.add(file.name)
                 if self._choice.takes_file(file.name) and self._choice.takes(file.container, is_master=is_master):
                     container = LoggedContainer(file.container, file.node, "", is_master, is_over=True)
                     self._show(container, file.name, _behind(content, self._offsets.get((container.id, file.name), 0)))
         except StorageError as error:
             self._complain(str(error))
+
+    def is_missing_any(self, known: KnownApplication) -> bool:
+        """Whether files were asked for that no container has had, where there was anything at all; says so."""
+        missing = [name for name in self._choice.files if name not in self._names] if self._names else []
+        if missing:
+            click.echo(f"yaq: {known.id} has no {' or '.join(missing)}", err=True)
+        return bool(missing)
 
     def check_chosen(self, known: KnownApplication) -> None:
         """CommandError when a chosen container was never there."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 import click
 
 from yaqd.cli.aggregated_logs import has_logs_of, owner_of, read_uploaded
-from yaqd.cli.exits import FAILED, CommandError
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
+from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, read_file
 from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport, RmClient
+    from tez_adapter.rm_client import ApplicationReport, NodeReport, RmClient
     from yaqd.ipc import RemoteException
     from yaqd.model import ApplicationId
 
@@ -30,6 +30,8 @@ _NAMES_SHOWN: Final = 8
 _ALL_UPLOADED: Final = 4
 #: LOG_DISABLED
 _NOT_UPLOADED: Final = 1
+#: nodes of a cluster that are all asked for an application master that nobody knows the node of
+_ASKED_FOR_MASTERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class KnownApplication:
     report: "ApplicationReport | None"
     owner: str
     containers: list[LoggedContainer]
+    #: the ResourceManager knows of no container of one of its attempts, which there was before its own start
+    is_forgotten: bool = False
 
     @property
     def is_final(self) -> bool:
@@ -101,7 +105,16 @@ def print_logs(
         reading.each(_print_file)
         if not reading.bytes:
             click.echo(f"yaq: {_nothing(known, reading)}", err=True)
-    return FAILED if reading.problems else 0
+        if reading.bytes and reading.missing:
+            click.echo(f"yaq: {known.id} has no {' or '.join(reading.missing)}", err=True)
+    if reading.problems or (not reading.shown and _is_out_of_reach(known)):
+        return FAILED
+    return BAD_INPUT if reading.missing else 0
+
+
+def _is_out_of_reach(known: KnownApplication) -> bool:
+    """Whether its logs may be on nodes without anybody's knowing which."""
+    return known.is_final and known.log_status == _NOT_UPLOADED and known.is_forgotten and not known.containers
 
 
 def _nothing(known: KnownApplication, reading: "_Reading") -> str:
@@ -112,6 +125,11 @@ def _nothing(known: KnownApplication, reading: "_Reading") -> str:
         return f"{known.id} has no {wanted}, or it is empty; it has {', '.join(names[:_NAMES_SHOWN])}{more}"
     if known.is_final and known.log_status not in (None, _NOT_UPLOADED, _ALL_UPLOADED):
         return f"{known.id} has no logs yet: its nodes are still uploading them, or failed to"
+    if _is_out_of_reach(known):
+        return (
+            f"{known.id} ran before the ResourceManager's last start, and nobody knows where; its nodes keep its logs "
+            f"in {known.id} below their yarn.nodemanager.log-dirs for yarn.nodemanager.log.retain-seconds"
+        )
     if known.is_final and known.log_status == _NOT_UPLOADED and reading.conf.get_bool("yarn.acl.enable"):
         return (
             f"{known.id} has ended: with yarn.acl.enable its nodes show what logs they still have to administrators "
@@ -135,6 +153,12 @@ class _Reading:
     #: files with something in them that were passed over for their names, where names were chosen
     others: set[str] = field(default_factory=set)
 
+    @property
+    def missing(self) -> list[str]:
+        """Files that were asked for and that no container has, where there is anything at all."""
+        names = {name for _, name in self.shown}
+        return [name for name in self.choice.files if name not in names] if names | self.others else []
+
     def each(self, show: Show) -> None:
         """Uploaded files come first. CommandError when a chosen container was never there."""
         live = {} if self.known.log_status == _ALL_UPLOADED else self._live()
@@ -149,12 +173,17 @@ class _Reading:
         live = {}
         for container in self.known.containers:
             if self.choice.takes(container.id, is_master=container.is_master):
+                if self.known.log_status == _NOT_UPLOADED and not (container.web or container.elsewhere):
+                    self._complain(
+                        f"node {container.node} is not there any more, and what its containers wrote is on its disks "
+                        "alone"
+                    )
                 try:
-                    files = list_files(container)
+                    found, files = find_files(container)
                 except CommandError as error:
                     self._complain(str(error))
                     continue
-                live[container.id] = (container, [file for file in files if self._takes(file.name, file.bytes)])
+                live[container.id] = (found, [file for file in files if self._takes(file.name, file.bytes)])
         return live
 
     def _read_live(self, show: Show, container: LoggedContainer, files: list[LogFile]) -> bool:
@@ -258,8 +287,8 @@ def find_application(conf: Configuration, application_id: "ApplicationId", choic
                 f"{rm.user} may not view {application_id}, which is {report.user}'s, nor its logs: ask its owner or an "
                 "administrator"
             )
-        containers = _containers(conf, rm, report)
-    return KnownApplication(application_id, report, choice.owner or report.user, containers)
+        containers, is_forgotten = _containers(conf, rm, report)
+    return KnownApplication(application_id, report, choice.owner or report.user, containers, is_forgotten)
 
 
 def _forgotten_ones_owner(
@@ -281,37 +310,63 @@ def _forgotten_ones_owner(
     return owner
 
 
-def _containers(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> list[LoggedContainer]:
-    """All known containers of the application in the order of their ids."""
-    placed, over = _placed(rm, report)
+def _containers(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> tuple[list[LoggedContainer], bool]:
+    """All known containers of the application in the order of their ids; whether the ResourceManager forgot some."""
+    placed, over, forgotten = _placed(rm, report)
     placed |= _from_history(conf, report.id)
-    web = {str(node.id): node.http_address for node in rm.nodes()}
+    nodes = rm.nodes()
+    if len(nodes) <= _ASKED_FOR_MASTERS:
+        # the history file has the tasks alone
+        attempts = {_attempt(name) for name in placed if _attempt_number(name) in forgotten}
+        placed |= {name: "" for name in (f"{attempt}_000001" for attempt in attempts) if name not in placed}
     first: dict[str, str] = {}
     for name in sorted(placed):
         first.setdefault(_attempt(name), name)  # an attempt's first container is its application master
     is_final = report.state.is_final
-    return [
-        LoggedContainer(name, node, web.get(node, ""), first[_attempt(name)] == name, is_final or name in over)
-        for name, node in sorted(placed.items())
-    ]
+    found = []
+    for name, node in sorted(placed.items()):
+        (known, web), *others = _nodes_of(node, nodes) or [(node, "")]
+        is_master = first[_attempt(name)] == name
+        found.append(LoggedContainer(name, known, web, is_master, is_final or name in over, tuple(others)))
+    return found, bool(forgotten)
 
 
-def _placed(rm: "RmClient", report: "ApplicationReport") -> tuple[dict[str, str], set[str]]:
-    """Container ids with their nodes, and those that have ended."""
+def _nodes_of(node: str, nodes: "Sequence[NodeReport]") -> list[tuple[str, str]]:
+    """Those that may have what a container wrote at `node`, with their web addresses: it, if it is there.
+
+    Else those of its host, since one that was started anew may have taken another port; all for a node without a name.
+    """
+    from yaqd.model import NodeState
+
+    away = (NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED, NodeState.DECOMMISSIONED)
+    there = [found for found in nodes if found.state not in away]
+    host = node.rpartition(":")[0]
+    chosen = (
+        [found for found in there if str(found.id) == node]
+        or [found for found in there if found.id.host == host or not node]
+        or [found for found in nodes if str(found.id) == node]
+    )
+    return sorted((str(found.id), found.http_address) for found in chosen)
+
+
+def _placed(rm: "RmClient", report: "ApplicationReport") -> tuple[dict[str, str], set[str], set[int]]:
+    """Container ids with their nodes, those that have ended, and numbers of attempts that nothing is known of."""
     from yaqd.ipc import RemoteException
     from yaqd.model import ApplicationAttemptId, ContainerState
 
     placed: dict[str, str] = {}
     over: set[str] = set()
+    forgotten: set[int] = set()
     last = report.attempt.attempt if report.attempt is not None else 0
     for number in range(1, last + 1):
         try:
             reports = rm.containers(ApplicationAttemptId(report.id, number))
         except RemoteException:
-            continue  # forgotten; the history may know
+            forgotten.add(number)  # the history may know
+            continue
         placed |= {str(c.id): str(c.node) for c in reports if c.node is not None}
         over |= {str(c.id) for c in reports if c.state == ContainerState.COMPLETE}
-    return placed, over
+    return placed, over, forgotten
 
 
 def _from_history(conf: Configuration, application_id: "ApplicationId") -> dict[str, str]:
@@ -328,3 +383,7 @@ def _from_history(conf: Configuration, application_id: "ApplicationId") -> dict[
 def _attempt(container: str) -> str:
     """The application attempt part of a container id."""
     return container.rpartition("_")[0]
+
+
+def _attempt_number(container: str) -> int:
+    return int(container.split("_")[-2])

@@ -7,7 +7,7 @@ distance from the end, so what has grown since is found out from the heading.
 import http.client
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -33,6 +33,8 @@ class LoggedContainer:
     is_master: bool
     #: the ResourceManager has its end
     is_over: bool = False
+    #: other nodes, with their web addresses, that may have its files: one that was started anew can have another port
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,18 @@ class LogFile:
 
 class LogsGone(Exception):
     """The node does not have this file any more: it was uploaded, or deleted."""
+
+
+def find_files(container: LoggedContainer) -> tuple[LoggedContainer, list[LogFile]]:
+    """The container's log files, and the container with the node that has them. CommandError as of `list_files`."""
+    files = list_files(container)
+    found = container
+    for node, web in container.elsewhere:
+        if files:
+            break
+        found = replace(container, node=node, web=web, elsewhere=())
+        files = list_files(found)
+    return (found if files else container), files
 
 
 def list_files(container: LoggedContainer) -> list[LogFile]:
