@@ -33,7 +33,7 @@ from rm.scheduler.decisions import (
 from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
-from rm.task_records import accuracy, room_said_ago
+from rm.task_records import accuracy, room_said_ago, was_given_room
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
@@ -229,6 +229,8 @@ class Explain:
             "expectedWaitS": _finite(place.expected_wait_s) if place is not None and room_ago_s is None else None,
             #: how long before its node had said that it had room, which others have got; None: it had not
             "roomSaidAgoS": room_ago_s,
+            #: there was room for it as the nodes' reports go, which others that came to the node first have got
+            "givenRoom": was_given_room(container),
             "wereAhead": None if place is None else place.behind,
             #: False: its master has not started it there
             "isAtNode": is_there or said is not None,

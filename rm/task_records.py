@@ -14,9 +14,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from rm.accuracy import accuracy_of
 from rm.container import RmContainer
 from rm.state_store import StateStore, log_failed_write
-from yaqd.model import ApplicationId
+from yaqd.model import ApplicationId, ExecutionType
 from yaqd.proto import yarn_common_pb2 as common
 
 _PER_APPLICATION: Final = 200
@@ -52,6 +53,8 @@ class TaskRecord:
     room_said_ago_s: float | None = None
     #: from its turn until a processor was free to start its program on, s; None: its node does not say
     held_s: float | None = None
+    #: free room was counted for it: if it waited all the same, what was sent to wait there had come to the node first
+    was_given_room: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +68,7 @@ class TaskRecord:
             "heldS": None if self.held_s is None else round(self.held_s, 3),
             "rule": self.rule,
             "roomSaidAgoS": self.room_said_ago_s,
+            "givenRoom": self.was_given_room,
         }
 
 
@@ -124,6 +128,7 @@ class TaskRecords:
                 max(0, times.run_ms) / 1000,
                 room_ago_s,
                 max(0, times.held_ms) / 1000 if times.HasField("held_ms") else None,
+                was_given_room(container),
             )
         )
         self._unsaved[app_id] = None
@@ -179,10 +184,10 @@ def _read(text: str) -> Iterator[TaskRecord]:
 #: types of a stored record's fields
 _FIELDS: Final = (
     *((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,)),
-    *((float, None), (float, None)),
+    *((float, None), (float, None), (bool,)),
 )
 #: the last ones, which older rows do not have
-_LATER: Final = 2
+_LATER: Final = 3
 
 
 def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
@@ -201,29 +206,12 @@ def room_said_ago(container: RmContainer) -> float | None:
     return round(max(0.0, container.created_at - place.room_said_at), 3)
 
 
+def was_given_room(container: RmContainer) -> bool:
+    """Whether the scheduler counted free room for it."""
+    allocation = container.allocation
+    return allocation.queued is None and allocation.execution_type is ExecutionType.GUARANTEED
+
+
 def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
     """How far off estimates and waits were, in the mean over those that had one."""
-    ran = [(r.estimate_s, r.run_s) for r in records if r.estimate_s is not None]
-    waited = [(r.expected_wait_s, r.queued_s) for r in records if r.expected_wait_s is not None]
-    room = [(r.room_said_ago_s, r.queued_s) for r in records if r.room_said_ago_s is not None]
-    held = [r.held_s for r in records if r.held_s]
-    return {
-        "tasks": len(records),
-        "withEstimate": len(ran),
-        "meanEstimateS": _mean([estimate for estimate, _ in ran]),
-        "meanRanS": _mean([seconds for _, seconds in ran]),
-        "meanErrorS": _mean([abs(estimate - seconds) for estimate, seconds in ran]),
-        "withWait": len(waited),
-        "meanExpectedWaitS": _mean([wait for wait, _ in waited]),
-        "meanWaitedS": _mean([seconds for _, seconds in waited]),
-        "meanWaitErrorS": _mean([abs(wait - seconds) for wait, seconds in waited]),
-        "afterRoom": len(room),
-        "meanRoomSaidAgoS": _mean([ago for ago, _ in room]),
-        "meanWaitedAfterRoomS": _mean([seconds for _, seconds in room]),
-        "held": len(held),
-        "meanHeldS": _mean(held),
-    }
-
-
-def _mean(numbers: list[float]) -> float | None:
-    return round(sum(numbers) / len(numbers), 3) if numbers else None
+    return accuracy_of([record.as_json() for record in records])

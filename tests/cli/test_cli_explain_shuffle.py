@@ -8,6 +8,7 @@ import pytest
 from cli_web import AnsweringServer
 from click.testing import CliRunner, Result
 
+from rm.accuracy import accuracy_of
 from tez_adapter.history import write_history
 from yaqd.cli.app import yaq
 from yaqd.config import Configuration
@@ -29,9 +30,12 @@ def explain(folder: Path, address: str, *words: str) -> Result:
 
 
 def leave_history(folder: Path, **shuffle: object) -> None:
+    leave_lines(folder, {"type": "end", "state": "SUCCEEDED", "shuffle": {**SHUFFLE, **shuffle}})
+
+
+def leave_lines(folder: Path, *lines: dict[str, object]) -> None:
     conf = Configuration.load(None, overrides={"yaq.job.history-dir": f"file://{folder}"}, environ={})
-    lines = [{"type": "job", "job_id": JOB}, {"type": "end", "state": "SUCCEEDED", "shuffle": {**SHUFFLE, **shuffle}}]
-    write_history(conf, ApplicationId.parse(JOB), lines)
+    write_history(conf, ApplicationId.parse(JOB), [{"type": "job", "job_id": JOB}, *lines])
 
 
 @pytest.mark.parametrize(
@@ -74,3 +78,36 @@ def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: st
     result = explain(tmp_path, stock)
     assert result.exit_code == 2
     assert "is it a ResourceManager of this project?" in result.stderr
+
+
+def one_that_ended(number: int, ran_s: float) -> dict[str, object]:
+    return {
+        "container": f"container_1700000000000_0001_01_{number:06}",
+        "estimateS": 3.0,
+        "ranS": ran_s,
+        "expectedWaitS": None,
+        "waitedS": 0.0,
+        "heldS": None,
+        "roomSaidAgoS": None,
+    }
+
+
+def test_containers_that_never_had_a_task_say_nothing_of_how_long_tasks_run(tmp_path: Path) -> None:
+    ended = [one_that_ended(2, 3.0), one_that_ended(3, 3.2), one_that_ended(4, 0.009), one_that_ended(5, 0.086)]
+    explanation = {
+        **dict.fromkeys(("id", "name", "user", "queue", "state", "queueing"), "-"),
+        **dict.fromkeys(("askedFor", "waitingCount", "keptForOthers"), 0),
+        **{name: [] for name in ("attempts", "asks", "keptNodes", "waiting", "decisions")},
+        "ended": ended,
+        "accuracy": accuracy_of(ended),
+    }
+    with AnsweringServer(lambda _: (200, json.dumps({"explanation": explanation}).encode())) as server:
+        text = explain(tmp_path, server.address).stdout
+        assert "4 were expected to run 3.0s and ran 1.6s" in text and "never had a task" not in text, "nobody knows"
+        used = [{"type": "attempt", "container": one["container"]} for one in ended[:2]]
+        leave_lines(tmp_path, *used, {"type": "end", "state": "SUCCEEDED"})
+        text = explain(tmp_path, server.address).stdout
+        assert "Of the last 4 containers that ended\n  2 never had a task, as others did the work" in text
+        assert "2 were expected to run 3.0s and ran 3.1s in the mean, 100ms off" in text
+        seen = json.loads(explain(tmp_path, server.address, "--json").stdout)["accuracy"]
+        assert (seen["tasks"], seen["withoutTask"], seen["meanRanS"]) == (2, 2, 3.1)

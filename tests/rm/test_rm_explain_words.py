@@ -38,6 +38,33 @@ async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_noth
         assert "expected to wait" not in text
 
 
+async def test_what_waits_although_there_was_free_room_for_it_is_counted() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        early, *rest = given(await master.allocate(ask(9)))
+        for container_id in (early, *rest):
+            node.run(container_id)
+        late = [early, *rest[3:]]  # the first that was sent to wait came to the node before one that had room
+        for container_id, status in node.running.items():
+            status.container_sub_state = common.CSS_SCHEDULED if container_id in late else common.CSS_RUNNING
+        await report_queue(node, late)
+        waiting = json.loads(await command(rm, "explain", str(app_id), "--json"))["waiting"]
+        seen = [(one["givenRoom"], one["expectedWaitS"] is None) for one in waiting]
+        assert seen[0] == (True, True) and (True, False) not in seen and seen.count((False, False)) >= 1
+        for container_id in rest[:3]:
+            node.end(container_id)
+        await beat(node, running=3, times=(20, 4000))
+        node.end(early)
+        await beat(node, running=2, times=(30_500, 4000))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        ended = [(one["givenRoom"], one["waitedS"]) for one in found["ended"]]
+        assert ended == [(True, 0.02), (True, 0.02), (False, 0.02), (True, 30.5)]
+        assert (found["accuracy"]["roomTaken"], found["accuracy"]["meanWaitedRoomTakenS"]) == (1, 30.5)
+        said = "1 waited 30.5s in the mean although there was free room when they were given"
+        assert said in await command(rm, "explain", str(app_id))
+
+
 async def test_a_node_that_reports_how_long_one_waits_is_believed() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)
@@ -131,3 +158,6 @@ def test_records_of_an_earlier_release_are_read() -> None:
     assert accuracy([old, new])["afterRoom"] == 1
     [newest] = _read(json.dumps([[*row, 0.5, 1.5]]))
     assert (new.held_s, newest.held_s, accuracy([old, new, newest])["held"]) == (None, 1.5, 1)
+    [given_room] = _read(json.dumps([[*row, None, None, True]]))
+    assert (newest.was_given_room, given_room.was_given_room) == (False, True)
+    assert accuracy([newest, given_room])["roomTaken"] == 1 and not list(_read(json.dumps([[*row, None, None, 1]])))

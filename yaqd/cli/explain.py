@@ -1,7 +1,7 @@
 """`yaq explain`: why an application waits, where, behind whom, until when; and how right the estimates were."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ApplicationId
+
+if TYPE_CHECKING:
+    from tez_adapter.history import JobHistory
 
 #: containers listed; --json has more
 _LISTED = 20
@@ -51,7 +54,10 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
         if error.exit_code != BAD_INPUT:
             raise
         refusal = error
-    shuffle = _shuffle(conf, app_id)
+    history = _history(conf, app_id)
+    if found and history is not None:
+        found["accuracy"] = _of_tasks(found["ended"], history)
+    shuffle = _shuffle(history)
     of_its_nodes = of_nodes(conf, app_id) if shuffle is None else None
     if refusal is not None:
         if shuffle is None and of_its_nodes is None:
@@ -203,9 +209,12 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
 
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
-    if not any(seen[what] for what in ("withEstimate", "withWait", "afterRoom", "held")):
+    idle = seen.get("withoutTask", 0)
+    if not idle and not any(seen[what] for what in ("withEstimate", "withWait", "afterRoom", "roomTaken", "held")):
         return
-    click.echo(f"\nOf the last {seen['tasks']} containers that ended")
+    click.echo(f"\nOf the last {seen['tasks'] + idle} containers that ended")
+    if idle:
+        click.echo(f"  {idle} never had a task, as others did the work: they are in no number below")
     if seen["withEstimate"]:
         click.echo(
             f"  {_were(seen['withEstimate'])} to run {_seconds(seen['meanEstimateS'])} and ran "
@@ -221,6 +230,11 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
             f"  {seen['afterRoom']} waited {_seconds(seen['meanWaitedAfterRoomS'])} in the mean at nodes that had room "
             f"at their last report, {_seconds(seen['meanRoomSaidAgoS'])} before: others were given it"
         )
+    if seen["roomTaken"]:
+        click.echo(
+            f"  {seen['roomTaken']} waited {_seconds(seen['meanWaitedRoomTakenS'])} in the mean although there was "
+            "free room when they were given: others had come to their nodes first"
+        )
     if seen["held"]:
         click.echo(
             f"  {seen['held']} had their turn and were held for {_seconds(seen['meanHeldS'])} in the mean, which is "
@@ -228,14 +242,31 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
         )
 
 
-def _shuffle(conf: Configuration, application: ApplicationId) -> dict[str, Any] | None:
-    """What a finished job of ours says of its merging; None for any other."""
+def _history(conf: Configuration, application: ApplicationId) -> "JobHistory | None":
+    """Of a job of ours that is over; None for any other."""
     from tez_adapter.history import NoHistory, read_history
 
     try:
-        found = read_history(conf, application).end.get("shuffle")
+        return read_history(conf, application)
     except (NoHistory, ConfigError):
         return None
+
+
+def _of_tasks(ended: list[dict[str, Any]], history: "JobHistory") -> dict[str, Any]:
+    """The accuracy over containers that were given a task, and how many were not. Those say nothing of how long tasks
+    take: they ended when they heard that there was nothing to do."""
+    from rm.accuracy import accuracy_of
+
+    used = {attempt["container"] for attempt in history.attempts if isinstance(attempt.get("container"), str)}
+    # a history is of its job manager's own attempt alone: of containers of the one before it nobody knows
+    told = {name.rpartition("_")[0] for name in used}
+    worked = [one for one in ended if one["container"] in used or one["container"].rpartition("_")[0] not in told]
+    return accuracy_of(worked) | {"withoutTask": len(ended) - len(worked)}
+
+
+def _shuffle(history: "JobHistory | None") -> dict[str, Any] | None:
+    """What a finished job of ours says of its merging; None for any other."""
+    found = history.end.get("shuffle") if history is not None else None
     return found if isinstance(found, dict) else None
 
 
