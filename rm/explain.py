@@ -67,6 +67,7 @@ class Explain:
             "user": app.user,
             "queue": app.queue,
             "state": app.state.name,
+            "finalState": _final_state(app),
             "attempts": [self._attempt(attempt) for attempt in app.attempts[-_ATTEMPTS_MAX:]],
             "queueing": self._queueing.is_on,
             "askedFor": sum(ask["containers"] for ask in asks),
@@ -256,6 +257,11 @@ class Explain:
             "decisionsKept": len(entries),
             "logReachesBackS": None if begins is None else round(now - begins.at, 3),
         }
+
+
+def _final_state(app: Application) -> str | None:
+    """None while it goes on."""
+    return app.conclusion.final_status.name if app.state.is_final and app.conclusion is not None else None
 
 
 def _whose(decision: Decision) -> ApplicationId:

@@ -119,6 +119,17 @@ def test_streaming_with_hadoops_options(on: Yaq, tmp_path: Path, text: Path) -> 
     assert Counter({line.split()[1]: int(line.split()[0]) for line in lines.splitlines()})["lazy"] == 50
 
 
+def test_logs_are_a_field_of_the_json(on: Yaq) -> None:
+    done = on("run", "-n", "2", "--logs", "--json", "--", "sh", "-c", "echo hello; echo oops >&2")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["state"]) == (0, "SUCCEEDED")
+    texts = [{file["name"]: file["text"] for file in one["files"]} for one in found["logs"]]
+    assert texts == [{"stdout": "hello\n", "stderr": "oops\n"}] * 2
+    assert "logs" not in json.loads(on("run", "--json", "--", "true").stdout)
+    refused = on("run", "--logs", "--no-wait", "--", "true")
+    assert refused.returncode == 2 and "--no-wait" in refused.stderr and refused.stdout == ""
+
+
 def test_no_wait_then_kill(on: Yaq) -> None:
     submitted = on("run", "--no-wait", "--", "sleep", "100")
     application = submitted.stdout.strip()

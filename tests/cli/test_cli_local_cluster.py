@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from yaqd.cli.app import yaq
 from yaqd.cli.exits import CommandError
 from yaqd.cli.local import LocalCluster, machine, site
 from yaqd.cli.local.cluster import ClusterStatus, DaemonStatus
@@ -182,6 +184,38 @@ def test_a_folder_of_somebody_elses_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="not empty and holds no cluster"):
         LocalCluster(tmp_path).start(1)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_two_starts_at_once_in_a_new_folder_are_told_apart_from_a_folder_of_somebody_elses(tmp_path: Path) -> None:
+    first = LocalCluster(tmp_path / "c")
+    first._prepare()
+    with first._locked():
+        first.conf_dir.mkdir()  # as it has before its record
+        with pytest.raises(CommandError, match=r"another yaq cluster start is under way in .*/c; wait for it"):
+            LocalCluster(tmp_path / "c").start(1)
+    with pytest.raises(CommandError, match="not empty and holds no cluster"):
+        LocalCluster(tmp_path / "c").start(1)  # nobody is at work there
+    first.conf_dir.rmdir()
+    LocalCluster(tmp_path / "c")._prepare()  # what one that was killed there had made
+    lock = tmp_path / "mine" / "run" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("precious")
+    (tmp_path / "mine" / "run" / "thesis.tex").write_text("x")
+    with pytest.raises(CommandError, match="not empty and holds no cluster"):
+        LocalCluster(tmp_path / "mine").start(1)
+    assert lock.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "words", [("cluster", "start", "--dir", "c", "--timeout", "-1"), ("demo", "--top", "-1"), ("demo", "--top", "x")]
+)
+def test_numbers_that_cannot_be_are_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(yaq, words)
+    assert result.exit_code == 2 and words[-2] in result.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -39,7 +39,10 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     assert "maps:       1: attempt_b\n" in run("inspect", str(tmp_path / "riffle/one.out"))[1]
     assert run("merge", str(tmp_path), "attempt_c")[0] == 2
     assert run("merge", str(tmp_path), "--name", "../x")[0] == 2
-    assert run("merge", str(tmp_path))[0] == 2  # the name is taken
+    code, text = run("merge", str(tmp_path))
+    assert code == 2 and f"{merged} or its index is there already" in text and "--name" in text
+    code, text = run("inspect", str(tmp_path / "riffle"))
+    assert code == 2 and f"{tmp_path}/riffle is a folder" in text
 
     data = bytearray(merged.read_bytes())
     data[5] ^= 1
@@ -48,6 +51,28 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     assert code == 1 and "attempt_a" in text and "1 of 3 partitions are damaged" in text
     merged.write_bytes(data[:-1])
     assert run("inspect", str(merged))[0] == 1
+
+
+def test_what_a_merge_is_asked_for_wrongly_is_named(tmp_path: Path) -> None:
+    write_output(tmp_path, "attempt_a", [b"x"])
+    for memory in ("0", "1048577", "99999999"):
+        code, text = run("merge", str(tmp_path), "--memory", memory)
+        assert code == 2 and "1<=x<=1048576" in text and "--memory" in text and "--name" not in text
+    for name in ("", "a/b", ".hidden", "x" * 300):
+        code, text = run("merge", str(tmp_path), "--name", name)
+        assert code == 2 and f'--name "{name}": ' in text and "--memory" not in text
+    assert not (tmp_path / "riffle").exists()
+
+
+def test_outputs_without_an_index_are_left_out_and_named(tmp_path: Path) -> None:
+    for name in ("attempt_a", "attempt_b", "attempt_c"):
+        write_output(tmp_path, name, [b"x"])
+    for name in ("attempt_b", "attempt_c"):
+        (tmp_path / "output" / name / "file.out.index").unlink()
+    result = CliRunner().invoke(yaq, ["riffle", "merge", str(tmp_path), "--json"])
+    facts = json.loads(result.stdout)
+    assert (result.exit_code, facts["maps"], facts["leftOut"]) == (0, 1, ["attempt_b", "attempt_c"])
+    assert result.stderr == "yaq: 2 without an index left out: attempt_b, attempt_c\n"
 
 
 def put(folder: Path, name: str, segments: list[list[bytes]]) -> Path:

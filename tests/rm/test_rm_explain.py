@@ -295,6 +295,7 @@ async def test_how_right_estimates_were_outlives_the_application_and_a_restart(t
         await beat(node, running=1, times=(0, 12_000))
         await master.finish()
         before = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert (before["state"], before["finalState"]) == ("FINISHED", "SUCCEEDED")
         assert before["accuracy"]["tasks"] == 2 and before["decisions"]
     broken = "application_1_0001", json.dumps([["c", "n", 1, None, None, "r", 0.0, "x"], 7, [], ["c"]])
     with sqlite3.connect(store) as database:
@@ -303,9 +304,12 @@ async def test_how_right_estimates_were_outlives_the_application_and_a_restart(t
         )
     async with cluster(ON, store=store) as rm:
         after = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert (after["state"], after["finalState"]) == ("FINISHED", "SUCCEEDED")
         assert (after["ended"], after["accuracy"]) == (before["ended"], before["accuracy"])
         assert after["decisions"] == [] and rm.manager.queueing.records.of(ApplicationId(1, 1)) == []
-        assert "Of the last 2 containers that ended" in await command(rm, "explain", str(app_id))
+        text = await command(rm, "explain", str(app_id))
+        assert "Of the last 2 containers that ended" in text
+        assert "final state: SUCCEEDED\n" in text
 
 
 async def test_an_opportunistic_ask_waits_and_says_for_what() -> None:

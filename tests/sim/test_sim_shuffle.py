@@ -103,9 +103,11 @@ def test_the_command_prints_reported_beside_modelled(tmp_path: Path) -> None:
     assert any(f["reported"] == 474.0 for f in found["figures"])
     trace = tmp_path / "trace.tsv"
     trace.write_text("a\t0\t0\t1000\t500\t10\nb\t1\t1\t1e12\t1e11\t10\nmaps\t2\t1\t1000\t0\t10\n")
-    text = CliRunner().invoke(sim, ["shuffle", "--shapes", "1", "--swim", str(trace), "--plots", str(tmp_path)]).output
+    plots = tmp_path / "not" / "there"
+    text = CliRunner().invoke(sim, ["shuffle", "--shapes", "1", "--swim", str(trace), "--plots", str(plots)]).output
+    assert "e+0" not in text and " 64,000 " in text
     assert "reduce stage" in text and "of 2 jobs of the trace" in text and "0 made slower" in text
-    drawn = sorted(path.stem for path in tmp_path.glob("*.png"))
+    drawn = sorted(path.stem for path in plots.glob("*.png"))
     assert drawn == ["shuffle-paying", "shuffle-reads", "shuffle-spilling", "shuffle-tasks", "shuffle-time"]
     trace.write_text("a\t0\n")
     broken = CliRunner().invoke(sim, ["shuffle", "--shapes", "1", "--swim", str(trace)])

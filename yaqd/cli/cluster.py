@@ -24,7 +24,14 @@ def cluster() -> None:
 @_dir_option
 @click.option("--nodes", type=int, help="How many NodeManagers [default: as last time, else 1].")
 @click.option("--hdfs", metavar="URI", help="An existing HDFS as default file system [default: the local one].")
-@click.option("--timeout", "timeout_s", type=float, default=READY_TIMEOUT_S, show_default=True, metavar="SECONDS")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0, min_open=True),
+    default=READY_TIMEOUT_S,
+    show_default=True,
+    metavar="SECONDS",
+)
 @define_option
 @json_option
 def start(

@@ -40,7 +40,7 @@ _Value = TypeVar("_Value")
 @click.option("--size", "input_mb", type=int, default=DEFAULT_INPUT_MB, show_default=True, metavar="MB",
               help="How much of the machine's own text to count, without --input.")  # fmt: skip
 @click.option("--nodes", type=click.IntRange(1, 16), default=NODES, show_default=True, help="NodeManagers to start.")
-@click.option("--top", type=int, default=10, show_default=True, help="How many words to show.")
+@click.option("--top", type=click.IntRange(0), default=10, show_default=True, help="How many words to show.")
 @click.option("--keep", is_flag=True, help="Stop the cluster at the end, but keep its folder with the logs.")
 @json_option
 @click.pass_context

@@ -85,6 +85,8 @@ def _were(number: int) -> str:
 
 def _show(found: dict[str, Any]) -> None:
     fields = [(name, found[name]) for name in ("id", "name", "user", "queue", "state")]
+    if found.get("finalState"):
+        fields.append(("final state", found["finalState"]))
     print_fields([*fields, ("wants", f"{_counted(found['askedFor'])}, {found['waitingCount']} wait at nodes")])
     for line in _attempts(found["attempts"]):
         click.echo(line)

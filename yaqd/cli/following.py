@@ -23,8 +23,10 @@ _STEP = 0.1
 PATIENCE_S = 2.0
 
 
-def follow(job: "SubmittedJob", *, wait: bool, as_json: bool) -> int:
-    """Shows the submitted job to its end (unless not `wait`) and returns the exit code."""
+def follow(
+    job: "SubmittedJob", *, wait: bool, as_json: bool, logs: Callable[[], list[dict[str, object]]] | None = None
+) -> int:
+    """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON."""
     application_id = job.application_id
     if not wait:
         print_json({"application_id": str(application_id)}) if as_json else click.echo(str(application_id))
@@ -37,7 +39,7 @@ def follow(job: "SubmittedJob", *, wait: bool, as_json: bool) -> int:
         click.echo(f"yaq: {application_id} goes on; end it with: yaq app kill {application_id}", err=True)
         return INTERRUPTED
     if as_json:
-        print_json(result_as_dict(result))
+        print_json({**result_as_dict(result), **({"logs": logs()} if logs is not None else {})})
     else:
         show_result(result)
     return 0 if result.succeeded else FAILED

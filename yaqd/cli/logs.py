@@ -112,6 +112,16 @@ def print_logs(
     return BAD_INPUT if reading.missing else 0
 
 
+def read_logs(
+    conf: Configuration, application_id: "ApplicationId", choice: Choice = Choice()
+) -> list[dict[str, object]]:
+    """As `print_logs` prints them with `as_json`; what cannot be read is said on standard error."""
+    containers: dict[str, dict[str, object]] = {}
+    known = find_application(conf, application_id, choice)
+    _Reading(conf, known, choice, with_content=True).each(_collector(containers, with_text=True))
+    return list(containers.values())
+
+
 def _is_out_of_reach(known: KnownApplication) -> bool:
     """Whether its logs may be on nodes without anybody's knowing which."""
     return known.is_final and known.log_status == _NOT_UPLOADED and known.is_forgotten and not known.containers

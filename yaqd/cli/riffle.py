@@ -115,13 +115,14 @@ def _row(facts: dict[str, Any]) -> tuple[object, ...]:
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("maps", nargs=-1, metavar="[MAP]...")
 @click.option("--name", default="by-hand", show_default=True, help="Of the merged file.")
-@click.option("--memory", default=512, show_default=True, metavar="MB", help="What the buffers may take.")
+@click.option("--memory", type=click.IntRange(1, 1 << 20), default=512, show_default=True, metavar="MB",
+              help="What the buffers may take.")  # fmt: skip
 @json_option
 def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: bool) -> None:
     """Merge map outputs into FOLDER/riffle/NAME.out.
 
     FOLDER is an application's folder on a node: it has output/MAP/file.out and its index for each map attempt. Without
-    MAP all that are there are merged, by name.
+    MAP all that are there are merged, by name; those without their index are left out, and named.
 
     \b
     Example:
@@ -129,18 +130,25 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     """
     import time
 
-    from riffle_merger.format.merged import is_safe_name
+    from riffle_merger.format.merged import NAME_BYTES_MAX, is_safe_name
     from riffle_merger.merger.errors import MergeError
     from riffle_merger.merger.files import survey
     from riffle_merger.merger.merge import READERS, MergeOrder, buffers_for, check_map_ids
     from riffle_merger.merger.merge import merge as merge_outputs
     from riffle_merger.merger.pool import BufferPool
 
-    chosen = maps or tuple(sorted(path.parent.name for path in (folder / "output").glob("*/file.out.index")))
+    if not is_safe_name(name):
+        raise CommandError(
+            f'--name "{name}": give up to {NAME_BYTES_MAX} bytes of printable characters without /, not . at the front'
+        )
+    taken = folder / "riffle" / f"{name}.out"
+    if any(found.exists() for found in (taken, taken.with_name(f"{taken.name}.index"))):
+        raise CommandError(f"{taken} or its index is there already: remove both, or give another name with --name")
+    chosen, without_index = (maps, []) if maps else _outputs_of(folder)
+    if without_index:
+        click.echo(f"yaq: {len(without_index)} without an index left out: {', '.join(without_index)}", err=True)
     if not chosen:
         raise CommandError(f"no map output in {folder}/output: FOLDER is an application's folder on a node")
-    if not is_safe_name(name) or not 1 <= memory <= 1 << 20:
-        raise CommandError("--name is one word of printable characters, --memory at least 1 MB")
     try:
         check_map_ids(chosen)
         pool = BufferPool(memory << 20)
@@ -154,6 +162,7 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     facts: dict[str, Any] = {
         "file": str(merged.path),
         "maps": len(chosen),
+        "leftOut": without_index,
         "partitions": merged.partitions,
         "bytes": merged.bytes,
         "reads": merged.reads,
@@ -171,6 +180,14 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
             ("took", duration(facts["ms"])),
         ]
     )
+
+
+def _outputs_of(folder: Path) -> tuple[tuple[str, ...], list[str]]:
+    """Names of the map attempts with an output, and of those whose output has no index."""
+    outputs = folder / "output"
+    whole = sorted(path.parent.name for path in outputs.glob("*/file.out.index"))
+    there = {path.parent.name for path in outputs.glob("*/file.out")}
+    return tuple(whole), sorted(there - set(whole))
 
 
 riffle.add_command(inspect)

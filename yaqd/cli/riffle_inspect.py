@@ -64,6 +64,10 @@ def inspect(conf: Configuration, path: str, partition: int | None, verify: bool,
 def _of_disk(path: Path, partition: int | None, verify: bool) -> dict[str, Any]:
     from riffle_merger.format import MergedIndex
 
+    if path.is_dir():
+        raise CommandError(
+            f"{path} is a folder: name a merged file, NAME.out; those of an application are in its riffle/"
+        )
     if not path.is_file():
         raise CommandError(f"{path}: there is no such file")
     data = path.with_name(path.name.removesuffix(".index"))

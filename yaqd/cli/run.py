@@ -2,6 +2,7 @@
 
 import click
 
+from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, terms_options, with_conf
 from yaqd.config import Configuration
 
@@ -25,7 +26,12 @@ from yaqd.config import Configuration
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the application [default: the command's].")
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
-@click.option("--logs", "show_logs", is_flag=True, help="Print what the containers printed, once they are done.")
+@click.option(
+    "--logs",
+    "show_logs",
+    is_flag=True,
+    help="Print what the containers printed, once they are done; with --json as its field logs.",
+)
 @json_option
 @with_conf
 @terms_options
@@ -55,8 +61,13 @@ def run(
       yaq run -n 4 --memory 512 --logs -- hostname
       yaq run --resource yarn.io/gpu=1 --logs -- nvidia-smi
     """
+    if show_logs and no_wait:
+        raise CommandError("--logs is printed at the end, and --no-wait does not wait for it: leave one of them out")
+    from functools import partial
+
     from tez_adapter.submit import Attachments, submit_command
     from yaqd.cli.following import follow
+    from yaqd.cli.logs import Choice, print_logs, read_logs
     from yaqd.cli.options import assignments, words
 
     job = submit_command(
@@ -72,9 +83,9 @@ def run(
         nodes=words(nodes),
         resources=assignments("--resource", resources),
     )
-    code = follow(job, wait=not no_wait, as_json=as_json)
-    if show_logs and not no_wait and not as_json:
-        from yaqd.cli.logs import Choice, print_logs
-
-        print_logs(conf, job.application_id, Choice(files=("stdout", "stderr"), only_tasks=True))
+    choice = Choice(files=("stdout", "stderr"), only_tasks=True)
+    logs = partial(read_logs, conf, job.application_id, choice) if show_logs else None
+    code = follow(job, wait=not no_wait, as_json=as_json, logs=logs)
+    if show_logs and not as_json:
+        print_logs(conf, job.application_id, choice)
     ctx.exit(code)

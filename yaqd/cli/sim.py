@@ -197,8 +197,8 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
               help="Check it with a SWIM trace (.tsv) as well.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 100_000), default=1000, show_default=True, metavar="N",
               help="Of the trace.")  # fmt: skip
-@click.option("--plots", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-              help="Draw the figures there.")  # fmt: skip
+@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Draw the figures into this folder.")  # fmt: skip
 @json_option
 def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | None, as_json: bool) -> None:
     """Model merging of map outputs: the paper's figures beside the model's.
@@ -221,7 +221,8 @@ def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | 
         print_json(model.as_json(figures, checked, of_trace))
         return
     rows = [
-        (f.what, "-" if f.reported is None else f"{f.reported:g}", f"{f.modelled:.4g}", f.unit or "-") for f in figures
+        (f.what, "-" if f.reported is None else _number(f.reported), _number(f.modelled), f.unit or "-")
+        for f in figures
     ]
     print_table(("figure", "reported", "modelled", "unit"), rows, empty="")
     for found, what in ((checked, "random jobs"), (of_trace, "jobs of the trace")):
@@ -246,6 +247,11 @@ def shuffle(seed: int, shapes: int, swim: Path | None, jobs: int, plots: Path | 
         print_table(("gains", "shuffle", "not merged", "at best", "as chosen", "choice"), gains, empty="")
 
 
+def _number(value: float) -> str:
+    """To four digits, and never with an exponent where it is large."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def _checked_with(trace: Path, jobs: int, seed: int) -> Any:
     from yaqd.sim.shuffle_figures import check_swim
     from yaqd.sim.workloads import WorkloadError
@@ -261,6 +267,7 @@ def _draw_shuffle(folder: Path, seed: int, paying: list[Any]) -> None:
     from yaqd.sim.shuffle_plots import draw
 
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for path in draw(folder, seed, paying):
             click.echo(f"written: {path}", err=True)
     except (NoPlots, OSError) as error:

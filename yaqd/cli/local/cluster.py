@@ -157,16 +157,16 @@ class LocalCluster:
     def _prepare(self) -> None:
         """Makes the folder and makes sure that it is ours and can be written."""
         made: list[Path] = []
-        probe = self._run_dir / ".probe"
+        probe = self._run_dir / f".probe-{os.getpid()}"  # another command's is another one
         try:
             if not self.directory.exists():
-                self.directory.mkdir(parents=True)
+                self.directory.mkdir(parents=True, exist_ok=True)
                 made.append(self.directory)
-            elif any(self.directory.iterdir()) and not self._record.exists():
+            elif not self._record.exists() and not self._is_begun():
                 raise CommandError(f"{self.directory} is not empty and holds no cluster; name an empty folder")
             for folder in (self._run_dir, self.logs_dir):
                 if not folder.exists():
-                    folder.mkdir()
+                    folder.mkdir(exist_ok=True)
                     made.append(folder)
             probe.write_bytes(b"\0" * _PROBE_BYTES)
             probe.unlink()
@@ -178,6 +178,19 @@ class LocalCluster:
             raise CommandError(
                 f"{self.directory}: cannot hold a cluster: {error.strerror}; name a folder that can be written"
             ) from error
+
+    def _is_begun(self) -> bool:
+        """Whether there is nothing in the folder but what a start makes first. CommandError: one is at work there."""
+        if not any(self.directory.iterdir()):
+            return True
+        if (self._run_dir / "lock").exists():
+            with self._locked():
+                pass
+        begun = {self._run_dir: ("lock", ".probe-"), self.logs_dir: ()}
+        return all(
+            place in begun and all(file.name.startswith(begun[place]) for file in place.iterdir())
+            for place in self.directory.iterdir()
+        )
 
     def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> ClusterShape:
         last = self._last()
@@ -346,9 +359,10 @@ class LocalCluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with open(self._run_dir / "lock", "w") as lock:
+        with open(self._run_dir / "lock", "a") as lock:  # may be somebody else's file
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise CommandError(f"another yaq cluster command is at work on {self.directory}; wait for it") from None
+                command = "command is at work on" if self._record.exists() else "start is under way in"
+                raise CommandError(f"another yaq cluster {command} {self.directory}; wait for it") from None
             yield
