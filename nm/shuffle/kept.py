@@ -5,7 +5,8 @@ partition is read in runs, of what one request asks for. Either goes when each o
 asked for a while; what connections are sending from counts, too, so that readers who take nothing cannot make it grow.
 What was asked for just now is not given up for another reducer's: with more of them than there is room for each would
 read a whole partition for every request. They read runs then, for which whole partitions leave some room, and go on so,
-since of their partitions some has been read already.
+since of their partitions some has been read already. A run gets no more than a part of the room that is left, so that
+however many read, or read slowly, there is some for the next.
 """
 
 import os
@@ -18,6 +19,8 @@ _PARTITION_SHARE = 1 / 4
 _RUN_SHARE = 1 / 16
 #: and what all partitions may have when another one is read
 _PARTITIONS_SHARE = 3 / 4
+#: of the room that is left, what one run may have: one of so many
+_RUNS_OF_ROOM = 4
 #: seconds in which a reducer that goes on asks again
 _RECENT_S = 1.0
 _IN_RUNS_MAX = 10_000
@@ -83,9 +86,19 @@ class KeptSegments:
                 self._in_runs.popitem(last=False)
         return False
 
-    def reserve_run(self, length: int) -> bool:
-        """Makes room to read a run; followed by `keep` or `unreserve`."""
-        return length <= self.run_bytes_max and self._reserve(length, self._bytes_max)
+    def reserve_run(self, wanted: int, least: int) -> int:
+        """Makes room to read a run, no more than is wanted and as much as leaves others theirs: how much; 0: not even
+        `least`. Followed by `keep` or `unreserve`, and by `unreserve` for what is not used of it."""
+        wanted = min(wanted, self.run_bytes_max)
+        with self._lock:
+            while self._bytes + wanted > self._bytes_max and (idle := self._longest_idle()) is not None:
+                self._forget(idle)
+            room = self._bytes_max - self._bytes
+            granted = max(least, min(wanted, room // _RUNS_OF_ROOM))
+            if granted > min(room, self.run_bytes_max):
+                return 0
+            self._bytes += granted
+            return granted
 
     def unreserve(self, length: int) -> None:
         """What room was made for could not be read."""

@@ -54,7 +54,9 @@ class Part:
     columns: Columns
     #: of what the request asks for; complete before the first is sent
     asked: list[Run] = field(default_factory=list)
+    #: by number of a segment: what it was read with, and what is asked for side by side with it
     _runs: dict[int, Run] = field(default_factory=dict)
+    _neighbours: dict[int, Run] = field(default_factory=dict)
 
     def key(self, run: Run) -> Hashable:
         return self.file.path, self.partition, run
@@ -68,12 +70,25 @@ class Part:
         """Nothing wrong was found so far."""
         return not self.file.is_bad and self.partition not in self.file.bad_partitions
 
-    def run_of(self, number: int, bytes_max: int) -> Run:
-        """What is asked for beside that segment, as far as it is short enough together."""
-        if not self._runs:
-            for run in self._split(bytes_max):
-                self._runs.update(dict.fromkeys(range(*run), run))
-        return self._runs[number]
+    def read_with(self, number: int) -> Run | None:
+        """What that segment was read together with, if it was."""
+        return self._runs.get(number)
+
+    def note_read(self, run: Run) -> None:
+        self._runs.update(dict.fromkeys(range(*run), run))
+
+    def run_around(self, number: int, bytes_max: int) -> Run:
+        """That segment, and what is asked for beside it and was not read yet, as far as it is short enough together:
+        behind it first."""
+        if not self._neighbours:
+            self._neighbours = self._asked_side_by_side()
+        first, end = number, number + 1
+        most = self._neighbours[number]
+        while end < most.end and end not in self._runs and self.length(Run(first, end + 1)) <= bytes_max:
+            end += 1
+        while first > most.first and first - 1 not in self._runs and self.length(Run(first - 1, end)) <= bytes_max:
+            first -= 1
+        return Run(first, end)
 
     def length(self, run: Run) -> int:
         starts, _, part_lengths = self.columns
@@ -85,15 +100,15 @@ class Part:
         if run == self.all and crc32(trailers) != self.whole.checksum:
             raise FormatError(f"{self.file.path}: partition {self.partition} is not what was merged")
 
-    def _split(self, bytes_max: int) -> list[Run]:
+    def _asked_side_by_side(self) -> dict[int, Run]:
+        """By number of a segment that is asked for: those that lie side by side with it and are, too."""
         runs: list[Run] = []
         for number in sorted(chain.from_iterable(starmap(range, self.asked))):
-            longer = Run(runs[-1].first, number + 1) if runs and runs[-1].end == number else None
-            if longer is not None and self.length(longer) <= bytes_max:
-                runs[-1] = longer
+            if runs and runs[-1].end == number:
+                runs[-1] = Run(runs[-1].first, number + 1)
             else:
                 runs.append(Run(number, number + 1))
-        return runs
+        return {number: run for run in runs for number in range(*run)}
 
 
 def give_up(file: MergedFile, error: Exception) -> None:

@@ -5,6 +5,7 @@ is Python's and goes by steps. Bytes are verified before the first of them goes 
 file, the originals answer instead, and where an original is lost its copy in a merged file does.
 """
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -155,6 +156,11 @@ class MergedStretch:
             _, key, kept = found
             counts.merged_segments += 1
             return KeptRange(self._kept, key, kept, start, length)
+        if length <= self._kept.run_bytes_max:  # then it is for lack of room
+            with contextlib.suppress(OutputMissing):
+                follows = self._original().range(counts)  # one read, and to verify it here takes more
+                self._part.note_read(Run(self._at, self._at + 1))
+                return follows
         file = self._outputs.files.open(self._part.file.path)
         try:
             self._verify_in_place(file, counts)
@@ -179,15 +185,19 @@ class MergedStretch:
             return whole, key, kept
         if self._kept.reserve_partition(key, part.whole.length):
             return whole, key, self._read_run(whole, part.whole.length, counts)
-        run = part.run_of(self._at, self._kept.run_bytes_max)
-        key = part.key(run)
-        kept = self._kept.use(key)
-        if kept is None:
-            length = part.length(run)
-            if not self._kept.reserve_run(length):
-                return None
-            kept = self._read_run(run, length, counts)
-        return run, key, kept
+        read_with = part.read_with(self._at)
+        kept = self._kept.use(part.key(read_with)) if read_with is not None else None
+        if read_with is not None and kept is not None:
+            return read_with, part.key(read_with), kept
+        length = part.length(part.run_around(self._at, self._kept.run_bytes_max))
+        room = self._kept.reserve_run(length, part.columns.part_lengths[self._at])
+        if not room:
+            return None
+        run = part.run_around(self._at, room)
+        self._kept.unreserve(room - part.length(run))
+        found = self._read_run(run, part.length(run), counts)
+        part.note_read(run)
+        return run, part.key(run), found
 
     def _read_run(self, run: Run, length: int, counts: ReadCounts) -> Kept:
         """Room for it was made."""

@@ -1,5 +1,6 @@
 """Shuffle service out of merged files: the same bytes as from the originals, in fewer reads, whatever goes wrong."""
 
+import contextlib
 import hashlib
 import os
 import random
@@ -8,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,23 @@ def fetch(served: Served, reduce: int, maps: list[str]) -> str:
     response, body = served.get(served.target(maps, reduce))
     assert response.status == 200
     return hashlib.sha256(body).hexdigest()
+
+
+def stall(served: Served, reduce: int) -> socket.socket:
+    """Asks for all and takes a byte of it."""
+    target = served.target(MAPS, reduce)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+    listener = served.service._listener
+    assert listener is not None
+    usual = listener.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", served.service.port))
+    client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+    assert client.recv(1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, usual // 2)  # the kernel says twice what it was told
+    return client
 
 
 def settle(served: Served) -> None:
@@ -160,14 +179,14 @@ def test_what_nobody_has_asked_for_lately_gives_way() -> None:
     kept = KeptSegments(bytes_max=1600, age_max_s=10, now=lambda: now)
 
     def read(key: str, length: int) -> bool:
-        if not (kept.reserve_partition(key, length) if length > 100 else kept.reserve_run(length)):
+        if not (kept.reserve_partition(key, length) if length > 100 else kept.reserve_run(length, length)):
             return False
         kept.release(key, kept.keep(key, bytes(length), 0, 2))
         return True
 
     assert [read(key, 400) for key in "abcd"] == [True, True, True, False]  # a quarter is left to runs
     assert [read(key, 100) for key in "efghi"] == [True] * 4 + [False]
-    assert not kept.reserve_partition("j", 401) and not kept.reserve_run(101)
+    assert not kept.reserve_partition("j", 401) and not kept.reserve_run(101, 101)
     now = 0.5
     sent_from = kept.use("a")
     now = 1.2
@@ -178,6 +197,40 @@ def test_what_nobody_has_asked_for_lately_gives_way() -> None:
     kept.sweep()
     assert kept.held_bytes == 400  # what is sent from
     assert read("d", 400)
+
+
+def test_a_run_leaves_room_for_those_of_others() -> None:
+    kept = KeptSegments(bytes_max=1600, age_max_s=10, now=lambda: 0.0)
+    for key in "abc":
+        assert kept.reserve_partition(key, 400)
+    granted = [kept.reserve_run(100, 10) for _ in range(20)]
+    assert granted[0] == 100 and sum(map(bool, granted)) >= 12, "never the whole rest"
+    assert all(one >= next_one for one, next_one in pairwise(granted)) and sum(granted) == kept.held_bytes - 1200
+    assert kept.held_bytes <= 1600 and not kept.reserve_run(1000, 500), "longer than a run may be"
+
+
+@pytest.mark.parametrize("stalled", [0, 8, 32])
+def test_however_many_take_nothing_others_read_less_than_without_merging(served: Served, stalled: int) -> None:
+    length = 40_000
+    served.service.limits = ShuffleLimits(100, False, 0.4, stall_timeout_s=60)
+    for map_id in MAPS:
+        served.write(map_id, [os.urandom(length) for _ in range(stalled + 4)])
+    others = range(stalled, stalled + 4)
+    before = [fetch(served, reduce, MAPS) for reduce in others]
+    settle(served)
+    counts = served.service.statistics.reads
+    unmerged, unmerged_bytes = counts.reads, counts.read_bytes
+    served.merge("all", MAPS)
+    with contextlib.ExitStack() as stack:
+        for reduce in range(stalled):
+            stack.enter_context(stall(served, reduce))
+        assert [fetch(served, reduce, MAPS) for reduce in others] == before
+        while served.service.statistics.connections > stalled:
+            time.sleep(0.001)
+        reads, read_bytes = counts.reads - unmerged, counts.read_bytes - unmerged_bytes
+    assert unmerged == len(others) * len(MAPS) and counts.fallbacks == 0
+    assert reads <= {0: len(others), 32: unmerged}.get(stalled, unmerged / 2)
+    assert read_bytes == unmerged_bytes, "nothing is read twice"
 
 
 def truncate(file: MergedFile) -> None:
@@ -264,20 +317,12 @@ def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served) -> No
     before = [fetch(served, reduce, MAPS) for reduce in range(20)]
     served.merge("all", MAPS)
     served.service.limits = ShuffleLimits(100, False, 0.4, stall_timeout_s=60)
-    listener, partition = served.service._listener, (length + 4) * len(MAPS)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
+    partition = (length + 4) * len(MAPS)
     stalled = []
     for reduce in range(20):
-        target = served.target(MAPS, reduce)
-        lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
-        client = socket.socket()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect(("127.0.0.1", served.service.port))
-        client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
-        assert client.recv(1)
+        client = stall(served, reduce)
         stalled.append(client)
         assert served.service.merged.kept_bytes <= KEPT_BYTES
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KEPT_BYTES)
     assert [fetch(served, reduce, MAPS) for reduce in range(20)] == before
     # those that came first are being sent from still, and there is no room for more
     assert KEPT_BYTES - partition < served.service.merged.kept_bytes <= KEPT_BYTES
