@@ -23,7 +23,7 @@ from rm.task_records import TaskRecords
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import _show_decisions, explain
 from yaqd.cli.top import top
-from yaqd.model import ApplicationId, ContainerId
+from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -342,7 +342,7 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
     records = TaskRecords(store, clock.now())
     for number in range(1, 231):
         attempt = SimpleNamespace(app=SimpleNamespace(id=ApplicationId(1, number)))
-        allocation = SimpleNamespace(priority=1, queued=None, reason="r")
+        allocation = SimpleNamespace(priority=1, queued=None, reason="r", execution_type=ExecutionType.GUARANTEED)
         container = SimpleNamespace(attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n")
         records.note(container, 2.0, common.TaskTimes(run_ms=3000))  # type: ignore[arg-type]
     saved = []
