@@ -25,6 +25,7 @@ from tez_adapter.core.states import JobState
 from tez_adapter.granted import Granted
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.left import WorkLeft
+from tez_adapter.merge_settings import unmerged_summary
 from tez_adapter.merging import Merging
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output import JobOutput
@@ -225,7 +226,8 @@ class ApplicationMaster:
             await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
         times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
-        shuffle = None if self._merging is None else self._merging.summary()
+        merging = self._merging
+        shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
         lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
         await asyncio.wrap_future(in_background(lambda: self._output.leave(lines)))
 

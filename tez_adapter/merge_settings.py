@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import OFF, MergePolicy
-from tez_adapter.jobspec import JobSpec
+from tez_adapter.jobspec import JobKind, JobSpec
 from yaqd.config import Configuration
 
 ENABLED_KEY: Final = "yaq.riffle.enabled"
@@ -101,6 +101,17 @@ def own_budget(conf: Configuration, memory_mb: int) -> int:
 def plans_merges(spec: JobSpec) -> bool:
     """Whether the job manager decides what becomes of the job's map outputs: also where it shall not merge any."""
     return ENABLED_KEY in spec.conf and spec.reduces > 0
+
+
+def unmerged_summary(spec: JobSpec, conf: Configuration) -> dict[str, Any] | None:
+    """For the history of a job whose job manager merges nothing; None where there are no map outputs, or where its
+    configuration says nothing of merging, so that its nodes decide. Raises ConfigError."""
+    if spec.kind is JobKind.COMMAND or (spec.reduces > 0 and ENABLED_KEY not in spec.conf):
+        return None
+    if spec.reduces > 0 and conf.get_bool(ENABLED_KEY, False):
+        return None
+    reason = f"{ENABLED_KEY} is false" if spec.reduces > 0 else "the job has no reduces, so nobody reads parts of them"
+    return {"policy": str(OFF), "automatic": False, "reason": reason}
 
 
 def _policy(conf: Configuration) -> MergePolicy | None:

@@ -35,6 +35,8 @@ class _Tally:
     merged_outputs: int = 0
     merged_files: int = 0
     left_alone: int = 0
+    #: whose blocks are as large as the policy wants them without a merge
+    large: int = 0
     merged_bytes: int = 0
     merge_requests: int = 0
 
@@ -187,6 +189,7 @@ class OutputFeed:
         self._ids[name] = entry
         place = self.job.place_of(entry.node)
         output = MapOutput(entry.attempt.task, name, place, max(0, self.job.size_of(entry.attempt)))
+        self._tally.large += self._scheduler.spec.policy.leaves_alone(output.size / self.job.partitions)
         decisions = self._merger_of(place, self._scheduler, now)
         return self._announce([*decisions, *self._scheduler.finished(output, now)])
 
@@ -234,6 +237,7 @@ class OutputFeed:
             "policy": str(policy),
             "automatic": self.settings.policy is None,
             "reason": self.choice.reason if self.choice is not None else "",
+            "unmerged": self._why_nothing(),
             "predicted_s": _finite(self.choice.merged_s) if self.choice is not None else None,
             "predicted_unmerged_s": _finite(self.choice.unmerged_s) if self.choice is not None else None,
             "reads": self.job.maps,
@@ -245,6 +249,19 @@ class OutputFeed:
             "saved_reads": saved,
             "merges": {state.value.lower(): states.count(state) for state in MergeState if state in states},
         }
+
+    def _why_nothing(self) -> str:
+        """Why nothing was merged although something was to be; empty where something was, or nothing should."""
+        if self.job.maps == 1:
+            return "one map output has nothing to be merged with"
+        if self._scheduler is None or self._tally.merged_files:
+            return ""
+        if self._scheduler.merges:
+            return "nothing was merged: no merge came to its end"
+        if self._tally.large:
+            large = min(self._tally.large, self.job.maps)
+            return f"nothing was merged: {large} of {self.job.maps} outputs have such blocks, or larger ones, already"
+        return "nothing was merged: nowhere were two outputs and a merger for them"
 
 
 def _finite(number: float) -> float | None:

@@ -35,7 +35,7 @@ class TaskLaunch:
             for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
                 environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
-            if plans_merges(spec):
+            if plans_merges(spec) or not spec.reduces:  # without reduces there is nothing that nodes could decide
                 environment[PLANNED] = "1"
             if shared_folder is not None:
                 environment[SHARED_FOLDER] = shared_folder

@@ -74,6 +74,14 @@ def test_what_a_number_of_files_means_is_said(tmp_path: Path, stock: str, policy
     assert said in explain(tmp_path, stock).stdout
 
 
+def test_why_nothing_was_merged_is_said(tmp_path: Path, stock: str) -> None:
+    leave_history(
+        tmp_path, policy="blocks of 1024 bytes", merged_files=0, unmerged="nothing was merged: 3 of 3 outputs"
+    )
+    said = "Map outputs: blocks of 1024 bytes, as configured\n  nothing was merged: 3 of 3 outputs\n"
+    assert said in explain(tmp_path, stock).stdout
+
+
 def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: str) -> None:
     result = explain(tmp_path, stock)
     assert result.exit_code == 2

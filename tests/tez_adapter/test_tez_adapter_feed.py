@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,35 @@ def test_reduces_hear_of_outputs_once_they_are_merged_by_the_merged_files_name()
     summary = found.summary()
     assert (summary["files"], summary["reads"], summary["merge_requests"]) == (3, 4, 3)
     assert summary["merges"] == {"done": 1, "failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("maps", "policy", "why"),
+    [
+        (
+            3,
+            MergePolicy(block_bytes=100),
+            "nothing was merged: 3 of 3 outputs have such blocks, or larger ones, already",
+        ),
+        (3, MergePolicy(block_bytes=301), "nothing was merged: no merge came to its end"),
+        (1, MergePolicy(block_bytes=1000), "one map output has nothing to be merged with"),
+        (1, OFF, "one map output has nothing to be merged with"),
+        (3, OFF, ""),
+    ],
+)
+def test_why_nothing_was_merged_is_said(maps: int, policy: MergePolicy, why: str) -> None:
+    found = feed(maps, policy, best_effort=1.0)
+    for decision in found.follow([done(index) for index in range(maps)], 0):
+        if isinstance(decision, SendMerge):
+            found.failed(decision.merge, 1)
+    assert len(found.entries) == maps and found.summary()["unmerged"] == why
+
+
+def test_outputs_of_nodes_without_mergers_are_said_to_have_none() -> None:
+    job = Job(3, 10, lambda a: f"m{a.task}", lambda _: 1, lambda _: False, lambda: 3)
+    found = OutputFeed(job, MergeSettings(MergePolicy(files=2)))
+    found.follow([done(index, node=f"h{index}:1") for index in range(3)], 0)
+    assert found.summary()["unmerged"] == "nothing was merged: nowhere were two outputs and a merger for them"
 
 
 def test_without_merging_the_list_is_the_machines_own() -> None:

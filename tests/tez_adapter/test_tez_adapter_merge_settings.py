@@ -9,7 +9,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import is_turning
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.merge_settings import MergeSettings, plans_merges
+from tez_adapter.merge_settings import MergeSettings, plans_merges, unmerged_summary
 from yaqd.config import Configuration
 from yaqd.config.errors import ConfigError
 
@@ -91,6 +91,23 @@ def test_a_job_plans_its_merges_where_its_configuration_says_anything_of_them() 
     for value in ("true", "false"):
         assert plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}))
         assert not plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}, reduces=0))
+
+
+def test_why_a_job_manager_merges_nothing_is_in_its_history() -> None:
+    spec = JobSpec("job_1_0001", "n", "u", JobKind.MAPREDUCE, {}, "s", reduces=2)
+
+    def why(spec: JobSpec, **values: str) -> str | None:
+        overrides = {f"yaq.riffle.{name}": value for name, value in values.items()}
+        conf = Configuration.load(None, overrides=overrides, environ={})
+        found = unmerged_summary(dataclasses.replace(spec, conf=overrides), conf)
+        return None if found is None else f"{found['policy']}: {found['reason']}"
+
+    assert why(spec, enabled="false") == "no merging: yaq.riffle.enabled is false"
+    assert why(spec) is None and why(spec, enabled="true") is None
+    map_only = dataclasses.replace(spec, reduces=0)
+    said = "no merging: the job has no reduces, so nobody reads parts of them"
+    assert why(map_only) == why(map_only, enabled="true") == said
+    assert why(dataclasses.replace(map_only, kind=JobKind.COMMAND)) is None
 
 
 def test_what_mergers_tell_of_their_disks_fills_what_is_not_configured() -> None:

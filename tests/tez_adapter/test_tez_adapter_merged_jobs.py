@@ -106,6 +106,39 @@ def test_a_small_job_is_left_alone_by_itself(
     assert "Map outputs: no merging, chosen automatically" in explained(folder, job)
 
 
+@pytest.mark.parametrize(
+    ("reduces", "values", "said"),
+    [
+        (3, {"yaq.riffle.enabled": "false"}, "no merging, as configured\n  yaq.riffle.enabled is false\n"),
+        (0, {}, "no merging, as configured\n  the job has no reduces"),
+        (
+            *(3, {"yaq.riffle.policy": "block-size", "yaq.riffle.block-size": "1"}),
+            "blocks of 1 bytes, as configured\n  nothing was merged: 24 of 24 outputs",
+        ),
+        (
+            *(3, {"mapreduce.input.fileinputformat.split.maxsize": "1g"}),
+            "no merging, chosen automatically\n",
+        ),
+    ],
+)
+def test_why_nothing_of_it_was_merged_is_said(
+    merging: Configuration,
+    write: Callable[[str, str], str],
+    tmp_path: Path,
+    folder: Path,
+    reduces: int,
+    values: dict[str, str],
+    said: str,
+) -> None:
+    job = run(merging.with_overrides(values), write, tmp_path / "out", reduces)
+    during = explained(folder, job)
+    finish(job)
+    text = explained(folder, job)
+    assert f"Map outputs: {said}" in text
+    assert ("one map output has nothing to be merged with" in text) == ("1g" in values.values())
+    assert "merged by their nodes" not in during + text
+
+
 def mergers(folder: Path) -> list[psutil.Process]:
     """Of this cluster: the NodeManagers' children that run the merger."""
     nodes = [psutil.Process(int(file.read_text().split()[0])) for file in (folder / "run").glob("nodemanager*.pid")]

@@ -281,6 +281,8 @@ def _show_shuffle(found: dict[str, Any]) -> None:
     click.echo(f"\nMap outputs{where}: {policy}, {how}{meaning}")
     if found.get("reason"):
         click.echo(f"  {found['reason']}")
+    if found.get("unmerged"):
+        click.echo(f"  {found['unmerged']}")
     reads, files = found.get("reads"), found.get("files")
     if isinstance(reads, int) and isinstance(files, int) and found.get("merged_files"):
         click.echo(
