@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tez_adapter.background import leave
+from tez_adapter.ended import BadNote
 from tez_adapter.job_manager import ApplicationMaster
 from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
 from tez_adapter.surroundings import CannotStart
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     splits = [] if spec.kind is JobKind.COMMAND else read_splits(arguments.folder / SPLITS_FILE)
     try:
         asyncio.run(ApplicationMaster(spec, splits, os.environ).run())
-    except (CannotStart, RpcError, RemoteException) as error:
+    except (CannotStart, BadNote, RpcError, RemoteException) as error:
         log.error("%s", error)
         return 1
     return 0

@@ -22,6 +22,7 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Completion
 from tez_adapter.core.states import JobState
+from tez_adapter.ended import JobEnd
 from tez_adapter.granted import Granted
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.left import WorkLeft
@@ -85,6 +86,8 @@ class ApplicationMaster:
         self._dismissal: asyncio.Task[None] | None = None
         #: another attempt of this application will run the job
         self._is_replaced = False
+        #: there will be none: the ResourceManager knows how the application ended
+        self._is_closed = False
         self._started_ms = int(time.time() * 1000)
 
     # ---- the course of things
@@ -122,6 +125,13 @@ class ApplicationMaster:
 
     async def _converse(self) -> None:
         host, port = self._server.address
+        former = await asyncio.wrap_future(in_background(self._output.former_end))
+        if former is not None:
+            await self._rm.register(host, port, "")
+            await self._tell_end(former)
+            await self._remove_staging()
+            self.state = former.state
+            return
         self._setup = asyncio.wrap_future(in_background(self._output.setup))
         setup = asyncio.create_task(self._note_failure(self._setup, "cannot prepare the output"))
         registered = await self._rm.register(host, port, "")
@@ -171,10 +181,15 @@ class ApplicationMaster:
             self._dismissal = asyncio.get_running_loop().create_task(self._end_early(reason))
 
     async def _end_early(self, reason: str) -> None:
-        if not await application_is_over(self.conf, self.spec.application_id, self.user):
+        if await self._ask_closed():
+            self._is_closed = True
+        else:
             # the next attempt needs the staging folder, and says how the job ended
             self._is_replaced = True
         self.dispatch(ev.KillRequested(f"killed ({reason})"))
+
+    async def _ask_closed(self) -> bool:
+        return await application_is_over(self.conf, self.spec.application_id, self.user)
 
     async def _ticks(self) -> None:
         while True:
@@ -198,7 +213,8 @@ class ApplicationMaster:
             self.state, self._diagnostics = JobState.FAILED, diagnostics
 
     async def _conclude(self, heartbeats: "asyncio.Task[None]") -> None:
-        """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it."""
+        """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it. The
+        staging folder last: until then another attempt may need it."""
         if self._is_replaced:
             await self._nodes.drain(_DRAIN_S)
             return
@@ -208,18 +224,31 @@ class ApplicationMaster:
         await asyncio.wait((files,), timeout=None if self.state is JobState.SUCCEEDED else _CLEANED_BY_S)
         if not files.done():
             log.warning("the file system does not answer: the ResourceManager is told before the job's files are gone")
+        is_late = not files.done()
+        await self._tell_end(JobEnd(self.state, self._diagnostics))
+        heartbeats.cancel()  # the ResourceManager knows no master of this job any more
+        removal = asyncio.create_task(self._remove_staging(files))
+        await asyncio.wait((removal,), timeout=_CLEANED_LATER_S)
+        if is_late:
+            log.info("the job's files are %s", "gone" if removal.done() else "left behind")
+
+    async def _tell_end(self, end: JobEnd) -> None:
         try:
-            await self._rm.finish(_FINAL[self.state], self._diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
+            await self._rm.finish(_FINAL[end.state], end.diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
+            self._is_closed = True
         except (RemoteException, RpcError, TimeoutError) as error:
             log.error("could not unregister: %s", error)
-        log.info("%s %s", self.spec.job_id, self.state)
-        if not files.done():
-            heartbeats.cancel()  # the ResourceManager knows no master of this job any more
-            await asyncio.wait((files,), timeout=_CLEANED_LATER_S)
-            log.info("the job's files are %s", "gone" if files.done() else "left behind")
+            self._is_closed = self._is_closed or await self._ask_closed()
+        log.info("%s %s", self.spec.job_id, end.state)
+
+    async def _remove_staging(self, *after: "asyncio.Task[None]") -> None:
+        """Unless another attempt may come, which needs it."""
+        await asyncio.gather(*after)
+        if self._is_closed:
+            await asyncio.wrap_future(in_background(self._output.remove_staging))
 
     async def _finish_files(self) -> None:
-        """Remove output that was not committed, write the history, remove the staging folder."""
+        """Remove output that was not committed, write the history, note the end."""
         if self.state is not JobState.SUCCEEDED:
             await asyncio.wait((self._setup,))  # killed early: what it makes is to be removed after it
             abort = asyncio.wrap_future(in_background(self._output.abort))
@@ -229,7 +258,8 @@ class ApplicationMaster:
         merging = self._merging
         shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
         lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
-        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines)))
+        end = JobEnd(self.state, self._diagnostics)
+        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
 
     # ---- one way in, one way out
 

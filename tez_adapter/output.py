@@ -7,11 +7,13 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from tez_adapter.ended import JobEnd, note_end, noted_end
 from tez_adapter.history import write_history
-from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.shared_outputs import prepare, shared_folder
 from yaqd.config import Configuration
-from yaqd.storage import OutputCommitter, get_filesystem
+from yaqd.storage import OutputCommitter, PathNotFound, get_filesystem
+from yaqd.storage.paths import name_of
 
 log = logging.getLogger(__name__)
 
@@ -51,16 +53,31 @@ class JobOutput:
         if self._has_output:
             committer(self._spec, self._conf).abort_job()
 
-    def leave(self, history: Iterable[dict[str, Any]]) -> None:
-        """The last that is done: the job's history is written, its staging folder removed."""
+    def former_end(self) -> JobEnd | None:
+        """Of the job, where a former attempt of its manager brought it to one. Raises BadNote."""
+        return noted_end(self._spec.staging, self._conf) if self._manager > 1 else None
+
+    def leave(self, history: Iterable[dict[str, Any]], end: JobEnd) -> None:
+        """The last before the ResourceManager is told: the job's history is written, its end noted for an attempt that
+        would come after."""
         try:
             write_history(self._conf, self._spec.application_id, history)
         except Exception:
             log.exception("no history was written")
-        self._remove_staging()
-
-    def _remove_staging(self) -> None:
         try:
-            get_filesystem(self._spec.staging, self._conf).delete(self._spec.staging, recursive=True)
+            note_end(self._spec.staging, self._conf, end)
+        except Exception as error:
+            log.warning("another attempt would not know of the job's end: %s", error)
+
+    def remove_staging(self) -> None:
+        """The last that is done. By the job file a client knows the folder for ours, and may remove it too."""
+        try:
+            files = get_filesystem(self._spec.staging, self._conf)
+            for entry in files.list(self._spec.staging):
+                if name_of(entry.path) != JOB_FILE:
+                    files.delete(entry.path, recursive=True)
+            files.delete(self._spec.staging, recursive=True)
+        except PathNotFound:
+            pass
         except Exception as error:
             log.warning("staging folder %s is left behind: %s", self._spec.staging, error)

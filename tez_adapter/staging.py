@@ -13,7 +13,7 @@ from tez_adapter.jobspec import JOB_FILE, JobResource, JobSpec
 from tez_adapter.output import JobOutput
 from yaqd.config import Configuration
 from yaqd.model import LocalResourceType
-from yaqd.storage import FileSystem, PathDenied, StorageError, get_filesystem, qualify
+from yaqd.storage import FileSystem, PathDenied, PathNotFound, StorageError, get_filesystem, qualify
 from yaqd.storage.paths import parent_of
 
 STAGING_KEY = "yarn.app.mapreduce.am.staging-dir"
@@ -117,6 +117,7 @@ class Staging:
         path = f"{self.path}/{JOB_FILE}"
         if not self._files.exists(path):
             return
-        spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
-        JobOutput(spec, self._conf).abort()
+        with suppress(PathNotFound):  # the job manager, which has done the rest, is removing the folder itself
+            spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
+            JobOutput(spec, self._conf).abort()
         self.remove()

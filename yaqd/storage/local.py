@@ -131,7 +131,7 @@ class LocalFileSystem:
                 if not stat.S_ISDIR(mode):
                     os.unlink(path)
                 elif recursive:
-                    shutil.rmtree(path)
+                    _remove_tree(path)
                 else:
                     os.rmdir(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -276,6 +276,16 @@ class LocalWriter:
             self._file.close()
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._hidden)
+
+
+def _remove_tree(path: str) -> None:
+    """FileNotFoundError when it is gone already, and not when somebody else takes parts of it at the same time."""
+    while True:
+        try:
+            return shutil.rmtree(path)
+        except FileNotFoundError:
+            if not os.path.lexists(path):
+                raise
 
 
 def _link(src: str, dst: str) -> None:

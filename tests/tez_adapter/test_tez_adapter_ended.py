@@ -1,0 +1,61 @@
+"""The note of how a job ended, which another attempt of its manager finds, and who removes it with its folder."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.core.states import JobState
+from tez_adapter.ended import BadNote, JobEnd, note_end, noted_end
+from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
+from tez_adapter.output import JobOutput
+from tez_adapter.staging import Staging
+from yaqd.config import Configuration
+
+JOB = "job_1700000000000_0007"
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Configuration:
+    return Configuration.load(environ={}, overrides={"yarn.app.mapreduce.am.staging-dir": str(tmp_path)})
+
+
+def _staged(conf: Configuration) -> tuple[Staging, JobSpec]:
+    staging = Staging(conf, "alice", JOB)
+    staging.create()
+    spec = JobSpec(job_id=JOB, name="n", user="alice", kind=JobKind.COMMAND, conf={}, staging=staging.path)
+    staging.write(JOB_FILE, spec.dump())
+    return staging, spec
+
+
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.KILLED])
+def test_a_later_attempt_finds_how_the_job_ended(conf: Configuration, state: JobState) -> None:
+    _, spec = _staged(conf)
+    end = JobEnd(state, "why\nné")
+    assert JobOutput(spec, conf, 2).former_end() is None
+    JobOutput(spec, conf, 1).leave([], end)
+    assert JobOutput(spec, conf, 2).former_end() == end
+    assert JobOutput(spec, conf, 1).former_end() is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"state": "DONE", "diagnostics": ""}', json.dumps({"state": "FAILED"})])
+def test_a_damaged_note_is_no_leave_to_run_the_job_again(conf: Configuration, tmp_path: Path, text: str) -> None:
+    staging, _ = _staged(conf)
+    note_end(staging.path, conf, JobEnd(JobState.FAILED, ""))
+    (note,) = tmp_path.glob("alice/.staging/*/job.end.json")
+    note.write_text(text)
+    with pytest.raises(BadNote, match=r"job\.end\.json is damaged"):
+        noted_end(staging.path, conf)
+
+
+def test_job_manager_and_client_may_remove_the_folder_at_once(conf: Configuration, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(50):
+            staging, spec = _staged(conf)
+            for number in range(20):
+                staging.write(f"file-{number}", b"x")
+            works = [threads.submit(JobOutput(spec, conf).remove_staging), threads.submit(staging.sweep)]
+            for work in works:
+                work.result()
+            assert not list(tmp_path.glob("alice/.staging/*"))
