@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -151,6 +153,22 @@ def test_delete(root: tuple[Any, str, Path]) -> None:
     assert names_in(disk) == [] and not filesystem.delete(f"{base}/d", recursive=True)
     with pytest.raises(StorageError, match="root folder"):
         filesystem.delete("/", recursive=True)
+
+
+def test_a_local_folder_is_gone_after_delete_though_others_delete_it_too(tmp_path: Path) -> None:
+    filesystem, folder, start = LocalFileSystem(CONF), tmp_path / "d", Barrier(3)
+
+    def remove(_: int) -> bool:
+        start.wait()
+        filesystem.delete(str(folder), recursive=True)
+        return not folder.exists()
+
+    with ThreadPoolExecutor(start.parties) as threads:
+        for _ in range(60):
+            folder.mkdir()
+            for number in range(100):
+                (folder / str(number)).touch()
+            assert all(threads.map(remove, range(start.parties)))
 
 
 def test_a_path_of_another_file_system_is_refused(root: tuple[Any, str, Path]) -> None:

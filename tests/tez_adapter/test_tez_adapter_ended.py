@@ -1,8 +1,10 @@
 """The note of how a job ended, which another attempt of its manager finds, and who removes it with its folder."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -49,13 +51,18 @@ def test_a_damaged_note_is_no_leave_to_run_the_job_again(conf: Configuration, tm
         noted_end(staging.path, conf)
 
 
-def test_job_manager_and_client_may_remove_the_folder_at_once(conf: Configuration, tmp_path: Path) -> None:
-    with ThreadPoolExecutor(2) as threads:
-        for _ in range(50):
+def test_job_manager_and_clients_may_remove_the_folder_at_once(conf: Configuration, tmp_path: Path) -> None:
+    start = Barrier(4)
+
+    def remove(work: Callable[[], None]) -> None:
+        start.wait()
+        work()
+
+    with ThreadPoolExecutor(start.parties) as threads:
+        for _ in range(100):
             staging, spec = _staged(conf)
             for number in range(20):
                 staging.write(f"file-{number}", b"x")
-            works = [threads.submit(JobOutput(spec, conf).remove_staging), threads.submit(staging.sweep)]
-            for work in works:
-                work.result()
-            assert not list(tmp_path.glob("alice/.staging/*"))
+            works = [JobOutput(spec, conf).remove_staging, *(Staging(conf, "alice", JOB).sweep for _ in range(3))]
+            list(threads.map(remove, works))
+            assert not any(tmp_path.glob("alice/.staging/*"))
