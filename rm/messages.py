@@ -55,6 +55,8 @@ def node_report_pb(node: RmNode) -> common.NodeReport:
         health_report=node.health_report,
         last_health_report_time=node.health_reported_ms,
     )
+    if node.queue_told is not None:
+        message.yaq_waiting = max(0, min(node.status.yaq_queue.queued, len(node.containers)))
     message.nodeId.CopyFrom(convert.node_id_pb(node.id))
     convert.put_resource(message.used, node.used)
     is_draining = node.state is NodeState.DECOMMISSIONING

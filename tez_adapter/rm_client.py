@@ -87,6 +87,8 @@ class NodeReport:
     containers: int
     health: str
     last_health_ms: int
+    #: of the containers, those that wait at the node for their turn; None: it lets none wait, or nobody says
+    waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +320,7 @@ def _node(message: common.NodeReport) -> NodeReport:
         containers=message.numContainers,
         health=message.health_report,
         last_health_ms=message.last_health_report_time,
+        waiting=message.yaq_waiting if message.HasField("yaq_waiting") else None,
     )
 
 

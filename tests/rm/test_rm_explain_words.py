@@ -1,14 +1,19 @@
 """Words of `yaq explain` and `yaq top` that could be taken for others: how old what they go by is, what is unknown."""
 
+import asyncio
+import copy
 import json
 
 import pytest
+from click.testing import CliRunner
 from rm_harness import ManualClock, ask, cluster
 from test_rm_explain import command, report_queue
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.task_records import _read, accuracy
+from yaqd.cli.nodes import list_nodes
 from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto.protocols import ResourceTracker
 
 
 async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_nothing() -> None:
@@ -63,6 +68,35 @@ async def test_what_waits_although_there_was_free_room_for_it_is_counted() -> No
         assert (found["accuracy"]["roomTaken"], found["accuracy"]["meanWaitedRoomTakenS"]) == (1, 30.5)
         said = "1 waited 30.5s in the mean although there was free room when they were given"
         assert said in await command(rm, "explain", str(app_id))
+
+
+async def test_the_list_of_nodes_says_which_containers_run_and_which_wait() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        _, master = await rm.running(node)
+        containers = given(await master.allocate(ask(9)))
+        for container_id in containers:
+            node.run(container_id)
+        await report_queue(node, containers[3:])
+        stock = await rm.node(memory_mb=1024, vcores=1)
+        await stock.beat()
+        address = f"yarn.resourcemanager.address=127.0.0.1:{rm.manager.client_server.port}"
+
+        async def listed(*words: str) -> str:
+            # a copy: click remembers in a command how it was called first, and the reference reads that
+            result = await asyncio.to_thread(CliRunner().invoke, copy.copy(list_nodes), [*words, "-D", address])
+            if result.exception is not None:
+                raise result.exception
+            return result.output
+
+        waiting = {found["id"]: found["waiting"] for found in json.loads(await listed("--json"))}
+        assert waiting == {str(node.id): 3, str(stock.id): None}
+        [row] = [line for line in (await listed()).splitlines() if line.startswith(str(node.id))]
+        assert "4 run, 3 wait" in row and "4096/4096" in row
+        request = node.heartbeat()
+        request.node_status.yaq_queue.queued = 2**31 - 1
+        await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+        assert "0 run, 7 wait" in await listed(), "no more than there are"
 
 
 async def test_a_node_that_reports_how_long_one_waits_is_believed() -> None:

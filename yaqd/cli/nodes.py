@@ -19,6 +19,9 @@ def node() -> None:
 def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     """List the nodes with what they offer and what is in use.
 
+    Containers are those given there: of them so many run, or are about to, and so many wait in the node's queue for
+    their turn, by its last report. What is in use is what the guaranteed ones hold, at most all of the node.
+
     \b
     Example:
       yaq node list --all
@@ -39,6 +42,7 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
                     "http_address": n.http_address,
                     "rack": n.rack,
                     "containers": n.containers,
+                    "waiting": n.waiting,
                     "used_mb": n.used.memory_mb,
                     "memory_mb": n.capability.memory_mb,
                     "used_vcores": n.used.vcores,
@@ -58,7 +62,7 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
             n.id,
             n.state.name,
             n.http_address,
-            n.containers,
+            f"{n.containers - n.waiting} run, {n.waiting} wait" if n.waiting else n.containers,
             f"{n.used.memory_mb}/{n.capability.memory_mb}",
             f"{n.used.vcores}/{n.capability.vcores}",
             ", ".join(f"{name} {n.used.extras.get(name, 0)}/{most}" for name, most in n.capability.extras.items()),

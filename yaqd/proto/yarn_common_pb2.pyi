@@ -723,7 +723,7 @@ class ApplicationAttemptReport(_message.Message):
     def __init__(self, application_attempt_id: _Optional[_Union[ApplicationAttemptId, _Mapping]] = ..., host: _Optional[str] = ..., rpc_port: _Optional[int] = ..., tracking_url: _Optional[str] = ..., diagnostics: _Optional[str] = ..., yarn_application_attempt_state: _Optional[_Union[YarnApplicationAttemptState, str]] = ..., am_container_id: _Optional[_Union[ContainerId, _Mapping]] = ..., original_tracking_url: _Optional[str] = ..., startTime: _Optional[int] = ..., finishTime: _Optional[int] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("nodeId", "httpAddress", "rackName", "used", "capability", "numContainers", "node_state", "health_report", "last_health_report_time", "node_labels", "containers_utilization", "node_utilization", "decommissioning_timeout", "node_update_type", "node_attributes")
+    __slots__ = ("nodeId", "httpAddress", "rackName", "used", "capability", "numContainers", "node_state", "health_report", "last_health_report_time", "node_labels", "containers_utilization", "node_utilization", "decommissioning_timeout", "node_update_type", "node_attributes", "yaq_waiting")
     NODEID_FIELD_NUMBER: _ClassVar[int]
     HTTPADDRESS_FIELD_NUMBER: _ClassVar[int]
     RACKNAME_FIELD_NUMBER: _ClassVar[int]
@@ -739,6 +739,7 @@ class NodeReport(_message.Message):
     DECOMMISSIONING_TIMEOUT_FIELD_NUMBER: _ClassVar[int]
     NODE_UPDATE_TYPE_FIELD_NUMBER: _ClassVar[int]
     NODE_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    YAQ_WAITING_FIELD_NUMBER: _ClassVar[int]
     nodeId: NodeId
     httpAddress: str
     rackName: str
@@ -754,7 +755,8 @@ class NodeReport(_message.Message):
     decommissioning_timeout: int
     node_update_type: NodeUpdateType
     node_attributes: _containers.RepeatedCompositeFieldContainer[NodeAttribute]
-    def __init__(self, nodeId: _Optional[_Union[NodeId, _Mapping]] = ..., httpAddress: _Optional[str] = ..., rackName: _Optional[str] = ..., used: _Optional[_Union[Resource, _Mapping]] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., numContainers: _Optional[int] = ..., node_state: _Optional[_Union[NodeState, str]] = ..., health_report: _Optional[str] = ..., last_health_report_time: _Optional[int] = ..., node_labels: _Optional[_Iterable[str]] = ..., containers_utilization: _Optional[_Union[ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[ResourceUtilization, _Mapping]] = ..., decommissioning_timeout: _Optional[int] = ..., node_update_type: _Optional[_Union[NodeUpdateType, str]] = ..., node_attributes: _Optional[_Iterable[_Union[NodeAttribute, _Mapping]]] = ...) -> None: ...
+    yaq_waiting: int
+    def __init__(self, nodeId: _Optional[_Union[NodeId, _Mapping]] = ..., httpAddress: _Optional[str] = ..., rackName: _Optional[str] = ..., used: _Optional[_Union[Resource, _Mapping]] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., numContainers: _Optional[int] = ..., node_state: _Optional[_Union[NodeState, str]] = ..., health_report: _Optional[str] = ..., last_health_report_time: _Optional[int] = ..., node_labels: _Optional[_Iterable[str]] = ..., containers_utilization: _Optional[_Union[ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[ResourceUtilization, _Mapping]] = ..., decommissioning_timeout: _Optional[int] = ..., node_update_type: _Optional[_Union[NodeUpdateType, str]] = ..., node_attributes: _Optional[_Iterable[_Union[NodeAttribute, _Mapping]]] = ..., yaq_waiting: _Optional[int] = ...) -> None: ...
 
 class NodeLabel(_message.Message):
     __slots__ = ("name", "isExclusive")
