@@ -56,6 +56,7 @@ class Connection:
         "_sent_bytes",
         "_service",
         "_socket",
+        "_unfinished",
         "_unsent",
         "loop",
         "progress_at",
@@ -72,6 +73,8 @@ class Connection:
         self._peer = peer
         self._is_over_limit = is_over_limit
         self._received = bytearray()
+        #: bytes of a head that has no end yet, as the service counts them
+        self._unfinished = 0
         self._answer = Answer("")
         #: of the answer, until it goes out with the first segments
         self._head = b""
@@ -100,6 +103,7 @@ class Connection:
         self._is_closed = True
         self._await_request(False)
         self._await_room(False)
+        self._count_unfinished(0)
         if self._file is not None:
             self._file.release()
             self._file = None
@@ -160,11 +164,27 @@ class Connection:
 
     def _next_request(self) -> None:
         end = self._received.find(b"\r\n\r\n")
-        if end < 0 and len(self._received) <= MAX_HEAD_BYTES:
+        is_whole = end >= 0 or len(self._received) > MAX_HEAD_BYTES
+        if not self._count_unfinished(0 if is_whole else len(self._received)):
+            self._received.clear()
+            self._is_answering = True
+            self._take_turn(self._no_room_for_it)
+        elif is_whole:
+            self._is_answering = True
+            self._take_turn(lambda: self._asked_for(end))
+        else:
             self._await_request(True)
-            return
-        self._is_answering = True
-        self._take_turn(lambda: self._asked_for(end))
+
+    def _count_unfinished(self, length: int) -> bool:
+        """False: there is no room for a head as long, among all those that have no end yet."""
+        if length == self._unfinished:
+            return True
+        has_room = self._service.unfinished.changed(self._unfinished, length)
+        self._unfinished = length if has_room else 0
+        return has_room
+
+    def _no_room_for_it(self) -> AnswerPlan:
+        raise RequestRefused(503, "too many unfinished requests", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
 
     def _asked_for(self, end: int) -> AnswerPlan:
         """By the request whose head ends there, -1 if it does not end. Raises RequestRefused."""

@@ -1,9 +1,11 @@
 """The shuffle service over real sockets: Hadoop's protocol, hostile requests, bounds."""
 
 import base64
+import contextlib
 import hmac
 import http.client
 import os
+import select
 import socket
 import struct
 import threading
@@ -24,6 +26,7 @@ from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
 from nm.shuffle.server import ShuffleLimits
+from nm.shuffle.unfinished import UNFINISHED_BYTES_MAX
 from riffle_merger.format import IndexEntry, SpillIndex
 from yaqd.model import ApplicationId
 from yaqd.security import Token
@@ -337,6 +340,36 @@ def test_endless_head_is_cut_off(served: Served) -> None:
                 client.sendall(b"x" * 65536)
         served.write("m0", [b"zero"])
     assert served.get(served.target(["m0"]))[0].status == 200
+
+
+def test_endless_heads_of_many_have_one_room(tmp_path: Path, jobs: ShuffleJobs) -> None:
+    """Nothing in them is verified: whoever reaches the port can send them."""
+    served = Served(tmp_path, jobs, ShuffleLimits(100, False, 5.0), 4096)
+    served.write("m0", [b"zero"])
+    with contextlib.ExitStack() as stack:
+        stack.callback(served.service.stop)
+        clients = []
+        for _ in range(60):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", served.service.port), timeout=10))
+            clients.append(client)
+            with contextlib.suppress(OSError):  # its answer may come before the last of this has gone
+                client.sendall(b"GET /" + b"x" * 400_000)
+        refused = 60 - UNFINISHED_BYTES_MAX // 400_000
+        poller = select.poll()
+        for client in clients:
+            poller.register(client, select.POLLIN)
+        deadline = time.monotonic() + 20
+        while len(poller.poll(100)) < refused and time.monotonic() < deadline:
+            pass
+        assert refused <= len(poller.poll(0)) < 60, "the others are waited for"
+        assert served.service.unfinished.bytes <= UNFINISHED_BYTES_MAX
+        assert served.get(served.target(["m0"]))[0].status == 200, "a short one is always waited for"
+        for client in clients:
+            client.close()
+        deadline = time.monotonic() + 10
+        while served.service.unfinished.bytes and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert served.service.unfinished.bytes == 0
 
 
 def test_a_request_that_drips_is_not_waited_for(served: Served) -> None:
