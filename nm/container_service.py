@@ -245,10 +245,11 @@ class ContainerService:
         for name in launch.service_data:
             if name != SHUFFLE_SERVICE:
                 raise InvalidAuxService(f"The auxService:{name[:120]} does not exist")
-        plans_merges = launch.environment.get(PLANS_MERGES) == "1"
+        plan = launch.environment.get(PLANS_MERGES)
         for data in launch.service_data.values():
             application = grant.container_id.application_id
-            self._on_job(self._shuffle_jobs.add(application, grant.user, data, plans_merges=plans_merges))
+            facts = {"plans_merges": plan == "1", "is_ours": plan is not None}
+            self._on_job(self._shuffle_jobs.add(application, grant.user, data, **facts))
 
     def _owned(
         self, message: common.ContainerId, identifier: server.NMTokenIdentifier, *, was_stopped_ok: bool

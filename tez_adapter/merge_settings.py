@@ -20,7 +20,8 @@ _FILES_KEY: Final = "yaq.riffle.files"
 _BLOCK_KEY: Final = "yaq.riffle.block-size"
 _EFFORT_KEY: Final = "yaq.riffle.best-effort"
 _POLICIES: Final = ("auto", "files", "block-size", "off")
-#: in the environment of a job's tasks: its job manager says what is merged, its nodes do nothing by themselves
+#: in the environment of a job's tasks. "1": its job manager says what is merged, its nodes do nothing by themselves;
+#: "0": it leaves that to them
 PLANNED: Final = "YAQ_RIFFLE_PLANNED"
 #: merges under way of all mergers, for each that one node's would get
 _SHARED_OUTSTANDING: Final = 16

@@ -35,8 +35,8 @@ class TaskLaunch:
             for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
                 environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
-            if plans_merges(spec) or not spec.reduces:  # without reduces there is nothing that nodes could decide
-                environment[PLANNED] = "1"
+            # without reduces there is nothing that nodes could decide
+            environment[PLANNED] = "1" if plans_merges(spec) or not spec.reduces else "0"
             if shared_folder is not None:
                 environment[SHARED_FOLDER] = shared_folder
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]

@@ -121,6 +121,27 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, A
         assert {name: answer[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("facts", "is_shown"),
+    [
+        ({"hasMerger": False}, True),
+        ({"hasMerger": False, "isOurs": True}, False),
+        ({"hasMerger": True, "isOurs": True}, True),
+        ({"hasMerger": True, "isOurs": True, "plansMerges": True}, False),
+    ],
+)
+def test_a_job_of_ours_is_not_told_of_nodes_that_could_merge_nothing(facts: dict[str, bool], is_shown: bool) -> None:
+    def answer(path: str) -> tuple[int, bytes]:
+        if "cluster" in path:
+            return 200, json.dumps({"nodes": {"node": [{"id": "n:1", "nodeHTTPAddress": server.address}]}}).encode()
+        return 200, json.dumps({"shuffle": facts}).encode()
+
+    with AnsweringServer(answer) as server:
+        overrides = {"yarn.resourcemanager.webapp.address": server.address}
+        conf = Configuration.load(None, overrides=overrides, environ={})
+        assert (module.of_nodes(conf, APP) is not None) == is_shown
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no port", "nowhere.invalid:8042", ""])
 def test_a_node_that_is_not_there_says_nothing(address: str) -> None:
     assert module._ask(address, APP) is None
