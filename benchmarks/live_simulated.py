@@ -31,7 +31,9 @@ class Foretold:
         return statistics.median(quantile(times, share) for times in self.by_seed)
 
 
-def foretell(variant: Variant, workload: Workload, slots: int, *, poll_s: float, gap_s: float, aware: bool) -> Foretold:
+def foretell(
+    variant: Variant, workload: Workload, slots: int, *, poll_s: float, gap_s: float, aware: bool = True
+) -> Foretold:
     """Simulates the workload; `slots`: of a node, `poll_s`: of the masters, `gap_s`: until a process runs, `aware`: the
     masters say that their containers may wait."""
     shape = ClusterShape(

@@ -242,7 +242,8 @@ class NodeManager:
         )
         service.register(self._rpc)
         ReplacementService(self.runtime, service.caller_token).register(self._rpc)
-        await self._rpc.start()
+        # no token is known before the node is registered, and then the ResourceManager sends masters here at once
+        await self._rpc.start(serves=False)
         self._undo.push_async_callback(self._rpc.stop)
         self.registration.node_id = NodeId(settings.host, self._rpc.port)
         web_threads = ThreadPoolExecutor(_WEB_THREADS, thread_name_prefix="web")
@@ -303,6 +304,7 @@ class NodeManager:
             queue_max_length=settings.queue_max_length,
             own_queue_settings=settings.queue_settings,
             on_files_read=lambda read_ms: refreshing.told(read_ms),
+            on_registered=self._rpc.serve,
             on_shutdown=self.end,
         )
         refreshing = Refreshing(self._conf, self.proxy, self.heartbeat.change_own_queue)

@@ -8,7 +8,7 @@ is here. At most one heartbeat is under way; what happens meanwhile goes into th
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from nm.container import Container, ContainerGrant, wire_enum
@@ -94,6 +94,7 @@ class Heartbeat:
         queue_max_length: int,
         own_queue_settings: NodeQueueSettings,
         on_files_read: Callable[[int], None],
+        on_registered: Callable[[], Awaitable[None]],
         on_shutdown: Callable[[str], None],
     ) -> None:
         """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead.
@@ -116,6 +117,7 @@ class Heartbeat:
         self._queue_orders = QueueOrders(max_length=queue_max_length)
         self._own_queue_settings = own_queue_settings
         self._on_files_read = on_files_read
+        self._on_registered = on_registered
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -169,6 +171,7 @@ class Heartbeat:
                 self._on_shutdown(f"the ResourceManager refuses this node: {response.diagnostics_message}")
                 return False
             self._registered(response)
+            await self._on_registered()
             return True
 
     def _registration_request(self) -> server.RegisterNodeManagerRequest:

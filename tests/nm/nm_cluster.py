@@ -59,6 +59,8 @@ class FakeResourceManager:
         #: changes to the next heartbeat's answer
         self.orders: list[Callable[[server.NodeHeartbeatResponse], None]] = []
         self.register_action = server.NORMAL
+        self.answers_registrations = asyncio.Event()
+        self.answers_registrations.set()
         #: what it says of itself in its answers to registrations
         self.capabilities = ["counts-vcores"]
         #: what it says at registration that the node has
@@ -91,9 +93,12 @@ class FakeResourceManager:
                 return int(status.container_sub_state)
         return None
 
-    def _register(self, request: server.RegisterNodeManagerRequest, _: Caller) -> server.RegisterNodeManagerResponse:
+    async def _register(
+        self, request: server.RegisterNodeManagerRequest, _: Caller
+    ) -> server.RegisterNodeManagerResponse:
         self.registrations.append(request)
         self._changed.set()
+        await self.answers_registrations.wait()
         response = server.RegisterNodeManagerResponse(nodeAction=self.register_action, rm_identifier=CLUSTER_TIMESTAMP)
         response.container_token_master_key.CopyFrom(self.container_keys.current.to_pb())
         response.nm_token_master_key.CopyFrom(self.nm_keys.current.to_pb())

@@ -170,3 +170,21 @@ async def test_stop_kills_containers_and_unregisters(rm: FakeResourceManager, st
     assert asyncio.get_running_loop().time() - began < 4
     assert process.exited.done() and rm.unregistered == [node.node_id]
     await master.client.close()
+
+
+async def test_a_master_that_comes_before_the_node_is_registered_is_answered_then(
+    rm: FakeResourceManager, tmp_path: Any
+) -> None:
+    """The ResourceManager sends it at once, and the node knows no key yet."""
+    rm.answers_registrations.clear()
+    node = NodeManager(node_configuration(tmp_path, rm.rpc.port))
+    await node.start()
+    await rm.until(lambda: rm.registrations)
+    master = Master(rm, node)
+    start = asyncio.ensure_future(master.run(ONE, launch_context("true")))
+    assert not (await asyncio.wait((start,), timeout=0.3))[0]
+    rm.answers_registrations.set()
+    await start
+    assert (await rm.end_of(ONE)).exit_status == ExitStatus.SUCCESS
+    await master.client.close()
+    await node.stop()

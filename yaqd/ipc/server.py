@@ -8,7 +8,9 @@ that returns an awaitable gets a task.
 import asyncio
 import logging
 import os
+import socket
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -105,14 +107,19 @@ class RpcServer:
             buffered_bytes=self.buffered_bytes,
         )
 
-    async def start(self) -> None:
-        """Listen. Raises RpcConnectionError when the address cannot be had."""
+    async def start(self, *, serves: bool = True) -> None:
+        """Listen. `serves` False: who calls waits for `serve`. Raises RpcConnectionError when the address cannot be
+        had."""
         require_fast_protobuf()
         loop = asyncio.get_running_loop()
+        make = partial(loop.create_server, lambda: ServerProtocol(self, loop), backlog=_BACKLOG)
         try:
-            self._server = await loop.create_server(
-                lambda: ServerProtocol(self, loop), self._host, self._port, backlog=_BACKLOG
-            )
+            if serves:
+                self._server = await make(self._host, self._port)
+            else:
+                family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+                listener = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
+                self._server = await make(sock=listener, start_serving=False)
         except OSError as error:
             raise errors.RpcConnectionError(
                 f"{self.name} cannot listen on {self._host}:{self._port}: {error.strerror or error}"
@@ -122,6 +129,11 @@ class RpcServer:
         limits = self.limits
         period_s = min(limits.handshake_timeout_s, limits.progress_timeout_s, limits.idle_timeout_s, 20.0) / 4
         self._sweep = loop.call_later(period_s, self._close_overdue, loop, period_s)
+
+    async def serve(self) -> None:
+        """Answer those who call and have called, if that is not done yet."""
+        if self._server is not None:
+            await self._server.start_serving()
 
     async def stop(self) -> None:
         """Stop listening, close every connection, cancel what still runs. Safe to call twice."""
