@@ -175,7 +175,9 @@ class ShuffleService:
         self.outputs.forget_job(job_id)
 
     def _in_loop(self, work: Callable[[], None]) -> None:
-        if self._thread.is_alive():
+        if threading.current_thread() is self._thread:
+            work()
+        elif self._thread.is_alive():
             self.loop.call_soon_threadsafe(work)
 
     def _run(self) -> None:
