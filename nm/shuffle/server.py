@@ -161,7 +161,10 @@ class ShuffleService:
         """From any thread: logs a fault of ours that the peer has found, one trace per peer and minute."""
         trace = "".join(traceback.format_exception(error))[:_TRACE_CHARS_MAX]
         text = "shuffle request of %s failed\n%s"
-        self._in_loop(lambda: self._faults.warn(peer, self.loop.time(), text, peer, trace))
+        if threading.current_thread() is self._thread:  # now: a client that comes again at once is served before later
+            self._faults.warn(peer, self.loop.time(), text, peer, trace)
+        else:
+            self._in_loop(lambda: self._faults.warn(peer, self.loop.time(), text, peer, trace))
 
     def asked(self, job_id: str, segments: int) -> None:
         """Counts a request that is going to be answered."""
@@ -175,9 +178,7 @@ class ShuffleService:
         self.outputs.forget_job(job_id)
 
     def _in_loop(self, work: Callable[[], None]) -> None:
-        if threading.current_thread() is self._thread:
-            work()
-        elif self._thread.is_alive():
+        if self._thread.is_alive():
             self.loop.call_soon_threadsafe(work)
 
     def _run(self) -> None:
