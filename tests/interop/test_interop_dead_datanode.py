@@ -24,8 +24,21 @@ def half_dead(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> I
         yield hdfs
 
 
-@pytest.mark.parametrize("size", [0, 1000, 3 << 20], ids=["empty", "one-packet", "many-packets"])
-@pytest.mark.parametrize("copies", [1, 2])
+#: length of each file
+EMPTY, ONE_PACKET, MANY_PACKETS = 0, 1000, 3 << 20
+
+
+@pytest.mark.parametrize(
+    ("copies", "size"),
+    [
+        pytest.param(1, EMPTY, marks=pytest.mark.full),
+        (1, ONE_PACKET),
+        (1, MANY_PACKETS),
+        pytest.param(2, EMPTY, marks=pytest.mark.full),
+        pytest.param(2, ONE_PACKET, marks=pytest.mark.full),
+        (2, MANY_PACKETS),
+    ],
+)
 def test_what_is_written_goes_to_those_that_live(
     half_dead: StockHdfs, monkeypatch: pytest.MonkeyPatch, copies: int, size: int
 ) -> None:

@@ -42,7 +42,13 @@ SITE = {
 
 
 #: whether the proxy goes by waits, and the share of maps that must be done before reduces are asked for
-@pytest.fixture(scope="module", params=[("false", "1.0"), ("true", "0.05")], ids=["lengths", "waits"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(("false", "1.0"), id="lengths", marks=pytest.mark.full),
+        pytest.param(("true", "0.05"), id="waits"),
+    ],
+)
 def small(
     request: pytest.FixtureRequest,
     hadoop: HadoopJars,

@@ -64,6 +64,7 @@ def test_container_is_run_again_as_its_retry_policy_says(interop: InteropCluster
     assert (tmp_path / "runs").read_text() == "run\n" * 3
 
 
+@pytest.mark.full
 def test_retries_are_for_the_named_exit_codes_alone(interop: InteropCluster, tmp_path: Path) -> None:
     script = _counting_script(tmp_path, "test $RUNS -ge 2 || exit 4; exit 5")
     policy = ("-container_retry_policy", "2", "-container_retry_error_codes", "4", "-container_max_retries", "9")
@@ -105,7 +106,7 @@ class RunningShell:
         return run
 
 
-@pytest.mark.parametrize("end", ["kill", "lifetime"])
+@pytest.mark.parametrize("end", [pytest.param("kill", marks=pytest.mark.full), "lifetime"])
 def test_running_application_is_ended_by(end: str, interop: InteropCluster) -> None:
     shell = RunningShell(interop, f"until-{end}", "-shell_command", "sleep 300", "-num_containers", "1")
     how: dict[str, Callable[[], ClientRun]] = {

@@ -49,6 +49,7 @@ def two_queues(
         yield running
 
 
+@pytest.mark.full
 def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluster, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for number in range(_OURS):
