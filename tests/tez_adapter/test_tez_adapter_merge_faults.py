@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +14,18 @@ from typing import Any
 
 import psutil
 import pytest
-from test_tez_adapter_merged_jobs import MERGED, SPLIT, WORDS, counts, expected, mergers, run, shuffle_of
+from test_tez_adapter_merged_jobs import (
+    HELD,
+    MERGED,
+    SPLIT,
+    WORDS,
+    counts,
+    expected,
+    mergers,
+    run,
+    shuffle_of,
+    until,
+)
 
 from riffle_merger.format.merged import MergedIndex
 from tez_adapter.follow import SubmittedJob
@@ -27,24 +37,6 @@ from yaqd.model import NodeId
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-#: a map that waits for a file while reduces read what the others made; every task's process says that it is there
-HELD = """
-import os, pathlib, time
-from yaqd.mapreduce import Job
-HERE = pathlib.Path({here!r})
-if not os.environ.get("CONTAINER_ID", "_000001").endswith("_000001"):  # a task, not its master nor the client
-    (HERE / f"process-{{os.getpid()}}").touch()
-class Count(Job):
-    def map(self, key, value):
-        if value == "held":
-            (HERE / f"holds-{{os.getpid()}}").touch()
-            while not (HERE / "go").exists():
-                time.sleep(0.02)
-        for word in value.split():
-            yield word, 1
-    def reduce(self, key, values):
-        yield key, sum(values)
-"""
 #: much for a merger, little for everybody else
 BULKY = """
 import os, random
@@ -69,14 +61,6 @@ SMALL = {
     "mapreduce.reduce.memory.mb": "256",
     "yarn.app.mapreduce.am.resource.mb": "512",
 }
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 30.0) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    return found
 
 
 @pytest.fixture(scope="module")
