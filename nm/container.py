@@ -158,8 +158,9 @@ class Container:
     def is_held(self) -> bool:
         return self.held_since is not None
 
-    def status_pb(self, *, times_at: float | None = None) -> common.ContainerStatus:
-        """`times_at`: for a ResourceManager that understands times, now, in monotonic seconds."""
+    def status_pb(self, *, times_at: float | None = None, starts_in_s: float | None = None) -> common.ContainerStatus:
+        """`times_at`: for a ResourceManager that understands times, now, in monotonic seconds; `starts_in_s`: until its
+        program, which waits for a processor, is expected to start."""
         state, sub_state = ON_THE_WIRE[self.stage]
         status = common.ContainerStatus(
             container_id=convert.container_id_pb(self.id),
@@ -180,6 +181,8 @@ class Container:
             status.yaq_times.held_ms = round(1000 * self.held_s)
         elif times_at is not None and self.held_since is not None:
             status.yaq_times.held_ms = _passed_ms(self.held_since, times_at)
+            if starts_in_s is not None:
+                status.yaq_times.starts_in_ms = round(1000 * starts_in_s)
         return status
 
     def registration_pb(self) -> server.NMContainerStatus:

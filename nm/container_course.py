@@ -29,6 +29,7 @@ from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.own_estimates import OwnEstimates
 from nm.queue import (
     Arrived,
+    Began,
     Decision,
     Ended,
     JobReport,
@@ -236,7 +237,10 @@ class ContainerCourse:
             return
         container.process = process
         container.running_at = self._loop.time()
-        container.started_at = container.started_at or container.running_at
+        if not container.started_at:
+            container.started_at = container.running_at
+            if container.held_s:
+                self._driver.tell(Began(container.id))
         container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
         process.when_ended(partial(self._ended, container))

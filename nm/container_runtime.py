@@ -11,7 +11,15 @@ from nm.container import Container, ContainerGrant
 from nm.container_course import ContainerCourse
 from nm.container_states import Event, Stage
 from nm.launch.context import LaunchContext
-from nm.queue import CapacityChanged, NodeQueueSettings, OpportunisticLimit, QueueSnapshot, QueueStatistics, Updated
+from nm.queue import (
+    CapacityChanged,
+    HeldStarts,
+    NodeQueueSettings,
+    OpportunisticLimit,
+    QueueSnapshot,
+    QueueStatistics,
+    Updated,
+)
 from nm.queue import Event as QueueEvent
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 
@@ -73,7 +81,11 @@ class ContainerRuntime(ContainerCourse):
 
     def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
         """All that wait, counted, and the first ones described."""
-        return self._driver.queue.snapshot(self._loop.time(), first)
+        return self._driver.queue.snapshot(self._loop.time(), first, self.held_starts())
+
+    def held_starts(self) -> HeldStarts:
+        """Containers that have had their turn, whose programs wait for a processor."""
+        return self._launcher.held()
 
     @property
     def queue_settings(self) -> NodeQueueSettings:

@@ -271,7 +271,10 @@ class Heartbeat:
         )
         running = [c for c in self._runtime.containers.values() if not c.is_done]
         times_at = asyncio.get_running_loop().time() if self._registration.fills_queues else None
-        status.containersStatuses.extend(c.status_pb(times_at=times_at) for c in (*running, *ended))
+        held = self._runtime.held_starts().left_s
+        status.containersStatuses.extend(
+            one.status_pb(times_at=times_at, starts_in_s=held.get(one.id)) for one in (*running, *ended)
+        )
         status.nodeHealthStatus.is_node_healthy = health.is_healthy
         status.nodeHealthStatus.health_report = health.report
         status.nodeHealthStatus.last_health_report_time = health.checked_ms

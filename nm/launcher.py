@@ -22,6 +22,7 @@ from nm.launch.context import BadLaunchContext
 from nm.launch.prepare import NodeIdentity, prepare
 from nm.localizer.localizer import Localized
 from nm.processes import ContainerProcess
+from nm.queue import HeldStarts
 from nm.start_pacer import StartPacer
 from yaqd.model import ContainerId, ContainerType
 
@@ -104,6 +105,10 @@ class Launcher:
             if not container.started_at and container.folders is not None:
                 await self._in_thread(partial(_delete_all, container.folders.log_dirs))
             raise Abandoned
+
+    def held(self) -> HeldStarts:
+        """Programs whose start is held."""
+        return self._pacer.held()
 
     def hurry(self, container_id: ContainerId) -> None:
         """It is to end: its program, if it is held, need not wait for its turn any more."""

@@ -10,10 +10,12 @@ held for longer than such a moment, nor where a processor has nothing to do, nor
 however busy others keep the processors: to wait for it would help nobody.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from nm.process_scan import ProcessorNeed
+from nm.queue.held import NONE_HELD, HeldStarts
 from yaqd.model import ContainerId
 
 #: how busy the processors are is looked at over so long at least, s
@@ -23,6 +25,10 @@ _LEFT_OVER: Final = 0.5
 #: a program that wants no more than this part of a processor for so long is at rest, s
 _AT_REST: Final = 0.1
 REST_S: Final = 0.2
+#: who starts so soon after it was asked for has not been held, s
+_NOT_HELD_S: Final = 0.01
+#: so many starts that were held say how long the next one will be
+_REMEMBERED: Final = 8
 
 
 class StartPace:
@@ -41,10 +47,21 @@ class StartPace:
         self._looked: tuple[float, float] | None = None
         #: so many may start before the next look
         self._free = 1
+        #: for how long the last ones were held, s
+        self._holds: deque[float] = deque(maxlen=_REMEMBERED)
 
     @property
     def is_holding(self) -> bool:
         return bool(self._held)
+
+    def held(self, now: float) -> HeldStarts:
+        """Those held, and for how much longer if they are no luckier than the last ones; before any was, that is as
+        long as one may be."""
+        if not self._held:
+            return NONE_HELD
+        usual_s = sum(self._holds) / len(self._holds) if self._holds else self._moment_s
+        left_s = {container: max(0.0, usual_s - (now - since)) for container, since in self._held.items()}
+        return HeldStarts(left_s, usual_s)
 
     def ask(self, container: ContainerId, now: float) -> None:
         """Its program is to start."""
@@ -71,6 +88,8 @@ class StartPace:
             if self._young and self._free < 1 and now - since < self._moment_s:
                 break
             self._free -= 1
+            if now - since >= _NOT_HELD_S:
+                self._holds.append(min(now - since, self._moment_s))
             self._young[container] = now
             del self._held[container]
             found.append(container)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 
 from nm.process_scan import ProcessorNeed
+from nm.queue import HeldStarts
 from nm.start_pace import WINDOW_S, StartPace
 from yaqd.model import ContainerId
 
@@ -44,6 +45,10 @@ class StartPacer:
         """Its program runs, as this process."""
         self._processes[container] = pid
         self._pace.began(container, asyncio.get_running_loop().time())
+
+    def held(self) -> HeldStarts:
+        """Those that wait for their turns."""
+        return self._pace.held(asyncio.get_running_loop().time())
 
     def over(self, container: ContainerId) -> None:
         """Its program has ended, or need not wait: it is to be ended."""

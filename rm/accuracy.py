@@ -10,7 +10,12 @@ _NOTICED_S: Final = 0.1
 def accuracy_of(ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How far off estimates and waits were, in the mean over those that had one."""
     ran = [(one["estimateS"], one["ranS"]) for one in ended if one["estimateS"] is not None]
-    waited = [(one["expectedWaitS"], one["waitedS"]) for one in ended if one["expectedWaitS"] is not None]
+    waited = [
+        # until the program started, which is what was expected
+        (one["expectedWaitS"], one["waitedS"], one["waitedS"] + (one["heldS"] or 0.0))
+        for one in ended
+        if one["expectedWaitS"] is not None
+    ]
     room = [(one["roomSaidAgoS"], one["waitedS"]) for one in ended if one["roomSaidAgoS"] is not None]
     taken = [one["waitedS"] for one in ended if one.get("givenRoom") and one["waitedS"] >= _NOTICED_S]
     held = [one["heldS"] for one in ended if one["heldS"]]
@@ -21,9 +26,9 @@ def accuracy_of(ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "meanRanS": _mean([seconds for _, seconds in ran]),
         "meanErrorS": _mean([abs(estimate - seconds) for estimate, seconds in ran]),
         "withWait": len(waited),
-        "meanExpectedWaitS": _mean([wait for wait, _ in waited]),
-        "meanWaitedS": _mean([seconds for _, seconds in waited]),
-        "meanWaitErrorS": _mean([abs(wait - seconds) for wait, seconds in waited]),
+        "meanExpectedWaitS": _mean([wait for wait, _, _ in waited]),
+        "meanWaitedS": _mean([seconds for _, seconds, _ in waited]),
+        "meanWaitErrorS": _mean([abs(wait - started_s) for wait, _, started_s in waited]),
         "afterRoom": len(room),
         "meanRoomSaidAgoS": _mean([ago for ago, _ in room]),
         "meanWaitedAfterRoomS": _mean([seconds for _, seconds in room]),

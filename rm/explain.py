@@ -208,7 +208,7 @@ class Explain:
         line: list[str],
         is_there: bool,
         silent_s: float | None,
-        held_s: float | None,
+        held: tuple[float, float | None] | None,
     ) -> dict[str, Any]:
         allocation, name, now = container.allocation, str(container.id), self._cluster.clock.now()
         place = allocation.queued
@@ -218,6 +218,9 @@ class Explain:
         if estimate_s is None and place is not None:
             estimate_s = place.estimate_s
         expected_s = _expected_s(said, age_s) if said is not None and silent_s is None else None
+        held_s, starts_in_s = held if held is not None else (None, None)
+        if starts_in_s is not None and silent_s is None:
+            expected_s = round(max(0.0, starts_in_s - age_s), 3)
         room_ago_s = room_said_ago(container)
         return {
             "container": name,
@@ -310,13 +313,18 @@ def _scheduled(node: RmNode) -> set[ContainerId]:
     }
 
 
-def _held(node: RmNode) -> dict[ContainerId, float]:
-    """The containers whose programs wait for a processor, and for how long at its last report, s."""
-    return {
-        convert.container_id(said.container_id): max(0, said.yaq_times.held_ms) / 1000
-        for said in node.status.containersStatuses
-        if said.state != common.C_COMPLETE and said.yaq_times.HasField("held_ms")
-    }
+def _held(node: RmNode) -> dict[ContainerId, tuple[float, float | None]]:
+    """The containers whose programs wait for a processor: for how long at its last report, and until they start then,
+    s; None: it does not say."""
+    found = {}
+    for said in node.status.containersStatuses:
+        times = said.yaq_times
+        if said.state != common.C_COMPLETE and times.HasField("held_ms"):
+            starts_in_s = (
+                _finite(limits.duration(times.starts_in_ms / 1000)) if times.HasField("starts_in_ms") else None
+            )
+            found[convert.container_id(said.container_id)] = max(0, times.held_ms) / 1000, starts_in_s
+    return found
 
 
 def _line(node: RmNode) -> list[str]:

@@ -1,5 +1,6 @@
 from nm.queue.events import (
     Arrived,
+    Began,
     CapacityChanged,
     Decision,
     Ended,
@@ -15,16 +16,19 @@ from nm.queue.events import (
     Tick,
     Updated,
 )
+from nm.queue.held import HeldStarts
 from nm.queue.node_queue import NodeQueue, OpportunisticPolicy
 from nm.queue.settings import NodeQueueSettings
 from nm.queue.snapshot import QueueSnapshot, WaitingView
 
 __all__ = [
     "Arrived",
+    "Began",
     "CapacityChanged",
     "Decision",
     "Ended",
     "Event",
+    "HeldStarts",
     "JobReport",
     "JobsReported",
     "Launch",

@@ -30,6 +30,13 @@ class Ended:
 
 
 @value()
+class Began:
+    """Of one that had its turn: its program was held, and runs from now on."""
+
+    container_id: ContainerId
+
+
+@value()
 class Updated:
     """A container whose size or execution type was changed by the ResourceManager."""
 
@@ -77,7 +84,7 @@ class Tick:
     """It is as late as `NodeQueue.next_tick` said."""
 
 
-Event = Arrived | Ended | Updated | CapacityChanged | OpportunisticLimit | SettingsChanged | JobsReported | Tick
+Event = Arrived | Began | Ended | Updated | CapacityChanged | OpportunisticLimit | SettingsChanged | JobsReported | Tick
 
 
 @value()

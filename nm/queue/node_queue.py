@@ -19,6 +19,7 @@ from enum import Enum, auto
 
 from nm.queue.events import (
     Arrived,
+    Began,
     CapacityChanged,
     Decision,
     Ended,
@@ -34,6 +35,7 @@ from nm.queue.events import (
     Tick,
     Updated,
 )
+from nm.queue.held import NONE_HELD, HeldStarts
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
 from nm.queue.patience import due, goes_back, is_late, late_first, why_back
@@ -109,6 +111,10 @@ class NodeQueue:
                 self._remove(event.container_id)
                 if not self._opportunistic_running and not any(self._lines.values()):
                     return []
+            case Began(container_id):
+                if (held := self._running.get(container_id)) is not None:
+                    self._running[container_id] = held._replace(task=replace(held.task, since=now))
+                return []
             case Updated():
                 self._update(event)
             case CapacityChanged(capacity):
@@ -354,18 +360,26 @@ class NodeQueue:
         """How long the job's containers run, s, by priority, as the ResourceManager told last."""
         return self._jobs.estimates(job)
 
-    def snapshot(self, now: float, first: int = 10) -> QueueSnapshot:
-        """Everything that waits counted, the `first` ones of them described."""
+    def snapshot(self, now: float, first: int = 10, held: HeldStarts = NONE_HELD) -> QueueSnapshot:
+        """Everything that waits counted, the `first` ones of them described; `held`: of those that run."""
         waiting: list[QueuedTask] = []
         for kind in (ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC):
             if self._lines[kind]:
                 waiting += self._in_order(kind, now)
         if self._settings.enabled and self._waiting_masters:
             waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
-        running = running_tasks(self._running, self._leaving, now)
-        free = self._capacity - self._used
+        running = running_tasks(self._running, self._leaving, held, now)
+        free, usual = self._capacity - self._used, self._usual
         return snapshot(
-            self._capacity, free, running, waiting, usual=self._usual, first=first, estimate=self._estimate, now=now
+            self._capacity,
+            free,
+            running,
+            waiting,
+            usual=usual,
+            first=first,
+            estimate=self._estimate,
+            held=held,
+            now=now,
         )
 
     def statistics(self) -> QueueStatistics:

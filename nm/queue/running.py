@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from nm.queue.held import HeldStarts
 from yaqd.model import ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
 
@@ -42,12 +43,13 @@ def in_the_way(
 
 
 def running_tasks(
-    running: Mapping[ContainerId, Running], leaving: Collection[ContainerId], now: float
+    running: Mapping[ContainerId, Running], leaving: Collection[ContainerId], held_starts: HeldStarts, now: float
 ) -> list[RunningTask]:
     """For estimates: one that was told to end will do so at once, whatever was expected of it."""
-    if not leaving:
-        return [held.task for held in running.values()]
-    return [_ending(held.task, now) if c in leaving else held.task for c, held in running.items()]
+    tasks = [held.task for held in running.values()]
+    if held_starts.left_s:
+        tasks = [held_starts.put_off(task, now) for task in tasks]
+    return [_ending(task, now) if task.container_id in leaving else task for task in tasks] if leaving else tasks
 
 
 def _ending(task: RunningTask, now: float) -> RunningTask:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from nm.queue.held import HeldStarts
 from yaqd.model import ContainerId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
@@ -23,7 +24,7 @@ class WaitingView:
     container_id: ContainerId
     #: how long it has waited here, s
     waited_s: float
-    #: until it starts, s; inf: never, as things stand
+    #: until its program starts, s; inf: never, as things stand
     expected_s: float
 
 
@@ -33,7 +34,7 @@ class QueueSnapshot:
     running: int
     #: containers that wait
     queued: int
-    #: how long a newcomer of the usual size would wait, s; inf: for ever
+    #: until the program of a newcomer of the usual size would start, s; 0: there is room for it; inf: never
     wait_s: float
     #: in the order in which they would start, the first ones only
     waiting: tuple[WaitingView, ...]
@@ -48,18 +49,23 @@ def snapshot(
     usual: Resource,
     first: int,
     estimate: WaitPolicy,
+    held: HeldStarts,
     now: float,
 ) -> QueueSnapshot:
     """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need; `estimate`: how
-    long it would wait."""
+    long it would wait until its turn. `held`: how long its program would not start then."""
     shown = waiting[: min(first, _CONSIDERED_MAX)]
     starts = expected_starts(capacity, free, running, shown, now) if shown else []
     views = [
-        WaitingView(task.container_id, max(0.0, now - (task.since if task.came is None else task.came)), expected_s)
-        for task, expected_s in zip(shown, starts, strict=True)
+        WaitingView(
+            task.container_id, max(0.0, now - (task.since if task.came is None else task.came)), held.begins(turn_s)
+        )
+        for task, turn_s in zip(shown, starts, strict=True)
     ]
     considered = waiting[:_CONSIDERED_MAX]
     wait_s = limits.duration(estimate(capacity, free, running, considered, usual, now))
     if len(considered) < len(waiting) and math.isfinite(wait_s):
         wait_s *= len(waiting) / len(considered)
+    if wait_s > 0.0:  # 0 says more than a time, that there is room
+        wait_s = held.begins(wait_s)
     return QueueSnapshot(len(running), len(waiting), wait_s, tuple(views))

@@ -9,10 +9,12 @@ from nm_cluster import application, container_id
 
 from nm.queue import (
     Arrived,
+    Began,
     CapacityChanged,
     Decision,
     Ended,
     Event,
+    HeldStarts,
     JobReport,
     JobsReported,
     Launch,
@@ -427,3 +429,42 @@ def test_a_snapshot_says_how_long_it_waited_here() -> None:
     line.handle(moved(1, 0.0), 100.0)
     line.handle(moved(2, 50.0), 100.0)
     assert line.snapshot(103.0).waiting[0].waited_s == 3.0
+
+
+def test_what_is_held_for_a_processor_has_all_its_time_before_it_and_others_start_behind_it() -> None:
+    node = queue(2)
+    for event in (came(1, 4), came(2, 30), came(3, 20), came(4, 5)):
+        node.handle(event, 0)
+    held = HeldStarts({container_id(1): 1.0, container_id(2): 2.0}, usual_s=2.5)
+    seen = node.snapshot(3, held=held)
+    # at 8 the first one ends, which has not begun at 3: 5 later; that is long after all who are held have started
+    assert [(w.container_id.sequence, w.expected_s) for w in seen.waiting] == [(4, 5), (3, 10)]
+    assert node.snapshot(3).waiting[0].expected_s == 1.0, "it would end at 4 if it ran since its turn"
+    assert node.snapshot(3, held=HeldStarts({container_id(9): 2.0}, usual_s=2.5)).waiting[0].expected_s == 3.5
+    node.handle(Began(container_id(1)), 4)
+    assert node.snapshot(4).waiting[0].expected_s == 4.0, "it began now"
+    assert node.handle(Began(container_id(77)), 4) == [], "it has ended meanwhile"
+    node.validate()
+
+
+@pytest.mark.parametrize("estimate", ["resources", "slots"])
+def test_a_newcomers_wait_counts_those_that_are_held_where_there_is_no_room(estimate: str) -> None:
+    node = NodeQueue(Resource(100, 100), max_length=1000, settings=FILLED, wait=estimate)
+    held = HeldStarts({container_id(1): 1.5}, usual_s=2.5)
+    assert node.snapshot(0, held=held).wait_s == 0.0, "there is room, whoever is held"
+    node.handle(came(1, 10), 0)
+    node.handle(Began(container_id(1)), 0)
+    others = HeldStarts({container_id(2): 1.5}, usual_s=2.5)
+    waits = {now: node.snapshot(now, held=others).wait_s for now in (0, 7, 9)}
+    assert waits == {0: 10.0, 7: 4.0, 9: 3.5} and node.snapshot(9).wait_s == 1.0
+    node.handle(JobsReported((JobReport(application(1), JobFacts(), estimates={MAP: None}),)), 9)
+    assert node.snapshot(9, held=others).wait_s == math.inf
+
+
+@given(st.lists(st.floats(0, 3), max_size=5), st.floats(0, 3), st.floats(0, 20))
+def test_nobody_is_expected_before_his_turn_nor_held_for_longer_than_is_usual(
+    left: list[float], usual_s: float, turn_s: float
+) -> None:
+    held = HeldStarts({container_id(number): left_s for number, left_s in enumerate(left)}, usual_s)
+    assert turn_s <= held.begins(turn_s) <= turn_s + usual_s
+    assert held.begins(math.inf) == math.inf

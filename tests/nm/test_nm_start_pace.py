@@ -20,8 +20,10 @@ from nm.executor import ProcessSpec
 from nm.launch.prepare import prepare
 from nm.process_scan import ProcessorNeed, processor_need
 from nm.processes import become_subreaper
+from nm.queue import JobReport, JobsReported
 from nm.start_pace import REST_S, WINDOW_S, StartPace
-from yaqd.model import ContainerId, ContainerSubState, ExitStatus
+from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
+from yaqd.policies.queueing.facts import JobFacts
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -119,6 +121,23 @@ def test_nobody_waits_for_a_program_at_rest_however_busy_others_keep_the_process
     assert machine.passes(2 * REST_S, busy=2) == containers[5:7]
 
 
+def test_how_long_starts_are_held_is_learned_from_the_last_ones() -> None:
+    machine = Machine(2)
+    machine.passes(10, busy=2)
+    machine.passes(10, busy=2)
+    assert machine.pace.held(machine.now).left_s == {}
+    assert machine.ask(ONE, TWO, THREE) == [ONE]
+    machine.passes(0.5, busy=2)
+    held = machine.pace.held(machine.now)
+    assert (dict(held.left_s), held.usual_s) == ({TWO: 2.0, THREE: 2.0}, MOMENT_S), "as long as may be"
+    machine.pace.forget(ONE)
+    assert machine.passes(0, busy=2) == [TWO]
+    held = machine.pace.held(machine.now + 0.75)
+    assert (dict(held.left_s), held.usual_s) == ({THREE: 0.0}, 0.5), "any moment: the last one was held no longer"
+    machine.pace.forget(THREE)
+    assert machine.pace.held(machine.now).left_s == {}, "it starts no more"
+
+
 def test_nothing_is_held_where_that_is_switched_off() -> None:
     machine = Machine(2, moment_s=0)
     machine.passes(10, busy=2)
@@ -189,10 +208,19 @@ async def test_held_programs_start_when_others_end_and_masters_at_once(
     await master.stop(TWO)
     assert (await rm.end_of(TWO)).exit_status == ExitStatus.KILLED_BY_APPMASTER
     assert rm.sub_state(THREE) == ContainerSubState.SCHEDULED
+    runtime = busy_node.runtime
+    estimates = {runtime.containers[ONE].grant.priority: 100.0}
+    runtime.order([JobsReported((JobReport(ONE.application_id, JobFacts(), estimates=estimates),))])
+    runtime.set_capacity(Resource())
+    # a newcomer starts when all have ended: THREE, which has 100 s once it starts, held for as long as one may be
+    assert 150 < runtime.queue_snapshot().wait_s <= 160
     process = busy_node.runtime.containers[ONE].process
     assert process is not None
     process.signal_group(signal.SIGKILL)
     await runs(rm, THREE)
+    three = runtime.containers[THREE]
+    began_at = runtime._driver.queue._running[THREE].task.since
+    assert began_at >= three.turn_at + three.held_s > three.turn_at, "its time does not count from its turn"
     await master.client.close()
 
 
@@ -220,6 +248,9 @@ async def test_how_long_one_is_held_is_told_by_itself_while_it_is_and_at_its_end
     held = await rm.until(
         lambda: (one := told(TWO)) is not None and (one.yaq_times.held_ms > 100 or not reads_times) and one
     )
+    # nobody was held before: as long as may be
+    starts_in_ms, since_ms = held.yaq_times.starts_in_ms, held.yaq_times.held_ms
+    assert starts_in_ms == pytest.approx(60_000 - since_ms, abs=20) if reads_times else not starts_in_ms
     assert held.HasField("yaq_times") is reads_times and not told(ONE).HasField("yaq_times")
     process = node.runtime.containers[ONE].process
     assert process is not None

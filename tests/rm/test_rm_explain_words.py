@@ -161,6 +161,17 @@ async def test_what_is_held_when_its_turn_has_come_is_no_part_of_its_wait_nor_of
         text = await command(rm, "explain", str(app_id))
         [row] = [line for line in text.splitlines() if line.startswith(str(first))]
         assert "any moment" in row and "its turn has come, it has waited for a processor for 1." in row
+        node.running[first].yaq_times.starts_in_ms = 60_000
+        await beat(node, running=4)
+        [entry] = [
+            one
+            for one in json.loads(await command(rm, "explain", str(app_id), "--json"))["waiting"]
+            if one["container"] == str(first)
+        ]
+        assert entry["expectedStartInS"] == pytest.approx(60, abs=5)
+        text = await command(rm, "explain", str(app_id))
+        [row] = [line for line in text.splitlines() if line.startswith(str(first))]
+        assert "any moment" not in row
 
         for container_id in (first, *others):
             node.end(container_id)
@@ -173,6 +184,13 @@ async def test_what_is_held_when_its_turn_has_come_is_no_part_of_its_wait_nor_of
         assert (seen["held"], seen["meanHeldS"], seen["meanRanS"]) == (2, 1.5, 12.0)
         assert seen["meanWaitedS"] == 2.5
         assert "2 had their turn and were held for 1.5s in the mean" in await command(rm, "explain", str(app_id))
+
+
+def test_what_was_expected_is_compared_with_when_the_program_started() -> None:
+    names = "c", "n", 1, None, 3.0, "r", 2.0, 10.0, None
+    [held, not_held, unknown] = _read(json.dumps([[*names, 1.5], [*names, 0.0], [*names, None]]))
+    seen = accuracy([held, not_held, unknown])
+    assert (seen["withWait"], seen["meanWaitedS"], seen["meanWaitErrorS"]) == (3, 2.0, round((0.5 + 1 + 1) / 3, 3))
 
 
 async def test_top_says_that_nobody_knows_how_many_fit() -> None:

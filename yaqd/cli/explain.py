@@ -163,7 +163,7 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
                 entry["node"],
                 _seconds(entry["estimateS"], _ENDLESS),
                 _seconds(entry["placedAgoS"]),
-                _starts(0 if entry["heldS"] is not None else entry["expectedStartInS"]),
+                _starts(_expected(entry)),
                 f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
                 _behind(entry),
             )
@@ -173,6 +173,12 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
         click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
     for rule, number in rules.items():
         click.echo(f"({number}) {rule}")
+
+
+def _expected(entry: dict[str, Any]) -> float | None:
+    """Whose turn has come starts any moment, where its node does not say more."""
+    expected_s: float | None = entry["expectedStartInS"]
+    return 0.0 if expected_s is None and entry["heldS"] is not None else expected_s
 
 
 def _starts(expected_s: float | None) -> str:
@@ -242,7 +248,7 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
     if seen["held"]:
         click.echo(
             f"  {seen['held']} had their turn and were held for {_seconds(seen['meanHeldS'])} in the mean, which is "
-            "in no time above: the processors were busy with others that were starting"
+            "in no mean above, and in how far off waits were: the processors were busy with others that were starting"
         )
 
 
