@@ -1,9 +1,11 @@
 """A shuffle service with the folder that it serves from, and a client that asks it as Hadoop's fetcher does."""
 
 import base64
+import hashlib
 import hmac
 import http.client
 import struct
+import time
 import zlib
 from pathlib import Path
 
@@ -113,6 +115,19 @@ class Served:
             return response, response.read()
         finally:
             connection.close()
+
+
+def fetch(served: Served, reduce: int, maps: list[str]) -> str:
+    """Check sum of the answer."""
+    response, body = served.get(served.target(maps, reduce))
+    assert response.status == 200
+    return hashlib.sha256(body).hexdigest()
+
+
+def settle(served: Served) -> None:
+    """A connection counts its reads when it is closed."""
+    while served.service.statistics.connections:
+        time.sleep(0.001)
 
 
 def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
@@ -48,13 +48,6 @@ def write(served: Served, length: int, maps: list[str] = MAPS) -> None:
         served.write(map_id, [os.urandom(length + reduce) for reduce in range(REDUCES)])
 
 
-def fetch(served: Served, reduce: int, maps: list[str]) -> str:
-    """Check sum of the answer."""
-    response, body = served.get(served.target(maps, reduce))
-    assert response.status == 200
-    return hashlib.sha256(body).hexdigest()
-
-
 def stall(served: Served, reduce: int) -> socket.socket:
     """Asks for all and takes a byte of it."""
     target = served.target(MAPS, reduce)
@@ -70,12 +63,6 @@ def stall(served: Served, reduce: int) -> socket.socket:
     # once set it no longer grows by itself, and what it is by default has long answers wait for late acknowledgements
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     return client
-
-
-def settle(served: Served) -> None:
-    """A connection counts its reads when it is closed."""
-    while served.service.statistics.connections:
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
