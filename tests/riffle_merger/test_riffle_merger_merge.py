@@ -1,9 +1,12 @@
 """One merge: the right bytes whatever the sizes, nothing at all when anything is wrong."""
 
+import mmap
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -217,6 +220,61 @@ def test_a_merged_file_of_another_length_than_was_written_never_appears(
     with pytest.raises(MergeError, match=f"1.out: has {file_bytes} bytes, its index describes 1008"):
         run(tmp_path, ["a"])
     assert visible(tmp_path) == []
+
+
+def test_an_index_appears_only_where_its_file_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_output(tmp_path, "a", [b"a" * 500, b"b" * 500])
+    real = Output.publish
+
+    def taken_first(output: Output, index: MergedIndex, counts: Counts, *, sync: bool) -> None:
+        output.path.mkdir()  # containers may write there
+        real(output, index, counts, sync=sync)
+
+    monkeypatch.setattr(Output, "publish", taken_first)
+    with pytest.raises(MergeError, match=r"1.out: Is a directory"):
+        run(tmp_path, ["a"])
+    assert visible(tmp_path) == ["1.out"]
+
+
+@pytest.mark.parametrize("where", ["before", "among"])
+def test_no_buffer_is_given_back_while_somebody_reads_into_it(tmp_path: Path, where: str) -> None:
+    """A merge fails while a window is read: for what was found in the window before it, or for the input that another
+    thread reads. Whoever had that buffer next would have this merge's bytes in it."""
+    names = ["slow", "bad"]
+    for name in names:
+        write_output(tmp_path, name, [os.urandom(1020)] * 64)
+    bad = tmp_path / "output/bad/file.out"
+    given, is_early = threading.Event(), list[bool]()
+
+    class Pool(BufferPool):
+        def give_back(self, buffers: list[mmap.mmap]) -> None:
+            given.set()
+            super().give_back(buffers)
+
+    class Reader(ThreadPoolExecutor):
+        """Holds back who reads `slow` of that window until buffers are given back, or would have been."""
+
+        count = 0
+
+        def submit(self, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            number, self.count = self.count, self.count + 1
+
+            def held() -> Any:
+                if where == "among" and number == 1:
+                    os.truncate(bad, 0)
+                if number == (0 if where == "among" else READERS):
+                    is_early.append(given.wait(0.2))
+                return work(*args, **kwargs)
+
+            return super().submit(held)
+
+    if where == "before":
+        bad.write_bytes(b"?" + bad.read_bytes()[1:])
+    order = MergeOrder("1", (tmp_path,), tuple(names))
+    pool = Pool(64 << 10, buffer_bytes=16 << 10)
+    with Reader(2 * READERS) as reader, pytest.raises(NotMergeable, match="bad"):
+        merge(order, pool, 4, reader=reader, is_cancelled=lambda: False)
+    assert is_early == [False] and pool.used == 0
 
 
 def test_cancelled_or_a_full_disk_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
