@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.decisions import CancelMerge, SendMerge
 from riffle_merger.plan.policy import OFF, MergePolicy
@@ -99,6 +100,22 @@ def test_an_automatic_yes_merges_what_was_held() -> None:
     made = found.follow([done(index) for index in range(50)], 0)
     assert found.choice is not None and not found.choice.policy.is_off
     assert any(isinstance(decision, SendMerge) for decision in made)
+
+
+QUICK, SLOW = DiskFacts(1, 10**10, 10**13), DiskFacts(8000, 10**8, 0)
+
+
+@pytest.mark.parametrize(("tried", "is_merged"), [((QUICK, SLOW, QUICK), False), ((SLOW, QUICK, SLOW), True)])
+def test_the_automatic_choice_goes_by_what_most_nodes_found_of_their_disks(
+    tried: tuple[DiskFacts, ...], is_merged: bool
+) -> None:
+    """Not by what the job manager takes its own disk for, which would be the opposite."""
+    known = SLOW if not is_merged else QUICK
+    disk = DiskShape(known.seek_us / 1e6, known.bytes_per_s, known.available_bytes)
+    job = Job(1000, 100, lambda a: f"m{a.task}", lambda _: 100 * 16_384, lambda _: True, lambda: 3, disks=lambda: tried)
+    found = OutputFeed(job, MergeSettings(None, disk=disk))
+    found.follow([done(index) for index in range(5)], 0)
+    assert found.choice is not None and found.choice.policy.is_off == (not is_merged), found.choice
 
 
 def test_outputs_of_a_small_job_are_not_held_for_more_than_it_has() -> None:
