@@ -165,12 +165,19 @@ class DistributedSchedulingService:
         if not self._queueing.is_on:
             return
         counts: dict[int, int] = {}
+        sizes: set[Resource | None] = set()
         for stage in request.yaq_kept[:_STAGES_MAX]:
             counts[stage.priority] = counts.get(stage.priority, 0) + min(max(0, stage.count), _COUNT_MAX)
+            if stage.count > 0:
+                sizes.add(convert.resource(stage.size).floored() if stage.HasField("size") else None)
         placed = {container.priority.priority for container in request.allocated_containers}
         if counts or placed:
             self._queueing.estimates.expect(attempt.app, placed | counts.keys())
-        self._cluster.schedule(WantedElsewhere(attempt.app.id, tuple(sorted(counts.items()))))
+        known = frozenset(size for size in sizes if size is not None)
+        any_size = len(request.yaq_kept) > _STAGES_MAX or None in sizes
+        self._cluster.schedule(
+            WantedElsewhere(attempt.app.id, tuple(sorted(counts.items())), frozenset() if any_size else known)
+        )
 
     def _is_ours(self, container_id: ContainerId) -> bool:
         return self._id_start - _RANGE < container_id.id < self._id_start

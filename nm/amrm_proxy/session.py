@@ -144,8 +144,8 @@ class MasterSession:
         message = pb.DistributedSchedulingAllocateRequest(allocated_containers=placed)
         message.allocate_request.CopyFrom(request)
         if self._mint.tells_more:
-            for priority, count in scheduler.asks.pending_by_priority().items():
-                message.yaq_kept.add(priority=priority, count=count)
+            for (priority, size), count in scheduler.asks.pending_by_size().items():
+                convert.put_resource(message.yaq_kept.add(priority=priority, count=count).size, size)
             message.yaq_placed.extend(self._placements)
             message.yaq_takes_back = True
         if own:

@@ -74,11 +74,13 @@ class AskTable:
     def pending(self) -> int:
         return sum(ask.pending for ask in self._asks.values())
 
-    def pending_by_priority(self) -> dict[int, int]:
-        counts: dict[int, int] = {}
+    def pending_by_size(self) -> dict[tuple[int, Resource], int]:
+        """By priority and size."""
+        counts: dict[tuple[int, Resource], int] = {}
         for (priority, _), ask in self._asks.items():
             if ask.pending:
-                counts[priority] = counts.get(priority, 0) + ask.pending
+                key = priority, ask.resource
+                counts[key] = counts.get(key, 0) + ask.pending
         return counts
 
     def check_room(self, rows: int) -> None:

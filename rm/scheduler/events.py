@@ -196,6 +196,8 @@ class WantedElsewhere:
 
     application_id: ApplicationId
     counts: tuple[tuple[int, int], ...]
+    #: what any of them is to have; none: not known of all
+    sizes: frozenset[Resource] = frozenset()
 
 
 @value()

@@ -1,6 +1,6 @@
 """What the scheduler is told about queues at the nodes, and what it does about it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
@@ -20,7 +20,7 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
 from rm.scheduler.view import AttemptView, ClusterView
-from yaqd.model import ApplicationId, NodeId
+from yaqd.model import ApplicationId, NodeId, Resource
 
 
 class QueueEvents:
@@ -29,9 +29,9 @@ class QueueEvents:
         view: ClusterView,
         queues: NodeQueues,
         giving: Giving,
-        wanted: Callable[[AttemptView, int, float], None],
+        wanted: Callable[[AttemptView, int, float, Collection[Resource]], None],
     ) -> None:
-        """`wanted` hears how many containers of an attempt no node takes that its proxy knows."""
+        """`wanted` hears how many containers of an attempt no node takes that its proxy knows, and of which sizes."""
         self._view = view
         self._queues = queues
         self._giving = giving
@@ -122,7 +122,7 @@ class QueueEvents:
             self._queues.jobs.wanted_elsewhere(app.id, dict(event.counts))
             self._view.reorder(app.id)
             if app.attempt is not None:
-                self._wanted(app.attempt, sum(number for _, number in event.counts), now)
+                self._wanted(app.attempt, sum(number for _, number in event.counts), now, event.sizes)
         yield from ()
 
     def _left_told(self, event: LeftTold, now: float) -> Iterator[Decision]:

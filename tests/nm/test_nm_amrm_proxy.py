@@ -136,7 +136,8 @@ async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hea
     (container,) = (await proxied.allocate(ask(3))).allocated_containers
     facts = server.ContainerTokenIdentifier.FromString(container.container_token.identifier).yaq_task
     assert facts.estimate_ms == 2500
-    assert list(scheduler.requests[0].yaq_kept) == [pb.PendingStage(priority=19, count=2)]
+    size = common.Resource(memory=256, virtual_cores=1)
+    assert list(scheduler.requests[0].yaq_kept) == [pb.PendingStage(priority=19, count=2, size=size)]
     (why,) = scheduler.requests[0].yaq_placed
     assert (why.container_id, why.estimate_ms, why.HasField("wait_ms")) == (container.id, 2500, False)
     assert why.rule == "the ResourceManager named it and says nothing of its load"

@@ -151,8 +151,9 @@ class World:
         job.is_changed = False
         places = job.proxy.handle(Asked(rows), self.now)
         booked = [place for place in places if self._book(job, place)]
-        kept = tuple(job.proxy.asks.pending_by_priority().items())
-        self._tell(WantedElsewhere(job.attempt.application_id, kept))
+        kept = job.proxy.asks.pending_by_size()
+        counts = tuple((priority, number) for (priority, _), number in kept.items())
+        self._tell(WantedElsewhere(job.attempt.application_id, counts, frozenset(size for _, size in kept)))
         refused = [(p.container_id, p.wanted_by) for p in places if p not in booked]
         job.proxy.handle(NotBooked(tuple(refused)), self.now)
         job.proxy.handle(self._published(job), self.now)

@@ -8,7 +8,7 @@ from rm import node_queueing
 from rm.daemon import ResourceManager
 from yaqd.config import ConfigError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidApplicationMasterRequest, NoSuchProtocol
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -283,6 +283,29 @@ async def test_where_all_queues_are_long_one_is_kept_for_containers_that_must_no
         await loaded(other, queued=0, wait_ms=0)
         assert await heard(unaware, placed(unaware.app, -1, other.id), wants=1) == ({home.id, other.id}, [])
         assert await heard(aware) == ({home.id, other.id}, []), "one runs there at a time as far as anybody has seen"
+
+
+@pytest.mark.parametrize("says_sizes", [True, False])
+async def test_a_node_is_kept_for_a_proxy_only_where_what_it_keeps_fits(says_sizes: bool) -> None:
+    clock = ManualClock()
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true"}, clock=clock) as rm:
+        home = await rm.node(memory_mb=4096, capabilities=("yaq-queue",))
+        await loaded(home)
+        proxy, _ = await proxied(rm, home)
+        large = await rm.node(memory_mb=8192, host="127.0.0.2", capabilities=("yaq-queue",))
+        kept = [pb.PendingStage(priority=19, count=1), pb.PendingStage(priority=19, count=2)]
+        convert.put_resource(kept[0].size, Resource(6144, 1))
+        if says_sizes:
+            convert.put_resource(kept[1].size, Resource(8192, 1))
+        kept.append(pb.PendingStage(priority=3, count=0))
+        for waited_s in (0.0, 60.0):
+            clock.seconds += waited_s
+            await loaded(home, queued=3, wait_ms=10_000)
+            await loaded(large, queued=3, wait_ms=20_000)
+            await proxy.allocate(kept=tuple(kept), takes_back=True)
+        attempt = ApplicationAttemptId(proxy.app, 1)
+        chosen = large if says_sizes else home
+        assert rm.manager.scheduler.opportunistic.kept.of(attempt) == [chosen.id]
 
 
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:

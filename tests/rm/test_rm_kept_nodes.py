@@ -83,10 +83,17 @@ class Life:
             self.tell(WaitingTolerated(attempt))
         return attempt
 
-    def want(self, attempt: ApplicationAttemptId, number: int, *, after_s: float = 0.0) -> None:
+    def want(
+        self,
+        attempt: ApplicationAttemptId,
+        number: int,
+        *,
+        after_s: float = 0.0,
+        sizes: frozenset[Resource] = frozenset(),
+    ) -> None:
         """Its proxy calls, with so many that no node takes."""
         self.now += after_s
-        self.tell(WantedElsewhere(attempt.application_id, ((1, number),)))
+        self.tell(WantedElsewhere(attempt.application_id, ((1, number),), sizes))
 
     def ask(self, attempt: ApplicationAttemptId, number: int, size: Resource = ONE) -> list[NodeId]:
         """The same without a proxy."""
@@ -106,14 +113,18 @@ class Life:
         return True
 
 
-def test_a_node_is_kept_only_where_one_of_them_fits() -> None:
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_a_node_is_kept_only_where_one_of_them_fits(by_proxy: bool) -> None:
     life = Life(3)
     large = NodeId("large", 1)
     life.tell(NodeJoined(large, "/r", ONE * 4))
     life.report(large, queued=9, wait_s=100.0, running=4)
     attempt = life.app()
     for _ in range(3):
-        life.ask(attempt, 1, ONE * 3)
+        if by_proxy:
+            life.want(attempt, 2, sizes=frozenset((ONE * 3, ONE * 5)))
+        else:
+            life.ask(attempt, 1, ONE * 3)
         life.now += STARVE_S
     assert life.scheduler.opportunistic.kept.of(attempt) == [large], "the other queues are shorter"
 

@@ -593,12 +593,14 @@ class RegisterDistributedSchedulingAMResponse(_message.Message):
     def __init__(self, register_response: _Optional[_Union[RegisterApplicationMasterResponse, _Mapping]] = ..., max_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., min_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., incr_container_resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_token_expiry_interval: _Optional[int] = ..., container_id_start: _Optional[int] = ..., nodes_for_scheduling: _Optional[_Iterable[_Union[RemoteNode, _Mapping]]] = ..., yaq_most_wait_ms: _Optional[int] = ...) -> None: ...
 
 class PendingStage(_message.Message):
-    __slots__ = ("priority", "count")
+    __slots__ = ("priority", "count", "size")
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
     priority: int
     count: int
-    def __init__(self, priority: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
+    size: _yarn_common_pb2.Resource
+    def __init__(self, priority: _Optional[int] = ..., count: _Optional[int] = ..., size: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ...) -> None: ...
 
 class ProxyPlacement(_message.Message):
     __slots__ = ("container_id", "rule", "estimate_ms", "wait_ms", "behind")

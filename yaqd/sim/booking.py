@@ -99,9 +99,13 @@ class Booking:
         self._stale.add(node_id)
         return True
 
-    def kept(self, job: JobRun, counts: dict[int, int], now: float) -> None:
-        """What no node would take is still wanted."""
-        self.scheduler.handle(WantedElsewhere(job.id, tuple(sorted(counts.items()))), now)
+    def kept(self, job: JobRun, wanted: dict[tuple[int, Resource], int], now: float) -> None:
+        """What no node would take is still wanted, by priority and size."""
+        counts: dict[int, int] = {}
+        for (priority, _), number in wanted.items():
+            counts[priority] = counts.get(priority, 0) + number
+        sizes = frozenset(size for _, size in wanted)
+        self.scheduler.handle(WantedElsewhere(job.id, tuple(sorted(counts.items())), sizes), now)
 
     def publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
         """As the live usage monitor does, to a proxy that reads all of it."""

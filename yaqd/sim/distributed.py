@@ -211,7 +211,7 @@ class Distributed(Direct):
     ) -> list[Place]:
         """One call to the ResourceManager, as a proxy makes it; what goes out to nodes after it."""
         refused = {place.container_id for place in places if not booking.book(job, place, now)}
-        booking.kept(job, placer.asks.pending_by_priority(), now)
+        booking.kept(job, placer.asks.pending_by_size(), now)
         placer.handle(NotBooked(tuple((p.container_id, p.wanted_by) for p in places if p.container_id in refused)), now)
         placer.handle(NodesPublished(self._publish(job, now)), now)
         self._answered[job.index] = now
