@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15yaqd/proto/hdfs.proto\x12\tyaqd.hdfs\"p\n\rExtendedBlock\x12\x15\n\x06poolId\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07\x62lockId\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x1e\n\x0fgenerationStamp\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08numBytes\x18\x04 \x01(\x04\"\xa3\x01\n\nDatanodeID\x12\x15\n\x06ipAddr\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08hostName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x1b\n\x0c\x64\x61tanodeUuid\x18\x03 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08xferPort\x18\x04 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08infoPort\x18\x05 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07ipcPort\x18\x06 \x01(\rB\x05\xaa\x01\x02\x08\x03\"J\n\x0c\x44\x61tanodeInfo\x12(\n\x02id\x18\x01 \x01(\x0b\x32\x15.yaqd.hdfs.DatanodeIDB\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08location\x18\x08 \x01(\t\"\x90\x01\n\x0cLocatedBlock\x12*\n\x01\x62\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.ExtendedBlockB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12%\n\x04locs\x18\x03 \x03(\x0b\x32\x17.yaqd.hdfs.DatanodeInfo\x12\x16\n\x07\x63orrupt\x18\x04 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"u\n\rLocatedBlocks\x12\x19\n\nfileLength\x18\x01 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\'\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x17.yaqd.hdfs.LocatedBlock\x12 \n\x11underConstruction\x18\x03 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"\\\n\x18GetBlockLocationsRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06length\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\"H\n\x19GetBlockLocationsResponse\x12+\n\tlocations\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.LocatedBlocks\"S\n\x12\x43heckAccessRequest\x12\x13\n\x04path\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12(\n\x04mode\x18\x02 \x01(\x0e\x32\x13.yaqd.hdfs.FsActionB\x05\xaa\x01\x02\x08\x03\"\x15\n\x13\x43heckAccessResponse*y\n\x08\x46sAction\x12\x08\n\x04NONE\x10\x00\x12\x0b\n\x07\x45XECUTE\x10\x01\x12\t\n\x05WRITE\x10\x02\x12\x11\n\rWRITE_EXECUTE\x10\x03\x12\x08\n\x04READ\x10\x04\x12\x10\n\x0cREAD_EXECUTE\x10\x05\x12\x0e\n\nREAD_WRITE\x10\x06\x12\x0c\n\x08PERM_ALL\x10\x07\x42\t\x92\x03\x06\x10\x02\x18\x02\x30\x02\x62\x08\x65\x64itionsp\xe8\x07')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15yaqd/proto/hdfs.proto\x12\tyaqd.hdfs\"p\n\rExtendedBlock\x12\x15\n\x06poolId\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07\x62lockId\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x1e\n\x0fgenerationStamp\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08numBytes\x18\x04 \x01(\x04\"\xa3\x01\n\nDatanodeID\x12\x15\n\x06ipAddr\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08hostName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x1b\n\x0c\x64\x61tanodeUuid\x18\x03 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08xferPort\x18\x04 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x17\n\x08infoPort\x18\x05 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12\x16\n\x07ipcPort\x18\x06 \x01(\rB\x05\xaa\x01\x02\x08\x03\"J\n\x0c\x44\x61tanodeInfo\x12(\n\x02id\x18\x01 \x01(\x0b\x32\x15.yaqd.hdfs.DatanodeIDB\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08location\x18\x08 \x01(\t\"\x90\x01\n\x0cLocatedBlock\x12*\n\x01\x62\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.ExtendedBlockB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12%\n\x04locs\x18\x03 \x03(\x0b\x32\x17.yaqd.hdfs.DatanodeInfo\x12\x16\n\x07\x63orrupt\x18\x04 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"\xc5\x01\n\rLocatedBlocks\x12\x19\n\nfileLength\x18\x01 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\'\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x17.yaqd.hdfs.LocatedBlock\x12 \n\x11underConstruction\x18\x03 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\x12*\n\tlastBlock\x18\x04 \x01(\x0b\x32\x17.yaqd.hdfs.LocatedBlock\x12\"\n\x13isLastBlockComplete\x18\x05 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"\\\n\x18GetBlockLocationsRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06offset\x18\x02 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06length\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\"H\n\x19GetBlockLocationsResponse\x12+\n\tlocations\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.LocatedBlocks\"S\n\x12\x43heckAccessRequest\x12\x13\n\x04path\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12(\n\x04mode\x18\x02 \x01(\x0e\x32\x13.yaqd.hdfs.FsActionB\x05\xaa\x01\x02\x08\x03\"\x15\n\x13\x43heckAccessResponse\">\n\rAppendRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x19\n\nclientName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\"\x10\n\x0e\x41ppendResponse\"l\n\x13\x41\x62\x61ndonBlockRequest\x12*\n\x01\x62\x18\x01 \x01(\x0b\x32\x18.yaqd.hdfs.ExtendedBlockB\x05\xaa\x01\x02\x08\x03\x12\x12\n\x03src\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x15\n\x06holder\x18\x03 \x01(\tB\x05\xaa\x01\x02\x08\x03\"\x16\n\x14\x41\x62\x61ndonBlockResponse\"@\n\x0f\x43ompleteRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x19\n\nclientName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\")\n\x10\x43ompleteResponse\x12\x15\n\x06result\x18\x01 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03\"D\n\x13RecoverLeaseRequest\x12\x12\n\x03src\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x19\n\nclientName\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\"-\n\x14RecoverLeaseResponse\x12\x15\n\x06result\x18\x01 \x01(\x08\x42\x05\xaa\x01\x02\x08\x03*y\n\x08\x46sAction\x12\x08\n\x04NONE\x10\x00\x12\x0b\n\x07\x45XECUTE\x10\x01\x12\t\n\x05WRITE\x10\x02\x12\x11\n\rWRITE_EXECUTE\x10\x03\x12\x08\n\x04READ\x10\x04\x12\x10\n\x0cREAD_EXECUTE\x10\x05\x12\x0e\n\nREAD_WRITE\x10\x06\x12\x0c\n\x08PERM_ALL\x10\x07\x42\t\x92\x03\x06\x10\x02\x18\x02\x30\x02\x62\x08\x65\x64itionsp\xe8\x07')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -62,6 +62,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LOCATEDBLOCKS'].fields_by_name['fileLength']._serialized_options = b'\252\001\002\010\003'
   _globals['_LOCATEDBLOCKS'].fields_by_name['underConstruction']._loaded_options = None
   _globals['_LOCATEDBLOCKS'].fields_by_name['underConstruction']._serialized_options = b'\252\001\002\010\003'
+  _globals['_LOCATEDBLOCKS'].fields_by_name['isLastBlockComplete']._loaded_options = None
+  _globals['_LOCATEDBLOCKS'].fields_by_name['isLastBlockComplete']._serialized_options = b'\252\001\002\010\003'
   _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['src']._loaded_options = None
   _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
   _globals['_GETBLOCKLOCATIONSREQUEST'].fields_by_name['offset']._loaded_options = None
@@ -72,8 +74,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHECKACCESSREQUEST'].fields_by_name['path']._serialized_options = b'\252\001\002\010\003'
   _globals['_CHECKACCESSREQUEST'].fields_by_name['mode']._loaded_options = None
   _globals['_CHECKACCESSREQUEST'].fields_by_name['mode']._serialized_options = b'\252\001\002\010\003'
-  _globals['_FSACTION']._serialized_start=934
-  _globals['_FSACTION']._serialized_end=1055
+  _globals['_APPENDREQUEST'].fields_by_name['src']._loaded_options = None
+  _globals['_APPENDREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
+  _globals['_APPENDREQUEST'].fields_by_name['clientName']._loaded_options = None
+  _globals['_APPENDREQUEST'].fields_by_name['clientName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['b']._loaded_options = None
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['b']._serialized_options = b'\252\001\002\010\003'
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['src']._loaded_options = None
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['holder']._loaded_options = None
+  _globals['_ABANDONBLOCKREQUEST'].fields_by_name['holder']._serialized_options = b'\252\001\002\010\003'
+  _globals['_COMPLETEREQUEST'].fields_by_name['src']._loaded_options = None
+  _globals['_COMPLETEREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
+  _globals['_COMPLETEREQUEST'].fields_by_name['clientName']._loaded_options = None
+  _globals['_COMPLETEREQUEST'].fields_by_name['clientName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_COMPLETERESPONSE'].fields_by_name['result']._loaded_options = None
+  _globals['_COMPLETERESPONSE'].fields_by_name['result']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RECOVERLEASEREQUEST'].fields_by_name['src']._loaded_options = None
+  _globals['_RECOVERLEASEREQUEST'].fields_by_name['src']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RECOVERLEASEREQUEST'].fields_by_name['clientName']._loaded_options = None
+  _globals['_RECOVERLEASEREQUEST'].fields_by_name['clientName']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RECOVERLEASERESPONSE'].fields_by_name['result']._loaded_options = None
+  _globals['_RECOVERLEASERESPONSE'].fields_by_name['result']._serialized_options = b'\252\001\002\010\003'
+  _globals['_FSACTION']._serialized_start=1457
+  _globals['_FSACTION']._serialized_end=1578
   _globals['_EXTENDEDBLOCK']._serialized_start=36
   _globals['_EXTENDEDBLOCK']._serialized_end=148
   _globals['_DATANODEID']._serialized_start=151
@@ -82,14 +106,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DATANODEINFO']._serialized_end=390
   _globals['_LOCATEDBLOCK']._serialized_start=393
   _globals['_LOCATEDBLOCK']._serialized_end=537
-  _globals['_LOCATEDBLOCKS']._serialized_start=539
-  _globals['_LOCATEDBLOCKS']._serialized_end=656
-  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_start=658
-  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_end=750
-  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_start=752
-  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_end=824
-  _globals['_CHECKACCESSREQUEST']._serialized_start=826
-  _globals['_CHECKACCESSREQUEST']._serialized_end=909
-  _globals['_CHECKACCESSRESPONSE']._serialized_start=911
-  _globals['_CHECKACCESSRESPONSE']._serialized_end=932
+  _globals['_LOCATEDBLOCKS']._serialized_start=540
+  _globals['_LOCATEDBLOCKS']._serialized_end=737
+  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_start=739
+  _globals['_GETBLOCKLOCATIONSREQUEST']._serialized_end=831
+  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_start=833
+  _globals['_GETBLOCKLOCATIONSRESPONSE']._serialized_end=905
+  _globals['_CHECKACCESSREQUEST']._serialized_start=907
+  _globals['_CHECKACCESSREQUEST']._serialized_end=990
+  _globals['_CHECKACCESSRESPONSE']._serialized_start=992
+  _globals['_CHECKACCESSRESPONSE']._serialized_end=1013
+  _globals['_APPENDREQUEST']._serialized_start=1015
+  _globals['_APPENDREQUEST']._serialized_end=1077
+  _globals['_APPENDRESPONSE']._serialized_start=1079
+  _globals['_APPENDRESPONSE']._serialized_end=1095
+  _globals['_ABANDONBLOCKREQUEST']._serialized_start=1097
+  _globals['_ABANDONBLOCKREQUEST']._serialized_end=1205
+  _globals['_ABANDONBLOCKRESPONSE']._serialized_start=1207
+  _globals['_ABANDONBLOCKRESPONSE']._serialized_end=1229
+  _globals['_COMPLETEREQUEST']._serialized_start=1231
+  _globals['_COMPLETEREQUEST']._serialized_end=1295
+  _globals['_COMPLETERESPONSE']._serialized_start=1297
+  _globals['_COMPLETERESPONSE']._serialized_end=1338
+  _globals['_RECOVERLEASEREQUEST']._serialized_start=1340
+  _globals['_RECOVERLEASEREQUEST']._serialized_end=1408
+  _globals['_RECOVERLEASERESPONSE']._serialized_start=1410
+  _globals['_RECOVERLEASERESPONSE']._serialized_end=1455
 # @@protoc_insertion_point(module_scope)

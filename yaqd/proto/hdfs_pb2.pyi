@@ -75,14 +75,18 @@ class LocatedBlock(_message.Message):
     def __init__(self, b: _Optional[_Union[ExtendedBlock, _Mapping]] = ..., offset: _Optional[int] = ..., locs: _Optional[_Iterable[_Union[DatanodeInfo, _Mapping]]] = ..., corrupt: _Optional[bool] = ...) -> None: ...
 
 class LocatedBlocks(_message.Message):
-    __slots__ = ("fileLength", "blocks", "underConstruction")
+    __slots__ = ("fileLength", "blocks", "underConstruction", "lastBlock", "isLastBlockComplete")
     FILELENGTH_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     UNDERCONSTRUCTION_FIELD_NUMBER: _ClassVar[int]
+    LASTBLOCK_FIELD_NUMBER: _ClassVar[int]
+    ISLASTBLOCKCOMPLETE_FIELD_NUMBER: _ClassVar[int]
     fileLength: int
     blocks: _containers.RepeatedCompositeFieldContainer[LocatedBlock]
     underConstruction: bool
-    def __init__(self, fileLength: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[LocatedBlock, _Mapping]]] = ..., underConstruction: _Optional[bool] = ...) -> None: ...
+    lastBlock: LocatedBlock
+    isLastBlockComplete: bool
+    def __init__(self, fileLength: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[LocatedBlock, _Mapping]]] = ..., underConstruction: _Optional[bool] = ..., lastBlock: _Optional[_Union[LocatedBlock, _Mapping]] = ..., isLastBlockComplete: _Optional[bool] = ...) -> None: ...
 
 class GetBlockLocationsRequest(_message.Message):
     __slots__ = ("src", "offset", "length")
@@ -111,3 +115,57 @@ class CheckAccessRequest(_message.Message):
 class CheckAccessResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class AppendRequest(_message.Message):
+    __slots__ = ("src", "clientName")
+    SRC_FIELD_NUMBER: _ClassVar[int]
+    CLIENTNAME_FIELD_NUMBER: _ClassVar[int]
+    src: str
+    clientName: str
+    def __init__(self, src: _Optional[str] = ..., clientName: _Optional[str] = ...) -> None: ...
+
+class AppendResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AbandonBlockRequest(_message.Message):
+    __slots__ = ("b", "src", "holder")
+    B_FIELD_NUMBER: _ClassVar[int]
+    SRC_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    b: ExtendedBlock
+    src: str
+    holder: str
+    def __init__(self, b: _Optional[_Union[ExtendedBlock, _Mapping]] = ..., src: _Optional[str] = ..., holder: _Optional[str] = ...) -> None: ...
+
+class AbandonBlockResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class CompleteRequest(_message.Message):
+    __slots__ = ("src", "clientName")
+    SRC_FIELD_NUMBER: _ClassVar[int]
+    CLIENTNAME_FIELD_NUMBER: _ClassVar[int]
+    src: str
+    clientName: str
+    def __init__(self, src: _Optional[str] = ..., clientName: _Optional[str] = ...) -> None: ...
+
+class CompleteResponse(_message.Message):
+    __slots__ = ("result",)
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    result: bool
+    def __init__(self, result: _Optional[bool] = ...) -> None: ...
+
+class RecoverLeaseRequest(_message.Message):
+    __slots__ = ("src", "clientName")
+    SRC_FIELD_NUMBER: _ClassVar[int]
+    CLIENTNAME_FIELD_NUMBER: _ClassVar[int]
+    src: str
+    clientName: str
+    def __init__(self, src: _Optional[str] = ..., clientName: _Optional[str] = ...) -> None: ...
+
+class RecoverLeaseResponse(_message.Message):
+    __slots__ = ("result",)
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    result: bool
+    def __init__(self, result: _Optional[bool] = ...) -> None: ...

@@ -341,3 +341,7 @@ class NamenodeProtocol:
         NAME, "getBlockLocations", hdfs.GetBlockLocationsRequest, hdfs.GetBlockLocationsResponse
     )
     checkAccess: Final = Method(NAME, "checkAccess", hdfs.CheckAccessRequest, hdfs.CheckAccessResponse)
+    append: Final = Method(NAME, "append", hdfs.AppendRequest, hdfs.AppendResponse)
+    abandonBlock: Final = Method(NAME, "abandonBlock", hdfs.AbandonBlockRequest, hdfs.AbandonBlockResponse)
+    complete: Final = Method(NAME, "complete", hdfs.CompleteRequest, hdfs.CompleteResponse)
+    recoverLease: Final = Method(NAME, "recoverLease", hdfs.RecoverLeaseRequest, hdfs.RecoverLeaseResponse)

@@ -31,7 +31,9 @@ from yaqd.storage.errors import (
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
 from yaqd.storage.hdfs_namenode import NamenodeAsker
-from yaqd.storage.hdfs_web import ReplayedFile, WebHdfsFile, web_addresses
+from yaqd.storage.hdfs_watched import WatchedFile
+from yaqd.storage.hdfs_web import WebHdfs, WebHdfsRefused, web_addresses
+from yaqd.storage.hdfs_write import SurvivingFile, WebRescue
 from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
@@ -44,6 +46,8 @@ _statistics: Final = statistics_of("hdfs")
 #: process id and the user that HDFS takes it for
 _taken_for: tuple[int, str] | None = None
 _RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
+#: a DataNode has not yet told of a block that it has: at the next block the library does not wait for that
+_NOT_REPLICATED_YET: Final = "NotReplicatedYetException"
 _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "AccessControlException": PathDenied,
     "ParentNotDirectoryException": NotAFile,
@@ -53,7 +57,7 @@ _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
     "NSQuotaExceededException": StorageFull,
     "DSQuotaExceededException": StorageFull,
     "QuotaExceededException": StorageFull,
-    "NotReplicatedYetException": StorageUnavailable,
+    _NOT_REPLICATED_YET: StorageUnavailable,
     "SafeModeException": StorageNotReady,
     "StandbyException": StorageUnavailable,
     "RetriableException": StorageNotReady,
@@ -62,8 +66,13 @@ _BY_JAVA_CLASS: Final[dict[str, type[StorageError]]] = {
 
 def _is_namenodes(error: BaseException) -> bool:
     """It is the NameNode's word on the file, and no trouble with a DataNode."""
-    is_about_path = isinstance(error, (FileNotFoundError, FileExistsError))
-    return is_about_path or _RPC_ERROR.search(str(error)) is not None
+    if isinstance(error, WebHdfsRefused):
+        kind = _BY_JAVA_CLASS.get(error.java_class.rpartition(".")[2], StorageUnavailable)
+        return not issubclass(kind, StorageUnavailable)
+    match = _RPC_ERROR.search(str(error))
+    if match is not None:
+        return not match["java"].endswith(_NOT_REPLICATED_YET)
+    return isinstance(error, (FileNotFoundError, FileExistsError))
 
 
 def _first_line(text: str) -> str:
@@ -83,6 +92,9 @@ def translate(error: BaseException, path: str) -> StorageError:
         if "already exists as a directory" in text:
             return NotAFile(f"{path} is a folder, not a file", path=path)
         return PathExists(f"{path} exists already", path=path)
+    if isinstance(error, WebHdfsRefused):
+        kind = _BY_JAVA_CLASS.get(error.java_class.rpartition(".")[2], StorageError)
+        return kind(f"{path}: {_first_line(error.text)}", path=path)
     match = _RPC_ERROR.search(text)
     if match is not None:
         kind = _BY_JAVA_CLASS.get(match["java"].rpartition(".")[2], StorageError)
@@ -111,6 +123,8 @@ class HdfsFileSystem:
         self._user = user
         self._web_addresses = web_addresses(authority, conf)
         self._patience_s = conf.get_duration_ms("yaq.storage.hdfs.safe-mode-wait", 60_000, minimum=0) / 1000
+        self._stalled_s = conf.get_duration_ms("yaq.storage.hdfs.write-timeout", 30_000, minimum=1) / 1000
+        self._kept_bytes_max = conf.get_size_bytes("yaq.storage.hdfs.kept-memory", 16 << 20, minimum=0)
         self._write_settings: dict[str, Any] = {
             "block_size": conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1),
             "replication": conf.get_int("dfs.replication", 3, minimum=1),
@@ -153,21 +167,22 @@ class HdfsFileSystem:
         settings = self._write_settings | ({"replication": replication} if replication else {})
         options = self._options(create_parent=make_parents, overwrite=False, **settings)
 
-        def open_file(hidden: str) -> ReplayedFile:
-            file = self._ask(hidden, lambda: self._client.create(hidden, options))
-            return ReplayedFile(file, lambda: self._web_file(hidden, settings), _is_namenodes)
+        def open_file(hidden: str) -> SurvivingFile:
+            # not the library's own wrapper, whose end closes the file, which a failed one waits for
+            file = self._ask(hidden, lambda: self._client.inner.create(hidden, options))
+            return SurvivingFile(
+                WatchedFile(file, self._stalled_s), self._rescue(hidden, settings), _is_namenodes, self._kept_bytes_max
+            )
 
         return RenamingWriter(self, path, open_file, _translated, overwrite=overwrite)
 
-    def _web_file(self, path: str, settings: Mapping[str, Any]) -> WebHdfsFile:
-        parameters = {
-            "user.name": self._user,
-            "overwrite": "true",
+    def _rescue(self, path: str, settings: Mapping[str, Any]) -> WebRescue:
+        options = {
             "blocksize": settings["block_size"],
             "replication": settings["replication"],
             "permission": "644",
         }
-        return WebHdfsFile(self._web_addresses, path, parameters)
+        return WebRescue(WebHdfs(self._web_addresses, self._user, self._stalled_s), self._namenode, path, options)
 
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)

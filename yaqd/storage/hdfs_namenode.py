@@ -1,5 +1,5 @@
 """What a NameNode is asked through our own RPC client, because the library does not: where the blocks of a file are,
-and what a user may do where.
+what a user may do where, and a file whose writer failed to be closed.
 """
 
 from typing import Final, TypeVar
@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from yaqd.config import Configuration
-from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
+from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RetryPolicy, RpcError
 from yaqd.proto import hdfs_pb2
 from yaqd.proto.protocols import Method, NamenodeProtocol
 from yaqd.storage.errors import (
@@ -23,12 +23,20 @@ from yaqd.storage.filesystem import BlockLocation
 _PORT: Final = 8020
 _TIMEOUT_S: Final = 30.0
 _STANDBY: Final = "StandbyException"
+
+
+class LeaseHeld(StorageError):
+    """Another writer has the file open; the message is the NameNode's."""
+
+
 #: a considered answer: about the path, or that it will know later
 _CONSIDERED: Final[dict[str, type[StorageError]]] = {
     "AccessControlException": PathDenied,
     "ParentNotDirectoryException": NotAFile,
     "SafeModeException": StorageNotReady,
     "RetriableException": StorageNotReady,
+    "AlreadyBeingCreatedException": LeaseHeld,
+    "RecoveryInProgressException": StorageUnavailable,
 }
 
 Req = TypeVar("Req", bound=Message)
@@ -46,27 +54,35 @@ class NamenodeAsker:
 
     def find(self, path: str, start: int, length: int) -> list[BlockLocation]:
         """The blocks that overlap the range, in the order of the file."""
-        request = hdfs_pb2.GetBlockLocationsRequest(src=path, offset=start, length=length)
-        response = self._ask(path, NamenodeProtocol.getBlockLocations, request, "no block locations of")
-        if not response.HasField("locations"):
-            raise PathNotFound(f"hdfs://{self._authority}{path} does not exist", path=path)
         return [
             BlockLocation(block.offset, block.b.numBytes, tuple(sorted({node.id.hostName for node in block.locs})))
-            for block in response.locations.blocks
+            for block in self.located(path, start, length).blocks
         ]
+
+    def located(self, path: str, start: int, length: int) -> "hdfs_pb2.LocatedBlocks":
+        """Those blocks, and how it stands with the file."""
+        request = hdfs_pb2.GetBlockLocationsRequest(src=path, offset=start, length=length)
+        response = self.ask(path, NamenodeProtocol.getBlockLocations, request, "no block locations of")
+        if not response.HasField("locations"):
+            raise PathNotFound(f"hdfs://{self._authority}{path} does not exist", path=path)
+        return response.locations
 
     def check_access(self, path: str, action: "hdfs_pb2.FsAction") -> None:
         """PathDenied unless the user may do this there."""
         request = hdfs_pb2.CheckAccessRequest(path=path, mode=action)
-        self._ask(path, NamenodeProtocol.checkAccess, request, "no answer about the rights on")
+        self.ask(path, NamenodeProtocol.checkAccess, request, "no answer about the rights on")
 
-    def _ask(self, path: str, method: Method[Req, Resp], request: Req, missed: str) -> Resp:
+    def ask(self, path: str, method: Method[Req, Resp], request: Req, missed: str) -> Resp:
         """The active NameNode's answer; the others of a name service refuse, and are asked once each."""
         problem = ""
         for _ in self._addresses:
             host, port = self._addresses[0]
             if self._client is None:
-                self._client = BlockingRpcClient(host, port, user=self._user, timeout_s=_TIMEOUT_S)
+                # one of several that is dead is not waited for: another may be active
+                retries = RetryPolicy() if len(self._addresses) == 1 else NO_RETRY
+                self._client = BlockingRpcClient(
+                    host, port, user=self._user, timeout_s=_TIMEOUT_S, connect_retries=retries
+                )
             try:
                 return self._client.call(method, request, idempotent=True)
             except RemoteException as error:

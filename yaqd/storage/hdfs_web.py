@@ -1,9 +1,8 @@
-"""Writing to HDFS past a DataNode that is dead and that the NameNode does not know to be.
+"""Writing to HDFS by way of WebHDFS, where a DataNode is the client: Hadoop's own, which leaves dead nodes out of a
+pipeline. The DataNode that does it is named by the NameNode, and one that does not answer is left out too
+(`excludedatanodes`).
 
-hdfs-native has no way to leave a node out: it takes the nodes that the NameNode gives it, and gives up when the first
-of them is gone, or, some packets later, another one of the pipeline. What a file begins with is therefore kept, and
-where the library fails it is written again by way of WebHDFS: there a DataNode is the client, Hadoop's own, which
-leaves dead nodes out of a pipeline, and one that does not answer is named to the NameNode (`excludedatanodes`).
+Of a name service (`dfs.ha.namenodes.*`) each NameNode is asked until one answers: those on standby refuse.
 """
 
 import http.client
@@ -11,150 +10,179 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import Any, Final
-from urllib.parse import quote, urlencode, urlsplit
+from functools import partial
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from yaqd.config import Configuration
 
 _log: Final = logging.getLogger(__name__)
-#: an error of a pipeline that was never complete comes before the library has taken so much: it queues two hundred
-#: packets of 64 KB
-_REPLAYED_MAX: Final = 16 << 20
-#: times that one file is written again, and DataNodes that each of them tries: one that is alive may itself be given
-#: dead ones to write to, and its client does not survive every such moment
+#: DataNodes that are asked to write one file, until one answers
 _TRIES: Final = 4
 _PORT: Final = 9870
-_TIMEOUT_S: Final = 20.0
-_ERROR_BYTES: Final = 2000
+_CONNECT_S: Final = 5.0
+_ERROR_BYTES: Final = 4000
+#: parameters of the NameNode's that each request to a DataNode must carry
+_CARRIED: Final = ("user.name", "doas", "delegation", "namenoderpcaddress")
+
+
+class WebHdfsRefused(OSError):
+    """HDFS answered, with an exception of Java's."""
+
+    def __init__(self, java_class: str, text: str) -> None:
+        super().__init__(f"{java_class.rpartition('.')[2]}: {text}")
+        self.java_class = java_class
+        self.text = text
 
 
 def web_addresses(authority: str, conf: Configuration) -> list[tuple[str, int]]:
     """Where the NameNode's HTTP server listens, or that of each NameNode of a name service."""
     key = "dfs.namenode.http-address"
     names = conf.get_list(f"dfs.ha.namenodes.{authority}")
-    values = [conf.get(f"{key}.{authority}.{name}") for name in names] if names else [conf.get(key)]
-    found = []
-    for value in values:
-        host, _, port = (value or "").rpartition(":")
-        host = authority.rpartition(":")[0] or authority if host in ("", "0.0.0.0") else host
-        found.append((host, int(port) if port.isdecimal() else _PORT))
-    return found
+    if not names:
+        return [_web_address(conf.get(key), authority.rpartition(":")[0] or authority)]
+    rpc = (conf.get(f"dfs.namenode.rpc-address.{authority}.{name}") or "" for name in names)
+    hosts = [address.rpartition(":")[0] for address in rpc]
+    return [_web_address(conf.get(f"{key}.{authority}.{name}"), host) for name, host in zip(names, hosts, strict=True)]
+
+
+def _web_address(value: str | None, rpc_host: str) -> tuple[str, int]:
+    """Where no host is configured, or any, it is that of the RPC address."""
+    host, _, port = (value or "").rpartition(":")
+    return (rpc_host if host in ("", "0.0.0.0") else host, int(port) if port.isdecimal() else _PORT)
+
+
+class WebHdfs:
+    """WebHDFS of one file system, for one file: it remembers which DataNodes did not answer. Errors are OSErrors."""
+
+    def __init__(self, namenodes: list[tuple[str, int]], user: str, patience_s: float) -> None:
+        """`patience_s`: how long a DataNode may take nothing, and say nothing when all is sent."""
+        self._namenodes = list(namenodes)
+        self._user = user
+        self._patience_s = patience_s
+        self._excluded: list[str] = []
+
+    def create(self, path: str, options: Mapping[str, object]) -> "WebHdfsFile":
+        """Replaces what has the name. Makes no folder: one that was removed meanwhile does not come back."""
+        sent = {"overwrite": "true", "createparent": "false", **options}
+        return self._written(path, "PUT", {"op": "CREATE", **sent}, http.client.CREATED)
+
+    def append(self, path: str) -> "WebHdfsFile":
+        """More of a file that is closed."""
+        return self._written(path, "POST", {"op": "APPEND"}, http.client.OK)
+
+    def _written(self, path: str, method: str, parameters: Mapping[str, object], status: int) -> "WebHdfsFile":
+        for _ in range(_TRIES):
+            try:
+                where = urlsplit(self._placed(path))
+            except WebHdfsRefused:
+                self._excluded.clear()  # no other is left: one that was busy may answer the next time
+                raise
+            carried = [(name, value) for name, value in parse_qsl(where.query) if name in _CARRIED]
+            url = f"{where.path}?{urlencode([*parameters.items(), *carried])}"
+            address = (where.hostname or "", where.port or 80)
+            try:
+                connection = _connection(address)
+                connection.connect()
+            except OSError as error:
+                _log.warning("HDFS: %s does not answer (%s), another DataNode is asked for", where.netloc, error)
+                self._leave_out(address)
+            else:
+                connection.sock.settimeout(self._patience_s)
+                return WebHdfsFile(connection, method, url, status, partial(self._leave_out, address))
+        raise ConnectionError(f"no DataNode of {', '.join(self._excluded)} answers")
+
+    def _placed(self, path: str) -> str:
+        """The URL of a DataNode that can write.
+
+        It is asked for as if for a new file, for appending too: there the NameNode names the nodes alone that have the
+        last block, while any node can be the client.
+        """
+        parameters = {"op": "CREATE", "user.name": self._user, "excludedatanodes": ",".join(self._excluded)}
+        query = urlencode({name: value for name, value in parameters.items() if value})
+        problem: OSError | None = None
+        for address in list(self._namenodes):
+            try:
+                with closing(_connection(address)) as connection:
+                    connection.request("PUT", f"/webhdfs/v1{quote(path)}?{query}")
+                    location = _checked(connection, http.client.TEMPORARY_REDIRECT).getheader("Location")
+                if location:
+                    return location
+            except OSError as error:
+                problem = error
+                # the others first, next time
+                self._namenodes.append(self._namenodes.pop(self._namenodes.index(address)))
+        raise problem or ConnectionError("the NameNode names no DataNode")
+
+    def _leave_out(self, address: tuple[str, int]) -> None:
+        self._excluded.append(self._data_address(*address))
+
+    def _data_address(self, host: str, port: int) -> str:
+        """Where the DataNode whose HTTP server has that address takes data, by which the NameNode knows it."""
+        for address in self._namenodes:
+            try:
+                with closing(_connection(address)) as connection:
+                    connection.request("GET", "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo")
+                    (info,) = json.loads(_checked(connection, http.client.OK).read())["beans"]
+            except (OSError, ValueError, KeyError):
+                continue
+            for name, node in json.loads(info["LiveNodes"]).items():
+                info_host, _, info_port = node["infoAddr"].rpartition(":")
+                if int(info_port) == port and host in (info_host, name.rpartition(":")[0]):
+                    return str(node["xferaddr"])
+        return host
 
 
 class WebHdfsFile:
     """A file that a DataNode writes for us. Its methods raise OSError."""
 
-    def __init__(self, namenodes: list[tuple[str, int]], path: str, options: Mapping[str, object]) -> None:
-        """`options`: parameters of CREATE. Replaces what has the name."""
-        excluded: list[str] = []
-        for _ in range(_TRIES):
-            location = _placed(namenodes, path, {**options, "excludedatanodes": ",".join(excluded)})
-            parts = urlsplit(location)
-            assert parts.hostname is not None
-            self._connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_TIMEOUT_S)
-            try:
-                self._connection.connect()
-            except OSError as error:
-                _log.warning("HDFS: %s does not answer (%s), another DataNode is asked for", parts.netloc, error)
-                excluded.append(_data_address(namenodes, parts.hostname, parts.port or 80))
-                continue
-            self._connection.putrequest("PUT", f"{parts.path}?{parts.query}", skip_accept_encoding=True)
-            self._connection.putheader("Content-Type", "application/octet-stream")
-            self._connection.putheader("Transfer-Encoding", "chunked")
-            self._connection.endheaders()
-            return
-        raise ConnectionError(f"no DataNode of {', '.join(excluded)} answers")
+    def __init__(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        url: str,
+        status: int,
+        leave_out: Callable[[], None],
+    ) -> None:
+        """`status`: of the answer, when all is written. `leave_out` is called when the DataNode does not go on."""
+        self._connection = connection
+        self._status = status
+        self._leave_out = leave_out
+        connection.putrequest(method, url, skip_accept_encoding=True)
+        connection.putheader("Content-Type", "application/octet-stream")
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()
 
     def write(self, data: bytes) -> None:
         if data:
-            self._connection.send(b"%x\r\n%b\r\n" % (len(data), data))
+            self._send(b"%x\r\n%b\r\n" % (len(data), data))
 
     def close(self) -> None:
         """Returns when HDFS has it all."""
         with closing(self._connection):
-            self._connection.send(b"0\r\n\r\n")
-            _checked(self._connection, http.client.CREATED)
+            self._send(b"0\r\n\r\n")
+            self._answer()
 
-
-class ReplayedFile:
-    """A file of the library's, or, where that fails with its beginning, another one with the same bytes."""
-
-    def __init__(
-        self, file: Any, instead: Callable[[], WebHdfsFile], is_final: Callable[[BaseException], bool]
-    ) -> None:
-        """`is_final`: of an error that another way to write would not avoid."""
-        self._file = file
-        self._instead = instead
-        self._is_final = is_final
-        self._tries_left = _TRIES
-        #: None when it is too late to begin again
-        self._begun: list[bytes] | None = []
-        self._begun_bytes = 0
-
-    def write(self, data: bytes | bytearray) -> None:
-        if self._begun is not None:
-            self._begun.append(bytes(data))
-            self._begun_bytes += len(data)
+    def _send(self, data: bytes) -> None:
         try:
-            self._file.write(data)
-        except (OSError, RuntimeError) as error:
-            self._begin_again(error, lambda: None)
-        if self._begun_bytes > _REPLAYED_MAX:
-            self._begun = None
-
-    def close(self) -> None:
-        try:
-            self._file.close()
-        except (OSError, RuntimeError) as error:
-            self._begin_again(error, lambda: self._file.close())
-
-    def _begin_again(self, error: OSError | RuntimeError, finish: Callable[[], None]) -> None:
-        """Until all was written and finished. Raises the last error where that cannot help, or does not."""
-        while self._begun is not None and self._tries_left > 0 and not self._is_final(error):
-            self._tries_left -= 1
-            _log.warning("HDFS: a file is written again by way of WebHDFS: %s", error)
-            try:
-                self._file = self._instead()
-                for data in self._begun:
-                    self._file.write(data)
-                finish()
-            except OSError as another:
-                error = another
-            else:
-                return
-        raise error
-
-
-def _placed(namenodes: list[tuple[str, int]], path: str, options: Mapping[str, object]) -> str:
-    """The URL, at a DataNode, that the active NameNode sends the file's writer to."""
-    query = urlencode({"op": "CREATE", **{name: value for name, value in options.items() if value != ""}})
-    problem: OSError | None = None
-    for address in namenodes:
-        try:
-            with closing(http.client.HTTPConnection(*address, timeout=_TIMEOUT_S)) as connection:
-                connection.request("PUT", f"/webhdfs/v1{quote(path)}?{query}")
-                location = _checked(connection, http.client.TEMPORARY_REDIRECT).getheader("Location")
-                if location:
-                    return location
-        except OSError as error:
-            problem = error
-    raise problem or ConnectionError("the NameNode names no DataNode")
-
-
-def _data_address(namenodes: list[tuple[str, int]], host: str, port: int) -> str:
-    """Where the DataNode whose HTTP server has that address takes data, by which the NameNode knows it."""
-    for address in namenodes:
-        try:
-            with closing(http.client.HTTPConnection(*address, timeout=_TIMEOUT_S)) as connection:
-                connection.request("GET", "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo")
-                (info,) = json.loads(_checked(connection, http.client.OK).read())["beans"]
+            self._connection.send(data)
+        except TimeoutError:
+            self._leave_out()
+            raise
         except OSError:
-            continue
-        for name, node in json.loads(info["LiveNodes"]).items():
-            info_host, _, info_port = node["infoAddr"].rpartition(":")
-            if int(info_port) == port and host in (info_host, name.rpartition(":")[0]):
-                return str(node["xferaddr"])
-    return host
+            self._answer()  # it says why, unless it is gone
+            raise
+
+    def _answer(self) -> None:
+        try:
+            _checked(self._connection, self._status)
+        except TimeoutError:
+            self._leave_out()
+            raise
+
+
+def _connection(address: tuple[str, int]) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(*address, timeout=_CONNECT_S)
 
 
 def _checked(connection: http.client.HTTPConnection, status: int) -> http.client.HTTPResponse:
@@ -166,4 +194,8 @@ def _checked(connection: http.client.HTTPConnection, status: int) -> http.client
         text = response.read(_ERROR_BYTES).decode("utf-8", "replace")
     except http.client.HTTPException as error:
         raise ConnectionError(f"answers no HTTP: {type(error).__name__}") from None
-    raise ConnectionError(f"{response.status} {response.reason}: {text}")
+    try:
+        refused = json.loads(text)["RemoteException"]
+        raise WebHdfsRefused(str(refused["javaClassName"]), str(refused["message"]))
+    except (ValueError, KeyError, TypeError):
+        raise ConnectionError(f"{response.status} {response.reason}: {text}") from None

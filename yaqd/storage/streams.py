@@ -103,7 +103,8 @@ class RenamingWriter:
         if self._is_open:
             self._is_open = False
             with contextlib.suppress(StorageError), self._translated(self._shown):
-                self._file.close()
+                # a file that could go on by another way does not try to
+                getattr(self._file, "abort", self._file.close)()
             self._remove()
 
     def _remove(self) -> None:
