@@ -3,9 +3,9 @@
 import pytest
 from rm_harness import FakeNode, Harness, ManualClock, cluster
 from test_rm_node_queueing import OURS, beat
-from test_rm_queueing import Life
+from test_rm_queueing import GB, Life
 
-from rm.scheduler.events import NodeQueueReported, NodeResized
+from rm.scheduler.events import NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
 from rm.scheduler.queueing_spec import QueueingSpec
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
@@ -80,3 +80,40 @@ def test_what_runs_beyond_a_nodes_size_has_no_slot(queued: int) -> None:
     queue.slots = 0
     life.tell(NodeQueueReported(node, len(runs), len(waits), 1.0, waits, runs))
     assert (queue.running, queue.slots) == (5 - queued, 2)
+
+
+def test_a_node_that_is_drained_no_longer_is_found_again_though_nobody_wanted_anything_just_then() -> None:
+    life = Life()
+    a, app = life.node("a"), life.app()
+    assert life.ask(app, 4) == ["a"] * 4
+    life.tell(NodeDraining(a))
+    life.report(a, wait=2.0)
+    assert life.ask(app, 1) == [], "nothing goes there"
+    assert life.ask(app, 0) == []
+    life.tell(NodeResized(a, Resource(4 * GB, 4)))
+    assert life.ask(app, 1) == ["a*"]
+
+
+def test_what_is_given_after_nodes_came_is_a_smaller_part_of_the_cluster() -> None:
+    values = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50"}
+    life = Life(**values)
+    life.node("a")
+    app = life.app("root.a")
+    life.ask(app, 1)
+    life.node("b", gb=12)
+    life.ask(app, 1)
+    shares = life.scheduler.view.shares
+    assert shares is not None
+    assert [given.share for given in shares._given.values()] == [1 / 4, 1 / 16]
+
+
+def test_a_queue_that_drained_for_one_who_wants_nothing_any_more_takes_others() -> None:
+    life = Life(QueueingSpec(bound=2, unaware_wait_s=0.5))
+    a, aware, unaware = life.node("a"), life.app(), life.app()
+    life.tell(WaitingTolerated(aware))
+    assert life.ask(aware, 4) == ["a"] * 4
+    assert life.ask(unaware, 1) == life.report(a) == []
+    node = life.scheduler.view.nodes.get(a)
+    assert node is not None and node.queue is not None and node.queue.held_for is not None
+    assert life.ask(unaware, 0) == life.end("a") == []
+    assert life.ask(aware, 3) == ["a", "a*", "a*"]
