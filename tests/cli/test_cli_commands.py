@@ -75,6 +75,17 @@ def test_a_group_alone_prints_its_help(words: list[str]) -> None:
             BAD_INPUT,
             "yaq: --hdfs nonsense: not the ad",
         ),
+        (
+            ["conf", "show", "yarn.nodemanager.resource.memroy-mb"],
+            BAD_INPUT,
+            "; did you mean yarn.nodemanager.resource.me",
+        ),
+        (
+            ["cluster", "start", "--dir", "/no/where", "--timeout", "nan"],
+            BAD_INPUT,
+            "'--timeout': nan is no finite num",
+        ),
+        (["top", "--interval", "inf"], BAD_INPUT, "'--interval': inf is no finite number"),
         (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster; start one"),
         (["app", "list", "--limit", "-4"], BAD_INPUT, "Invalid value for '--limit': -4"),
         (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from aiohttp import ClientSession
@@ -16,6 +17,7 @@ from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
+from rm.container import RmContainer
 from rm.scheduler.events import QueueingChanged
 from rm.scheduler.why import why_waits
 from rm.state_store import StateStore
@@ -344,7 +346,7 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
         attempt = SimpleNamespace(app=SimpleNamespace(id=ApplicationId(1, number)))
         allocation = SimpleNamespace(priority=1, queued=None, reason="r", execution_type=ExecutionType.GUARANTEED)
         container = SimpleNamespace(attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n")
-        records.note(container, 2.0, common.TaskTimes(run_ms=3000))  # type: ignore[arg-type]
+        records.note(cast(RmContainer, container), 2.0, common.TaskTimes(run_ms=3000))
     saved = []
     for _ in range(40):
         clock.seconds += 1.0

@@ -12,6 +12,22 @@ from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 from rm.node_use import NodeUse
 from yaqd.cli.top import table
 
+NODE = {
+    "id": "127.0.0.1:33465",
+    "state": "RUNNING",
+    "silentS": None,
+    "queues": True,
+    "running": 4,
+    "slots": 8,
+    "queued": 2,
+    "bound": 6,
+    "waitS": 2.5,
+    "isDraining": False,
+    "memoryMb": 65536,
+    "usedMb": 65536,
+    "utilization": {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1},
+}
+
 
 async def test_top_shows_queues_and_use() -> None:
     async with cluster(ON) as rm:
@@ -62,18 +78,7 @@ def test_use_fades_with_time() -> None:
 
 
 def test_the_table_of_a_terminal_says_the_same() -> None:
-    use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
-    node = {
-        "id": "[::1]:1",
-        "state": "RUNNING",
-        "silentS": None,
-        "queues": True,
-        "running": 4,
-        "slots": 8,
-        "queued": 2,
-        "bound": 6,
-    }
-    node |= {"waitS": None, "isDraining": True, "memoryMb": 1024, "usedMb": 512, "utilization": use}
+    node = {**NODE, "id": "[::1]:1", "waitS": None, "isDraining": True}
     console = Console(width=200, record=True, file=StringIO())
     console.print(table([node], 200))
     text = console.export_text()
@@ -82,21 +87,10 @@ def test_the_table_of_a_terminal_says_the_same() -> None:
 
 
 def test_a_narrow_terminal_shows_fewer_columns_and_those_whole() -> None:
-    use = {"now": 0.5, "minute": 0.25, "fiveMinutes": 0.1}
-    node = {
-        "id": "127.0.0.1:33465",
-        "state": "RUNNING",
-        "silentS": None,
-        "queues": True,
-        "running": 4,
-        "slots": 8,
-        "queued": 2,
-    }
-    node |= {"bound": 6, "waitS": 2.5, "isDraining": False, "memoryMb": 65536, "usedMb": 65536, "utilization": use}
     bars, size = "#", "memory MB"
     for width, missing in ((200, ()), (105, (bars,)), (90, (bars, size)), (80, (bars, size, "5 min"))):
         console = Console(width=width, record=True, file=StringIO())
-        console.print(table([node], width))
+        console.print(table([NODE], width))
         text = console.export_text()
         assert "127.0.0.1:33465" in text and "4/8" in text and "2.5s" in text and "50.0%" in text
         assert "1 min" in text and "25.0%" in text.splitlines()[-1], "how busy it has been goes before how large it is"

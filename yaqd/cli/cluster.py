@@ -7,7 +7,7 @@ import click
 
 from yaqd.cli.exits import UNREACHABLE
 from yaqd.cli.local.cluster import READY_TIMEOUT_S, ClusterStatus, LocalCluster
-from yaqd.cli.options import check_defines, define_option, json_option, parse_defines
+from yaqd.cli.options import FiniteFloat, check_defines, define_option, json_option, parse_defines
 from yaqd.cli.output import print_json, print_table, size
 
 _dir_option = click.option(
@@ -27,7 +27,7 @@ def cluster() -> None:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteFloat(0, min_open=True),
     default=READY_TIMEOUT_S,
     show_default=True,
     metavar="SECONDS",

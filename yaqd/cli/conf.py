@@ -27,9 +27,13 @@ def show(conf: Configuration, keys: tuple[str, ...], show_all: bool, as_json: bo
     Example:
       yaq conf show yarn.resourcemanager.address
     """
+    from yaqd.config.check import nearest_key
+
     for key in keys:
         if key not in conf:
-            raise CommandError(f"{key}: nothing sets it and it has no default; `yaq conf docs` lists the known keys")
+            nearest = nearest_key(key)
+            hint = f"did you mean {nearest}?" if nearest else "`yaq conf docs` lists the known keys"
+            raise CommandError(f"{key}: nothing sets it and it has no default; {hint}")
     chosen = list(keys) or ([key for key, _ in conf.items()] if show_all else conf.changed_keys())
     rows = [(key, conf.get(key, "") or "", str(conf.origin(key))) for key in chosen]
     if as_json:

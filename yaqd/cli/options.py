@@ -1,5 +1,6 @@
 """Options that many commands share: which configuration, and whether the answer is JSON."""
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -55,6 +56,16 @@ def terms_options(command: _Command) -> _Command:
     priority = click.option("--priority", metavar="N", help="Higher ones are served first in the queue.")
     timeout = click.option("--timeout", metavar="TIME", help="End it when it takes longer: seconds, or 90m, 12h.")
     return tags(priority(timeout(with_terms)))  # type: ignore[return-value]
+
+
+class FiniteFloat(click.FloatRange):
+    """A number in a range, of which NaN is none, though no bound says so, nor is the infinite one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
 
 
 def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.exits import CommandError
-from yaqd.cli.options import json_option
+from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
 from yaqd.cli.sim_world import in_world, world_of, world_options
 
@@ -166,11 +166,11 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
     options = (
         click.option("--nodes", type=click.IntRange(1, 100_000), default=80, show_default=True, help="Nodes."),
         click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Slots of each."),
-        click.option("--heartbeat", type=click.FloatRange(0.01, 3600), default=HEARTBEAT_S, show_default=True,
+        click.option("--heartbeat", type=FiniteFloat(0.01, 3600), default=HEARTBEAT_S, show_default=True,
                      metavar="S", help="Between two reports of a node; the paper's have 3."),
-        click.option("--polling", type=click.FloatRange(0.001, 3600), default=1.0, show_default=True, metavar="S",
+        click.option("--polling", type=FiniteFloat(0.001, 3600), default=1.0, show_default=True, metavar="S",
                      help="Between two polls of a job manager."),
-        click.option("--start", type=click.FloatRange(0, 600), default=start, show_default=True, metavar="S",
+        click.option("--start", type=FiniteFloat(0, 600), default=start, show_default=True, metavar="S",
                      help="From a free slot to a running task, of a container that did not queue."),
         click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N",
                      help="Seeds to run each system with."),
@@ -278,7 +278,7 @@ def _draw_shuffle(folder: Path, seed: int, paying: list[Any]) -> None:
 @click.option("--workload", required=True, metavar="NAME|FILE",
               help="One that `yaq sim list` names, or a trace: SWIM (.tsv), SLS or rumen (.json).")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1, 1_000_000), default=185, show_default=True, help="Jobs to run.")
-@click.option("--load", type=click.FloatRange(0.001, 100), default=0.8, show_default=True,
+@click.option("--load", type=FiniteFloat(0.001, 100), default=0.8, show_default=True,
               help="Part of the slots that arriving jobs ask for, in the long run.")  # fmt: skip
 @click.option("--burst", is_flag=True, help="All jobs at once instead; see the parameter jobs_at_once.")
 @_cluster_options(_STOCK_START_S)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from yaqd.cli.exits import CommandError
+from yaqd.cli.options import FiniteFloat
 
 #: NODE@SECONDS, and after how many more seconds the node is back
 _FAILURE: Final = re.compile(r"(?P<node>\d{1,6})@(?P<at>\d+(\.\d+)?)(\+(?P<down>\d+(\.\d+)?))?", re.ASCII)
@@ -19,13 +20,13 @@ _LARGEST: Final = 1000.0
 def world_options(command: Any) -> Any:
     """Adds the options; `world_of` reads them from the command's arguments."""
     options: tuple[Callable[[Any], Any], ...] = (
-        click.option("--noise", type=click.FloatRange(0, 5), metavar="X",
+        click.option("--noise", type=FiniteFloat(0, 5), metavar="X",
                      help="Deviation of the logarithm of how much longer tasks take than they should, as 0.3."),
         click.option("--speeds", metavar="X[,X...]",
                      help="Speeds of the nodes in turn: 1,1,0.5 makes every third half as fast."),
         click.option("--sizes", metavar="X[,X...]",
                      help="Sizes of the nodes in turn: 1,2 gives every second one twice the slots."),
-        click.option("--crowding", type=click.FloatRange(0, 100), metavar="X",
+        click.option("--crowding", type=FiniteFloat(0, 100), metavar="X",
                      help="With 1 a task takes twice as long on a node full of tasks of its own stage."),
         click.option("--fail", "failures", multiple=True, metavar="NODE@S[+S]",
                      help="A node is lost after so many seconds, and back after so many more; may be repeated."),

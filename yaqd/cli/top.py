@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from yaqd.cli.options import json_option, with_conf
+from yaqd.cli.options import FiniteFloat, json_option, with_conf
 from yaqd.cli.output import duration, print_json, print_table
 from yaqd.config import Configuration
 
@@ -19,7 +19,7 @@ _DISPENSABLE = (6, 9, 4, 8, 1)
 
 @click.command()
 @click.option("--once", is_flag=True, help="Print the table once and end, as it does where the output is no terminal.")
-@click.option("--interval", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds.")
+@click.option("--interval", type=FiniteFloat(min=0.2), default=2.0, show_default=True, help="Seconds.")
 @json_option
 @with_conf
 def top(conf: Configuration, once: bool, interval: float, as_json: bool) -> None:

@@ -142,6 +142,15 @@ def check_overrides(overrides: dict[str, str]) -> list[Finding]:
     return check_properties(Property(name=key, value=value) for key, value in overrides.items())
 
 
+def nearest_key(name: str) -> str | None:
+    """The documented key that an unknown one may have been meant for."""
+    is_read = name.startswith(OWN_PREFIXES) and not name.startswith(UNREAD_PREFIXES)
+    if is_read and (in_family := near_in_family(name, PART_ALIKE)) is not None:
+        return in_family
+    found = difflib.get_close_matches(name, documented_names(), 1, ALIKE if is_read else VERY_ALIKE)
+    return found[0] if found else None
+
+
 def _about(found: Property) -> list[Finding]:
     def finding(severity: Severity, message: str) -> list[Finding]:
         return [Finding(severity, message, found.name, found.file, found.line)]
@@ -158,12 +167,8 @@ def _about(found: Property) -> list[Finding]:
     is_own = found.name.startswith(OWN_PREFIXES)
     if not is_own and not found.name.startswith(HADOOP_PREFIXES):
         return []
-    nearest = difflib.get_close_matches(
-        found.name, documented_names(), 1, ALIKE if is_own and not is_unread else VERY_ALIKE
-    )
-    if is_own and not is_unread and (in_family := near_in_family(found.name, PART_ALIKE)) is not None:
-        nearest = [in_family]
-    suggestion = f"; did you mean {nearest[0]}?" if nearest else ""
+    nearest = nearest_key(found.name)
+    suggestion = f"; did you mean {nearest}?" if nearest else ""
     if is_own and (nearest or not is_unread):
         return finding(Severity.ERROR, f"unknown key{suggestion or '; `yaq conf docs` lists the known ones'}")
     if nearest:
