@@ -91,6 +91,11 @@ class Node:
         found: dict[str, Any] = _get(f"{self._url}/apps/{application}/shuffle")["shuffle"]
         return found
 
+    def settled_shuffle_of(self, application: str) -> dict[str, Any] | None:
+        """None while something is being merged."""
+        found = self.shuffle_of(application)
+        return None if found["merging"] else found
+
     def merged_files(self) -> list[Path]:
         """Of all applications, half-written ones too."""
         return sorted(p for disk in self.disks for p in disk.glob(f"*/usercache/*/appcache/*/{MERGED_FOLDER}/*"))
@@ -154,7 +159,7 @@ def let_go(folder: Path, kind: str) -> None:
 
 def killed_in_mid_merge(node: Node, client: "Future[ClientRun]") -> str:
     """Kills the merger when it has begun with a file; the application that this was of."""
-    merger = await_value("the merger", node.merger)
+    merger = await_value("the merger", node.merger, PATIENCE_S)
     deadline = time.monotonic() + PATIENCE_S
     while not (begun := node.merged_files()):
         assert not client.done() and time.monotonic() < deadline
@@ -173,14 +178,14 @@ def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
     running, node = cluster
     with held_job(running, tmp_path) as client:
         application = killed_in_mid_merge(node, client)
-        await_value("the next merger", lambda: (node.figures()["merger"] or {}).get("restarts"))
+        await_value("the next merger", lambda: (node.figures()["merger"] or {}).get("restarts"), PATIENCE_S)
         let_go(tmp_path, "small")
         await_value("all that is merged", lambda: node.figures()["mergedMaps"] == INPUTS["small"] or None, PATIENCE_S)
+        # what has appeared is served before the merger has answered whoever asked for it
+        facts = await_value("the merger's answers", lambda: node.settled_shuffle_of(application), PATIENCE_S)
+        assert (facts["mergedFiles"], facts["mergesFailed"], facts["waiting"]) == (INPUTS["small"] // 2, 1, 0)
         merged = node.merged_files()
         assert len(merged) == INPUTS["small"] and not any(path.name.startswith(".") for path in merged)
-        facts = node.shuffle_of(application)
-        assert (facts["mergedFiles"], facts["mergesFailed"], facts["waiting"]) == (INPUTS["small"] // 2, 1, 0)
-
         whole, damaged, lost = [path for path in merged if path.name.endswith(DATA_SUFFIX)]
         shutil.rmtree(node.output_of(flip_first_segment(damaged)))
         index_of(lost).unlink()
@@ -193,7 +198,7 @@ def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
     assert_sorted(tmp_path)
     for counter in (f"Launched map tasks={MAPS}", f"Launched reduce tasks={REDUCES}", "Failed Shuffles=0"):
         assert counter in run.stderr, run.stderr
-    await_value("the job's end at the node", lambda: node.shuffle_of(application)["isOver"] or None)
+    await_value("the job's end at the node", lambda: node.shuffle_of(application)["isOver"] or None, PATIENCE_S)
     facts = node.shuffle_of(application)
     assert facts["segments"] == MAPS * REDUCES
     # of one part the whole file's, of one part both of the damaged file's, and of the other the one without original
@@ -202,7 +207,7 @@ def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
     left_alone = [line for line in node.log.read_text().splitlines() if "the originals are served" in line]
     for file in (whole, damaged, index_of(lost)):
         assert sum(str(file) in line for line in left_alone) == 1, left_alone
-    await_value("the node's folders to be empty", lambda: not node.of_applications() or None)
+    await_value("the node's folders to be empty", lambda: not node.of_applications() or None, PATIENCE_S)
     assert not [path for disk in node.disks for path in disk.rglob(MERGED_FOLDER)]
 
 
