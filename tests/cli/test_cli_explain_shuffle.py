@@ -95,7 +95,7 @@ def test_a_job_that_left_it_to_its_nodes_says_so(tmp_path: Path, kind: str, is_s
     leave_lines(tmp_path, {"type": "job", "kind": kind}, {"type": "end", "state": "SUCCEEDED"})
     with AnsweringServer(answer) as server:
         text = explain(tmp_path, server.address).stdout
-    assert ("Map outputs: not merged, as the job's configuration says nothing of yaq" in text) == is_said
+    assert ("Map outputs: not merged, as the job's configuration has yaq.riffle.enabled off" in text) == is_said
 
 
 def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: str) -> None:

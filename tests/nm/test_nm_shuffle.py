@@ -444,6 +444,9 @@ def test_forgotten_job_lets_go_of_its_files(served: Served, jobs: ShuffleJobs) -
     jobs.forget(APPLICATION)
     served.service.forget_job(JOB)
     assert served.get(served.target(["m0"]))[0].status == 401
+    deadline = time.monotonic() + 10
+    while served.outputs.index_bytes and time.monotonic() < deadline:  # its turn in the loop may come after a request
+        time.sleep(0.001)
     assert served.outputs.index_bytes == 0
     links = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
     assert not [link for link in links if link.endswith("m0/file.out")]
