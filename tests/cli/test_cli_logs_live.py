@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,15 +53,28 @@ def test_what_a_command_wrote_is_there_while_and_after_it_moves(on: Yaq, directo
     assert on("app", "logs", application["id"], "--list").stdout.count("stderr") == 4
 
 
-def test_follow_from_the_first_line_to_the_last(on: Yaq) -> None:
-    job = json.loads(
-        on(
-            "run", "-n", "1", "--no-wait", "--json", "--", "sh", "-c", "for i in 1 2 3 4; do echo $i; sleep .5; done"
-        ).stdout
+def test_follow_from_the_first_line_to_the_last(on: Yaq, directory: Path, tmp_path: Path) -> None:
+    waits = f"echo 1; until [ -e {tmp_path}/go ]; do sleep .05; done; echo 2; echo 3; echo 4"
+    job = json.loads(on("run", "-n", "1", "--no-wait", "--json", "--", "sh", "-c", waits).stdout)
+    words = (
+        "app",
+        "logs",
+        "--conf",
+        directory / "conf",
+        job["application_id"],
+        "--follow",
+        "--file",
+        "stdout",
+        "--json",
     )
-    done = on("app", "logs", job["application_id"], "--follow", "--file", "stdout", "--json")
-    assert done.returncode == 0, done.stderr
-    pieces = [json.loads(line) for line in done.stdout.splitlines()]
+    command = [sys.executable, "-m", "yaqd.cli", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        lines = [following.stdout.readline()]
+        (tmp_path / "go").touch()
+        lines += following.stdout.read().splitlines()
+    assert following.returncode == 0
+    pieces = [json.loads(line) for line in lines]
     assert "".join(piece["text"] for piece in pieces) == "1\n2\n3\n4\n"
     assert [piece["offset"] for piece in pieces] == sorted({piece["offset"] for piece in pieces})
     assert len(pieces) > 1
