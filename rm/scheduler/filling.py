@@ -168,7 +168,7 @@ class QueueFilling:
             elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
                 rule = "its queue had room, and it was this ask's turn"
                 return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
-            elif queues.holds(attempt, ask) < ask.pending:
+            elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending:
                 return _Hold(attempt, ask)
         return None
 
@@ -247,6 +247,11 @@ def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], boo
     return lambda node: (
         mb <= node.total.memory_mb - node.masters.memory_mb and cores <= node.total.vcores - node.masters.vcores
     )
+
+
+def _is_reserved(attempt: AttemptView, ask: Ask) -> bool:
+    """A node gets free for it already, though its queue is no longer held."""
+    return attempt.reservation is not None and attempt.reservation.ask is ask
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:

@@ -213,6 +213,9 @@ def test_only_as_many_queues_drain_as_are_wanted() -> None:
     life.ask(third, 5)
     assert life.end("a") == []  # held for the master, whose turn it is
     assert life.end("b") == ["b*"]  # and this one goes on
+    life.now += 6.0  # the first is reserved meanwhile
+    assert life.end("a") == []
+    assert life.end("b") == ["b*"]
 
 
 def test_nothing_waits_while_enough_is_free() -> None:
