@@ -198,7 +198,8 @@ class DistributedScheduler:
             for node in self._offered:
                 self._placer.remove(node)
             for node in self._nodes:
-                self._placer.put(node, str(node.rank), Load(node.offer.queued or 0, node.offer.wait_s or 0.0, 0))
+                offer = node.offer
+                self._placer.put(node, str(node.rank), Load(offer.queued or 0, offer.wait_s or 0.0, offer.slots))
             self._offered = self._nodes
 
     def _estimated(self, priority: int, estimate_s: float | None) -> None:
@@ -271,7 +272,7 @@ class DistributedScheduler:
         if wait > 0 and may_wait_s < math.inf and (wait >= may_wait_s or not node.knows_wait):
             return None
         queued = (node.offer.queued or 0) + node.placed
-        return affinity, load_of(self._policy, Load(queued, wait, 0)) if wait > 0 else 0.0
+        return affinity, load_of(self._policy, Load(queued, wait, node.offer.slots)) if wait > 0 else 0.0
 
     def _affinity(self, ask: Ask, node: _Node) -> float:
         """1 where the container is wanted, less elsewhere and among its likes, 0 where it must not go."""
@@ -321,7 +322,7 @@ class DistributedScheduler:
         if node.fits(ask.resource):
             node.soonest_s = min(node.soonest_s, runs_s)
         else:
-            node.added_s += runs_s
+            node.added_s += runs_s / max(1, offer.slots)  # as many run beside each other
             node.waiting += 1
         node.taken += ask.resource
         node.placed += 1

@@ -29,7 +29,7 @@ GB = 1024
 ONE = Resource(GB, 1)
 
 
-def scheduler(id_start: int = 0, **limits: float) -> DistributedScheduler:
+def scheduler(id_start: int = 0, **limits: float | str) -> DistributedScheduler:
     most = Resource(8 * GB, 8)
     return DistributedScheduler(
         ATTEMPT,
@@ -87,6 +87,22 @@ def test_short_tasks_make_a_queue_less_longer_than_long_ones() -> None:
         life.handle(nodes, 0.0)
         places = life.handle(ask(4), 0.0)
         assert hosts(places) == given_to and {p.estimate_s for p in places} == {estimate}
+
+
+def test_slots_shorten_a_queue_and_what_is_added_to_a_wait() -> None:
+    nodes = NodesPublished(
+        (offer("small", wait_s=5.0, queued=3, slots=2), offer("large", wait_s=5.0, queued=4, slots=16))
+    )
+    for placement, given_to in (("length", "small"), ("length-per-slot", "large")):
+        life = scheduler(placement=placement)
+        life.handle(nodes, 0.0)
+        assert hosts(life.handle(ask(1), 0.0)) == [given_to], placement
+    for slots, added_s in ((0, 10.0), (1, 10.0), (10, 1.0)):
+        life = scheduler()
+        life.handle(StageEstimated(19, 10.0), 0.0)
+        life.handle(NodesPublished((offer("a", wait_s=5.0, slots=slots),)), 0.0)
+        waits = [place.wait_s for place in life.handle(ask(4), 0.0)]
+        assert waits == [pytest.approx(5.0 + number * added_s) for number in range(4)]
 
 
 def test_a_wanted_host_is_worth_some_waiting_not_any() -> None:

@@ -138,6 +138,17 @@ def test_where_it_waits_is_a_strategy_by_name(placement: str, hosts: list[str]) 
     assert life.ask(app, 1) == hosts
 
 
+@pytest.mark.parametrize(("placement", "host"), [("length", "small*"), ("length-per-slot", "large*")])
+def test_slots_shorten_a_queue(placement: str, host: str) -> None:
+    life = Life(QueueingSpec(bound=5, placement=placement))
+    small, large = life.node("small", gb=2), life.node("large", gb=8)
+    app = life.app()
+    life.ask(app, 10)
+    life.report(small, queued=1, wait=5.0)
+    life.report(large, queued=2, wait=5.0)
+    assert life.ask(app, 1) == [host]
+
+
 @pytest.mark.parametrize("placement", ["two-choices", "random"])
 def test_drawn_nodes_are_different_ones_and_the_same_in_each_life(placement: str) -> None:
     def drawn() -> list[str]:
