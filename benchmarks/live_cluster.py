@@ -20,6 +20,7 @@ from .stock.daemons import StockYarn, current_user
 NODES = 4
 _HEARTBEAT = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"
 _OUT_OF_TURN = "yaq.nm.out-of-turn-heartbeats"
+_AT_ASKS = "yaq.rm.scheduler.at-asks"
 _SAME = {"yarn.log-aggregation-enable": "false"}
 #: by default a stock scheduler places one container per heartbeat where locality does not matter
 _STOCK = {"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": 100}
@@ -41,6 +42,8 @@ class Variant:
     heartbeat_ms: int = 3000
     #: sent when a container starts or ends; a stock node knows no such thing
     out_of_turn: bool = False
+    #: the ResourceManager decides when it is asked too; a stock one does so of opportunistic containers alone
+    at_asks: bool = False
     site: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -51,6 +54,7 @@ class Variant:
     def facts(self) -> str:
         """For people: what one has to know of it."""
         parts = [f"heartbeat {self.heartbeat_ms} ms", f"out-of-turn heartbeats {'on' if self.out_of_turn else 'off'}"]
+        parts.append(f"decisions {'at asks too' if self.at_asks else 'at node heartbeats alone'}")
         parts += [f"{key} {value}" for key, value in self.site.items()]
         return ", ".join(parts)
 
@@ -66,18 +70,29 @@ def stock_opportunistic(queue_length: int) -> Variant:
     """Stock YARN with its own queues at the nodes, of so many places each, all of which may be kept."""
     kept = {f"{_KEPT}-{which}-queue-length": queue_length for which in ("min", "max")}
     site = {_OPPORTUNISTIC: "true", _QUEUE_LENGTH: queue_length, **kept}
-    return Variant("stock, opportunistic", is_ours=False, opportunistic=True, site=site)
+    return Variant("stock, opportunistic", is_ours=False, opportunistic=True, at_asks=True, site=site)
 
 
-def ours(*, queues: bool, events: bool, name: str = "", site: Mapping[str, object] = {}) -> Variant:
-    """Our daemons with or without queues at the nodes, with or without out-of-turn heartbeats."""
+def ours(
+    *, queues: bool, events: bool, at_asks: bool = True, name: str = "", site: Mapping[str, object] = {}
+) -> Variant:
+    """Our daemons with or without queues at the nodes, out-of-turn heartbeats, and decisions at asks."""
     what = " and ".join(word for word, is_on in (("queues", queues), ("events", events)) if is_on) or "neither"
     return Variant(
-        name or f"ours, {what}",
+        name or (f"ours, {what}" if at_asks else f"ours, {what}, nothing at asks"),
         is_ours=True,
         out_of_turn=events,
+        at_asks=at_asks,
         site={"yaq.queue.enabled": str(queues).lower(), **site},
     )
+
+
+def site_of(variant: Variant) -> dict[str, object]:
+    """What its daemons are configured with, beside their addresses, folders, sizes and queues."""
+    site: dict[str, object] = {**_SAME, _HEARTBEAT: variant.heartbeat_ms, **variant.site}
+    if variant.is_ours:
+        site |= {_OUT_OF_TURN: str(variant.out_of_turn).lower(), _AT_ASKS: str(variant.at_asks).lower()}
+    return site
 
 
 @contextmanager
@@ -88,9 +103,8 @@ def running(
     folder.mkdir(parents=True)
     shape = NodeShape(slots * SLOT_MB, slots)
     shares = _queues(queues)
-    site = {**_SAME, _HEARTBEAT: variant.heartbeat_ms, **variant.site}
+    site = site_of(variant)
     if variant.is_ours:
-        site[_OUT_OF_TURN] = str(variant.out_of_turn).lower()
         calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
         site = {**capacity_site(), **shares, "yarn.scheduler.capacity.resource-calculator": calculator, **site}
         with OurCluster(folder / "ours", nodes=NODES, shape=shape, site=site) as cluster:

@@ -43,7 +43,7 @@ def foretell(
         am_poll_s=poll_s,
         start_gap_s=gap_s,
     )
-    system = replace(_ours(variant), aware=aware) if variant.is_ours else _stock(variant)
+    system = replace(simulated(variant), aware=aware) if variant.is_ours else _stock(variant)
     return Foretold([list(simulate(shape, workload, system, seed).completion_times()) for seed in _SEEDS])
 
 
@@ -53,18 +53,24 @@ def _stock(variant: Variant) -> System:
     return System("yarn")
 
 
-def _ours(variant: Variant) -> System:
-    """By the keys that the daemons read, shipped defaults below the variant's own."""
+def simulated(variant: Variant) -> System:
+    """One of ours, by the keys that the daemons read, shipped defaults below the variant's own."""
     conf = Configuration.load(environ={}, overrides={key: str(text) for key, text in variant.site.items()})
     queues = QueueSettings.read(conf)
     job_order = conf.get("yarn.scheduler.capacity.root.default.ordering-policy") or queues.job_order
     starve_s = conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms") / 1000
     if queues.spec is None:
-        return System("yarn", out_of_turn=variant.out_of_turn, at_asks=True, job_order=job_order, job_starve_s=starve_s)
+        return System(
+            "yarn",
+            out_of_turn=variant.out_of_turn,
+            at_asks=variant.at_asks,
+            job_order=job_order,
+            job_starve_s=starve_s,
+        )
     return System(
         "yaq-c",
         out_of_turn=variant.out_of_turn,
-        at_asks=True,
+        at_asks=variant.at_asks,
         job_order=job_order,
         job_starve_s=starve_s,
         bound_target=conf.get_float("yaq.queue.target-utilization"),

@@ -4,7 +4,8 @@ One ResourceManager and four NodeManagers a side, stock or ours, 3 s heartbeats,
 masters run in this process (`benchmarks.live_master`), the same for every side: only ResourceManager and NodeManagers
 differ. Completion times count to the end of the last task's process. Each row prints heartbeat, the masters' polling
 interval, whether they say that they tolerate waiting, the bound of the queues, the median gap between one process and
-the next on a slot, and whether heartbeats out of turn were on.
+the next on a slot, whether heartbeats out of turn were on, and whether the ResourceManager decided when it was asked
+too: in `utilization-*` both are off for ours, and all is decided at the nodes' regular heartbeats, as stock does.
 
 The masters say where they register that their containers may wait, which is an extension of ours; all that the rows
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
@@ -72,6 +73,8 @@ _NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
 _QUEUES = ours(queues=True, events=False)
 _EVENTS = ours(queues=False, events=True)
 _BOTH = ours(queues=True, events=True)
+#: ours decides as stock's capacity scheduler does: when nodes report, with their regular heartbeats
+UTILIZATION = (stock(), stock_opportunistic(_STOCK_QUEUE), ours(queues=True, events=False, at_asks=False))
 _UNAWARE = "unaware"
 
 
@@ -124,15 +127,14 @@ class Bench:
     # Utilization ------------------------------------------------------------------------------------------------------
 
     def utilization(self, row: str, duration_s: float) -> None:
-        """Slots used while more is asked for than fits, no heartbeats out of turn."""
-        variants = [stock(), stock_opportunistic(_STOCK_QUEUE), _QUEUES]
+        """Slots used while more is asked for than fits, decided at the nodes' regular heartbeats alone."""
         found: dict[str, list[float]] = {}
-        for variant in self.wanted(variants):
+        for variant in self.wanted(UTILIZATION):
             for _ in range(self.options.runs):
                 loaded = self._backlog(variant, duration_s)
                 found.setdefault(variant.name, []).append(100 * loaded.utilization)
                 self.note(row, variant, f"{100 * loaded.utilization:.1f} %, {_facts(loaded, variant)}")
-        own, theirs = found.get(_QUEUES.name, []), found.get(variants[0].name, [])
+        theirs, _, own = (found.get(variant.name, []) for variant in UTILIZATION)
         self.add(row, own, theirs, "% of slots", higher_is_better=True)
 
     def _backlog(self, variant: Variant, duration_s: float) -> Loaded:

@@ -93,6 +93,7 @@ class ResourceManager:
             reserved_share=settings.reserved_share,
             opportunistic=settings.containers.opportunistic,
             preemption=settings.preemption.spec,
+            at_asks=settings.queues.at_asks,
             queueing=settings.queues.spec,
             job_starvation=settings.queues.job_starvation,
         )

@@ -97,7 +97,7 @@ class NodeQueueing:
         was_on, self.settings = self.is_on, settings
         self.estimates.use(settings.estimates)
         log.info("queues at nodes are %s, by the settings as they are now", "on" if self.is_on else "off")
-        self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation))
+        self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation, settings.at_asks))
         if self.is_on and not was_on:
             self._expect_all()
 

@@ -35,6 +35,8 @@ class QueueSettings:
     job_order: str
     #: where a leaf queue's ordering policy is an order of jobs
     job_starvation: JobStarvation
+    #: containers are given when they are asked for too, and not at nodes' heartbeats alone
+    at_asks: bool
     #: of queues that proxies fill
     rebalance: RebalanceSettings
     #: how estimates are made: a name in ESTIMATES (yaqd.policies.queueing.estimates)
@@ -61,6 +63,7 @@ class QueueSettings:
                 conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms", minimum=0) / 1000,
                 conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
             ),
+            conf.get_bool("yaq.rm.scheduler.at-asks"),
             RebalanceSettings.read(conf),
             conf.get_named("yaq.queue.estimates", ESTIMATES.check),
             {host: f"{conf.origin(key)}: {key}" for host, key in named_hosts(conf).items()} if is_enabled else {},

@@ -248,6 +248,8 @@ class QueueingChanged:
     spec: "QueueingSpec | None"
     #: when applications that wait go first; None: as before
     job_starvation: "JobStarvation | None" = None
+    #: containers are given when asked for too; None: as before
+    at_asks: bool | None = None
 
 
 @value()

@@ -35,7 +35,7 @@ class Giving:
         self.policy = policy
         self._updates = updates
         self._reservation_s = reservation_s
-        self._at_asks = at_asks
+        self.at_asks = at_asks
         self._lost_places = lost_places
         #: fills the nodes' queues; None where nothing may wait
         self.filling: QueueFilling | None = None
@@ -49,7 +49,7 @@ class Giving:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
         if self._view.jobs is not None:
             self._view.jobs.touch(attempt.app.id)
-        for ask in asks if self._at_asks else ():
+        for ask in asks if self.at_asks else ():
             if not ask.pending:
                 continue
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):

@@ -154,6 +154,8 @@ class QueueEvents:
         self._queues.change(event.spec)
         if event.job_starvation is not None:
             self._giving.starving.change(self._queues.jobs, event.job_starvation)
+        if event.at_asks is not None:
+            self._giving.at_asks = event.at_asks
         if event.spec is not None:
             self._begin()
         else:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.live_cluster import ours, stock
+from benchmarks.live_cluster import ours, site_of, stock, stock_opportunistic
 from benchmarks.live_master import Addresses, LiveJob
 from benchmarks.live_mixes import earlier_runs, hive, mixed
-from benchmarks.live_simulated import foretell
+from benchmarks.live_simulated import foretell, simulated
 from benchmarks.live_tasks import StartLog, Task, start_gaps, utilization
 from benchmarks.options import parse_options
-from benchmarks.yaq_live import Bench
+from benchmarks.yaq_live import UTILIZATION, Bench
 
 
 def ran(number: int, node: str, start: float, seconds: float) -> Task:
@@ -81,6 +81,26 @@ def test_the_simulator_foretells_a_variant_with_what_starts_took() -> None:
         soon, late = (foretell(variant, workload, 16, poll_s=1.0, gap_s=gap_s) for gap_s in (0.05, 5.0))
         assert len(soon.by_seed[0]) == len(workload.jobs)
         assert soon.at(0.5) + 2.0 < late.at(0.5), "each start takes five seconds longer"
+
+
+@pytest.mark.parametrize("queues", [True, False])
+@pytest.mark.parametrize("at_asks", [True, False])
+def test_a_variant_says_and_has_live_and_simulated_whether_asks_are_decided(queues: bool, at_asks: bool) -> None:
+    variant = ours(queues=queues, events=False, at_asks=at_asks)
+    assert site_of(variant)["yaq.rm.scheduler.at-asks"] == str(at_asks).lower()
+    assert simulated(variant).at_asks is at_asks
+    assert ("decisions at asks too" if at_asks else "decisions at node heartbeats alone") in variant.facts()
+
+
+def test_stock_decides_at_heartbeats_but_for_opportunistic_containers() -> None:
+    assert "decisions at node heartbeats alone" in stock().facts()
+    assert "decisions at asks too" in stock_opportunistic(6).facts()
+    assert not [key for key in site_of(stock()) if key.startswith("yaq.")]
+
+
+def test_utilization_is_decided_at_regular_heartbeats_alone() -> None:
+    own = [variant for variant in UTILIZATION if variant.is_ours]
+    assert own and not any(variant.out_of_turn or variant.at_asks for variant in own)
 
 
 @pytest.mark.parametrize("tolerates", [True, False])

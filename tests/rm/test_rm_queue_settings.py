@@ -98,6 +98,32 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             await operator.close()
 
 
+@pytest.mark.parametrize("queues", [OFF, ON])
+async def test_containers_are_given_at_asks_only_where_the_key_says_so(tmp_path: Path, queues: dict[str, str]) -> None:
+    key = "yaq.rm.scheduler.at-asks"
+    async with cluster(conf=site(tmp_path, **queues, **{key: "false"})) as rm:
+        node = await queueing_node(rm)
+        app_id = await rm.submit()
+        await rm.until(lambda: rm.manager.scheduler.has_waiting)
+        await beat(node)
+        master = await rm.launched(app_id, node)
+        await master.register()
+        operator = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+        call = ResourceManagerAdministrationProtocol.refreshQueues
+        try:
+            for running, value in enumerate(("false", "true", "false"), 1):
+                site(tmp_path, **queues, **{key: value})
+                if running > 1:  # the first is what it started with
+                    await operator.call(call, admin.RefreshQueuesRequest())
+                assert len(given(await master.allocate(ask(1)))) == (value == "true")
+                if value == "false":
+                    assert not given(await master.allocate()), "no node has reported since"
+                    await beat(node, running=running)
+                    assert len(given(await master.allocate())) == 1
+        finally:
+            await operator.close()
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -116,6 +142,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
         ("yaq.queue.node.h1.bound", "many"),
         ("yaq.queue.leaf.root.a.enabled", "perhaps"),
         ("yaq.queue.default-estimate", "soon"),
+        ("yaq.rm.scheduler.at-asks", "sometimes"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_with_file_and_line(tmp_path: Path, key: str, value: str) -> None:

@@ -29,7 +29,7 @@ MEANINGS: Final[dict[str, str]] = {
     "out_of_turn": "a node reports at once when a container ends, and not with its next heartbeat; changes nothing for "
     "mercury and sparrow",
     "at_asks": "the ResourceManager decides when it is asked too, and not at nodes' heartbeats alone; of opportunistic "
-    "containers it decides whenever managers poll",
+    "containers it decides whenever managers poll (yaq.rm.scheduler.at-asks)",
     "jobs_at_once": "jobs that may run at a time, the others wait in the order of their arrival; 0: any number. "
     "With `--burst` it is what sets the load",
     "estimates": f"how tasks' durations are known ({_one_of(ESTIMATES)}): each task's own, its stage's mean, the mean "
