@@ -39,7 +39,7 @@ from nm.merger.web import MergerPage
 from nm.monitor import Monitor
 from nm.process_scan import machine_cpu_s, processor_need
 from nm.processes import become_subreaper
-from nm.queue import NodeQueue
+from nm.queue import EstimateChanged, NodeQueue
 from nm.refreshing import Refreshing
 from nm.replacement_service import ReplacementService
 from nm.settings import NodeSettings, node_environment
@@ -307,7 +307,12 @@ class NodeManager:
             on_registered=self._rpc.serve,
             on_shutdown=self.end,
         )
-        refreshing = Refreshing(self._conf, self.proxy, self.heartbeat.change_own_queue)
+        refreshing = Refreshing(
+            self._conf,
+            self.proxy,
+            queue_changed=self.heartbeat.change_own_queue,
+            wait_changed=lambda name: self.runtime.order([EstimateChanged(name)]),
+        )
         self._undo.push_async_callback(refreshing.stop)
 
     @property

@@ -1,7 +1,8 @@
 """Keys that the node reads again when the administrator has the ResourceManager refresh the queues.
 
 `yarn rmadmin -refreshQueues` reaches the ResourceManager alone; it tells nodes of ours with their next heartbeat when
-it read its files last, and each reads its own again: the order of its queue, and how its proxy places containers.
+it read its files last, and each reads its own again: the order of its queue, how it estimates waits there, and how its
+proxy places containers.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.settings import read_limits
 from nm.queue import NodeQueueSettings
-from nm.settings import read_queue_settings
+from nm.settings import read_queue_settings, read_wait_estimate
 from yaqd.config import ConfigError, Configuration
 
 log = logging.getLogger(__name__)
@@ -19,11 +20,18 @@ log = logging.getLogger(__name__)
 
 class Refreshing:
     def __init__(
-        self, conf: Configuration, proxy: AmrmProxy | None, queue_changed: Callable[[NodeQueueSettings], None]
+        self,
+        conf: Configuration,
+        proxy: AmrmProxy | None,
+        *,
+        queue_changed: Callable[[NodeQueueSettings], None],
+        wait_changed: Callable[[str], None],
     ) -> None:
+        """`wait_changed`: told the name of the policy that estimates waits."""
         self._conf = conf
         self._proxy = proxy
         self._queue_changed = queue_changed
+        self._wait_changed = wait_changed
         #: the last word of the ResourceManager
         self._read_ms = 0
         self._reading: asyncio.Task[None] | None = None
@@ -44,13 +52,15 @@ class Refreshing:
             try:
                 conf = await asyncio.to_thread(self._conf.reread)
                 settings, limits = read_queue_settings(conf), read_limits(conf)
+                wait = read_wait_estimate(conf)
             except ConfigError as error:
                 log.error("the queues of this node stay as they are: %s", error)
                 continue
             self._queue_changed(settings)
+            self._wait_changed(wait)
             if self._proxy is not None:
                 self._proxy.change(limits)
-            log.info("the files were read again: queue of this node %s, proxy %s", settings, limits)
+            log.info("the files were read again: queue of this node %s, wait %s, proxy %s", settings, wait, limits)
 
     async def stop(self) -> None:
         if self._reading is not None:

@@ -118,7 +118,7 @@ class NodeSettings:
             opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
             opportunistic_policy=_opportunistic_policy(conf),
             queue_settings=read_queue_settings(conf),
-            queue_wait=conf.get_named("yaq.nm.queue.wait-estimate", WAITS.check),
+            queue_wait=read_wait_estimate(conf),
             smallest=Resource(
                 conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
                 conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
@@ -200,6 +200,11 @@ def read_queue_settings(conf: Configuration) -> NodeQueueSettings:
         return NodeQueueSettings(ordering=Ordering(strategy, starve_s))
     except UnknownPolicy as error:
         raise conf.error(key, str(error), "write one of them") from None
+
+
+def read_wait_estimate(conf: Configuration) -> str:
+    """Raises ConfigError."""
+    return conf.get_named("yaq.nm.queue.wait-estimate", WAITS.check)
 
 
 def _folders(conf: Configuration, key: str) -> tuple[Path, ...]:

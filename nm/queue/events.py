@@ -63,6 +63,14 @@ class SettingsChanged:
 
 
 @value()
+class EstimateChanged:
+    """How long a newcomer would wait is this node's own policy, whoever orders the rest."""
+
+    #: a name in WAITS (yaqd.policies.queueing.wait); UnknownPolicy otherwise
+    wait: str
+
+
+@value()
 class JobReport:
     """What the ResourceManager knows of a job by now."""
 
@@ -84,7 +92,18 @@ class Tick:
     """It is as late as `NodeQueue.next_tick` said."""
 
 
-Event = Arrived | Began | Ended | Updated | CapacityChanged | OpportunisticLimit | SettingsChanged | JobsReported | Tick
+Event = (
+    Arrived
+    | Began
+    | Ended
+    | Updated
+    | CapacityChanged
+    | OpportunisticLimit
+    | SettingsChanged
+    | EstimateChanged
+    | JobsReported
+    | Tick
+)
 
 
 @value()

@@ -23,6 +23,7 @@ from nm.queue.events import (
     CapacityChanged,
     Decision,
     Ended,
+    EstimateChanged,
     Event,
     JobReport,
     JobsReported,
@@ -126,6 +127,9 @@ class NodeQueue:
             case SettingsChanged(settings):
                 self._settings = settings
                 return [*self._settle(now), *self._shed_all(now)]
+            case EstimateChanged(wait):
+                self._estimate = WAITS[wait]
+                return []
             case JobsReported(jobs):
                 self._hear(jobs)
             case Tick():

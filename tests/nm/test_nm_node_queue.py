@@ -470,3 +470,30 @@ async def test_what_the_resource_manager_has_read_again_the_node_reads_again_too
     await order(rm, server.NodeQueueOrders(files_read_ms=3))
     await rm.until(lambda: now()[1] == 11)
     assert now()[0] == "stf"
+
+
+async def test_how_waits_are_estimated_is_read_again_whoever_orders_the_rest(
+    rm: FakeResourceManager, start_node: Callable[..., Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rm.capabilities = ["counts-vcores", "yaq-queue"]
+    key = "yaq.nm.queue.wait-estimate"
+    site(tmp_path / "conf", **{key: "resources"})
+    node: NodeManager = await start_node(TWO_SLOTS)
+    await order(rm, settings())
+    master = Master(rm, node)
+    for one, estimate_s in ((ONE, 1000), (TWO, 2000)):
+        await run(master, one, "sleep 1000", known(1000 * estimate_s))
+    # wants both slots, so it starts after 2,000 s and the next of its size after 5,000; by tasks alone after 2,000
+    await run(master, THREE, "true", known(3_000_000), Resource(1000, 1))
+    await rm.until(lambda: queue_of(rm).wait_ms > 4_000_000)
+    site(tmp_path / "conf", **{key: "slots"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=1))
+    await rm.until(lambda: 1_000_000 < queue_of(rm).wait_ms < 3_000_000)
+    site(tmp_path / "conf", **{key: "by-feeling"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=2))
+    await rm.until(lambda: any("stay as they are" in r.message and "by-feeling" in r.message for r in caplog.records))
+    assert queue_of(rm).wait_ms < 3_000_000
+    site(tmp_path / "conf", **{key: "resources"})
+    await order(rm, server.NodeQueueOrders(files_read_ms=3))
+    await rm.until(lambda: queue_of(rm).wait_ms > 4_000_000)
+    await master.client.close()
