@@ -1,8 +1,9 @@
 """A file of hdfs-native's whose calls end in time.
 
-The library waits without an end where a DataNode that is frozen takes the connection and says nothing, for two minutes
-where its machine is gone, and for ever at times when the first of several nodes dies. A call of it cannot be ended, so
-a thread of the file's own makes it, and is left behind when it does not come back.
+The library waits for a minute where a DataNode that is frozen takes the connection and says nothing more, as long as
+the kernel tries to connect where its machine is gone, and was seen not to come back at all after the first of several
+nodes had died. A call of it cannot be ended, so a thread of the file's own makes it, and is left behind when it does
+not come back.
 """
 
 import threading

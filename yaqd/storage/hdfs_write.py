@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from yaqd.storage.errors import StorageUnavailable
+from yaqd.storage.errors import StorageError, StorageUnavailable
 from yaqd.storage.hdfs_namenode import NamenodeAsker
 from yaqd.storage.hdfs_takeover import take_over
 from yaqd.storage.hdfs_web import WebHdfs, WebHdfsFile
@@ -84,6 +84,8 @@ class SurvivingFile:
         self._kept_bytes = 0
         #: bytes handed on
         self._written = 0
+        #: it failed, and nothing helped
+        self._is_lost = False
 
     def write(self, data: bytes | bytearray) -> None:
         if not self._pending and _SMALL_BYTES <= len(data) <= _PIECE_BYTES:
@@ -107,7 +109,8 @@ class SurvivingFile:
 
     def abort(self) -> None:
         """Ends without another try: the file will be removed."""
-        self._file.close()
+        if not self._is_lost:  # the library would ask for seconds whether a file that failed is complete
+            self._file.close()
 
     def _hand_on_pending(self) -> None:
         piece = bytes(self._pending)
@@ -141,8 +144,12 @@ class SurvivingFile:
                     self._file.close()
             except OSError as another:
                 error = another
+            except StorageError:
+                self._is_lost = True
+                raise
             else:
                 return
+        self._is_lost = True
         raise error
 
     def _write_again(self) -> None:
