@@ -89,6 +89,7 @@ class ApplicationMasterService:
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
         """The attempt is over: its token opens nothing any more."""
         self._tokens.masters.forget(attempt_id)
+        self._queueing.estimates.attempt_over(attempt_id)
         self._attempts = {k: a for k, a in self._attempts.items() if a.id != attempt_id}
 
     def attempt_of(self, caller: Caller) -> Attempt:
@@ -260,6 +261,7 @@ class ApplicationMasterService:
             attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
         if request.HasField("yaq_left"):
             self._queueing.left_told(attempt, request.yaq_left)
+        self._queueing.estimates.called(attempt.id)
         for released in request.release:
             container = attempt.containers.get(convert.container_id(released))
             if container is not None:

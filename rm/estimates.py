@@ -6,15 +6,17 @@ its placement. While no queue is filled only stages are learnt: who switches que
 """
 
 import math
+from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from rm.application import Application
+from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.scheduler.events import Estimated, TaskTimes
 from rm.state_store import StateStore, log_failed_write
-from yaqd.model import ApplicationId
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.policies.queueing.estimates import ESTIMATES, Estimator, ask_key, stage_key
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -26,11 +28,21 @@ _PRIORITIES_MAX: Final = 1000
 _SAVE_INTERVAL_S: Final = 30.0
 #: stages and asks remembered
 _KEYS_MAX: Final = 20_000
+#: containers of one attempt that ended since its master called last, of which is not learnt at once
+_ENDED_MAX: Final = 10_000
 #: SQLite's columns hold what was put in, whatever their types say
 _STORED: Final = (
     "SELECT key, count, mean_s FROM task_estimate"
     " WHERE typeof(key) = 'text' AND typeof(count) = 'integer' AND typeof(mean_s) = 'real'"
 )
+
+
+class _Ran(NamedTuple):
+    container: RmContainer
+    queued_s: float
+    run_s: float
+    #: the scheduler is told
+    is_used: bool
 
 
 class Estimates:
@@ -48,6 +60,10 @@ class Estimates:
         self._saved_at = cluster.clock.now()
         #: the stages of applications that run: a key is made of the application's whole name
         self._stages: dict[ApplicationId, dict[int, str]] = {}
+        #: of masters that say which of their containers never had a task: containers that ended since they called last,
+        #: and those of which they said so before their nodes told of their ends
+        self._ended: dict[ApplicationAttemptId, dict[ContainerId, _Ran]] = {}
+        self._without_task: dict[ApplicationAttemptId, set[ContainerId]] = {}
 
     def use(self, policy: str) -> None:
         """A name in ESTIMATES: how estimates are made from now on."""
@@ -76,14 +92,47 @@ class Estimates:
             queued_s, run_s = 0.0, self._cluster.clock.now() - container.created_at
         if run_s < 0 or queued_s < 0:
             return
+        attempt = container.attempt
+        ran = _Ran(container, queued_s, run_s, is_used)
+        idle = self._without_task.get(attempt.id)  # None: its master tells nothing of that
+        if idle is None or len(self._ended.get(attempt.id, ())) >= _ENDED_MAX:
+            self._learn(ran)
+        elif container.id in idle:
+            idle.discard(container.id)
+        else:
+            self._ended.setdefault(attempt.id, {})[container.id] = ran
+
+    def _learn(self, ran: "_Ran") -> None:
+        container = ran.container
         app, priority = container.attempt.app, container.allocation.priority
         stage = self._stage(app, priority)
-        self._known.observe(stage, run_s)
+        self._known.observe(stage, ran.run_s)
         self._unsaved[stage] = None
-        if is_used:
-            self._known.observe(ask_key(app.id, priority), run_s)
-            self._cluster.schedule(TaskTimes(app.id, priority, queued_s, run_s, container.node_id, container.id))
+        if ran.is_used:
+            self._known.observe(ask_key(app.id, priority), ran.run_s)
+            times = TaskTimes(app.id, priority, ran.queued_s, ran.run_s, container.node_id, container.id)
+            self._cluster.schedule(times)
             self._tell(app, priority)
+
+    def without_task(self, attempt: Attempt, containers: Iterable[ContainerId]) -> None:
+        """Its master says that these never had a task. A master that tells what is left of its job says so in time: of
+        its other containers is learnt when it calls next."""
+        live = self._without_task.setdefault(attempt.id, set())
+        ended = self._ended.get(attempt.id, {})
+        for container_id in containers:
+            if container_id in attempt.containers and len(live) < _ENDED_MAX:
+                live.add(container_id)
+            ended.pop(container_id, None)
+
+    def called(self, attempt_id: ApplicationAttemptId) -> None:
+        """Its master has called: of what has ended before it has said what it had to say."""
+        for ran in self._ended.pop(attempt_id, {}).values():
+            self._learn(ran)
+
+    def attempt_over(self, attempt_id: ApplicationAttemptId) -> None:
+        """Its master calls no more."""
+        self.called(attempt_id)
+        self._without_task.pop(attempt_id, None)
 
     def _tell(self, app: Application, priority: int) -> None:
         told = self._told.setdefault(app.id, {})

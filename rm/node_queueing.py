@@ -181,6 +181,7 @@ class NodeQueueing:
 
     def left_told(self, attempt: Attempt, left: common.JobLeft) -> None:
         """Its master says what is left of its job; stages that it has not asked for yet may be known as well."""
+        self.estimates.without_task(attempt, map(convert.container_id, left.without_task))
         if self._are_estimates_used:
             stages = tuple(told(stage) for stage in left.stages[:STAGES_MAX])
             self.estimates.expect(attempt.app, {stage.priority for stage in stages})

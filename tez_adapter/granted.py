@@ -54,5 +54,9 @@ class Granted:
         self._allocated.pop(container, None)
         return self._ids[container]
 
+    def find(self, container: str) -> ContainerId | None:
+        """None: it is over."""
+        return self._ids.get(container)
+
     def id(self, container: str) -> ContainerId:
         return self._ids[container]

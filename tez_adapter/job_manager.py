@@ -75,8 +75,8 @@ class ApplicationMaster:
         self._container, self._credentials = who_am_i(environ)
         self.machine = JobMachine(plan(spec, self.conf, splits))
         self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
-        self._left = WorkLeft(self.machine, time.monotonic)
         self._granted = Granted()
+        self._left = WorkLeft(self.machine, time.monotonic, self._granted.find)
         #: the machine's, unless committing failed after it
         self.state = JobState.RUNNING
         self._diagnostics = ""

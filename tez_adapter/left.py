@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tez_adapter.core.machine import JobMachine
+from yaqd.model import ContainerId
 from yaqd.policies.queueing.left import STAGES_MAX
+from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 
 #: what was worked out so lately is good enough, s
@@ -17,31 +19,46 @@ _GOOD_FOR_S: Final = 0.1
 
 
 class WorkLeft:
-    def __init__(self, machine: JobMachine, clock: Callable[[], float]) -> None:
-        """`clock`: the one that the machine is told the time by."""
+    def __init__(
+        self, machine: JobMachine, clock: Callable[[], float], id_of: Callable[[str], ContainerId | None]
+    ) -> None:
+        """`clock`: the one that the machine is told the time by; `id_of`: a container by the machine's
+        name for it, as long as it is not known to be over."""
         self._machine = machine
+        self._id_of = id_of
         self._clock = clock
         self._message = pb.JobLeft()
         self._made_at = -math.inf
         #: tasks that are done and that run, by vertex, when the ResourceManager was told; None: it is to be told
         self._told: tuple[tuple[int, int], ...] | None = None
         self._told_at = -math.inf
+        #: containers that never had a task, of which the ResourceManager was told last
+        self._without_task: list[ContainerId] = []
+        #: and of which it is to be told
+        self._untold: list[ContainerId] = []
 
     def news(self) -> pb.JobLeft | None:
         """For the ResourceManager, and from now on taken as told; None: nothing has changed since it was."""
         now = self._clock()
-        if self._told is not None and now - self._told_at < _GOOD_FOR_S:
+        self._untold += filter(None, map(self._id_of, self._machine.take_without_task()))
+        if not self._untold and self._told is not None and now - self._told_at < _GOOD_FOR_S:
             return None
         state = tuple((vertex.done, len(vertex.running)) for vertex in self._machine.vertices)
-        if state == self._told:
+        if not self._untold and state == self._told:
             return None
         self._told, self._told_at = state, now
         self._make(now)
-        return self._message
+        message = pb.JobLeft()
+        message.CopyFrom(self._message)
+        message.without_task.extend(map(convert.container_id_pb, self._untold))
+        self._without_task, self._untold = self._untold, []
+        return message
 
     def forget(self) -> None:
         """The ResourceManager may not have heard it."""
         self._told = None
+        self._untold[:0] = self._without_task
+        self._without_task = []
 
     def latest(self) -> pb.JobLeft:
         """For a node."""

@@ -1,5 +1,6 @@
 """Queues at nodes between a real ResourceManager, nodes and masters: what is said, to whom, and what comes of it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,40 @@ async def test_a_master_that_knows_its_plan_is_believed_and_the_node_hears_of_it
         assert await heard() == (10_000_003, 20_000_006_000, 2000), "nonsense is bounded"
         await master.allocate(ask(9), left=left((1, 1, 1, ())))
         assert await heard() == (11, 0, 0), "one that says less than it asks for is not"
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+async def test_how_long_a_process_ran_that_never_had_a_task_says_nothing_of_its_stage(told_first: bool) -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        plan = left((1, 3, 0, ()))
+        worked, idle, last = given(await master.allocate(ask(3), left=plan))
+        for container_id in (worked, idle, last):
+            node.run(container_id)
+        await beat(node, running=4)
+        plan.without_task.append(convert.container_id_pb(idle))
+        if told_first:
+            await master.allocate(left=plan)
+        node.end(idle)
+        await beat(node, running=3, times=(0, 300))
+        if not told_first:
+            await master.allocate(left=plan)
+        estimate = partial(rm.manager.scheduler.queues.estimate, app_id, 1)
+        assert estimate() == 10.0, "as configured"
+        node.end(worked)
+        await beat(node, running=2, times=(0, 6000))
+        assert estimate() == 10.0, "its master may still say that it had none"
+        await master.allocate()
+        assert estimate() == 6.0
+        node.end(last)
+        await beat(node, running=1, times=(0, 4000))
+        await master.finish()
+        node.end(next(iter(node.running)))
+        await beat(node)
+        assert (await rm.report(app_id)).yarn_application_state == common.FINISHED
+        known = rm.manager.queueing.estimates._known.dump()
+        assert {(count, mean_s) for _, count, mean_s in known} == {(2, 5.0)}, "the last one's end was learnt from too"
 
 
 async def test_a_master_that_knows_of_queues_hears_how_long_its_containers_waited() -> None:

@@ -13,8 +13,10 @@ from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState, TaskState
-from yaqd.model import Resource
+from tez_adapter.left import WorkLeft
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 from yaqd.policies.queueing.left import StageLeft
+from yaqd.proto import convert
 
 SMALL = Resource(1024, 1)
 
@@ -81,6 +83,31 @@ def test_what_is_left_is_told_stage_by_stage() -> None:
     assert [stage.priority for stage in drive.machine.left(9.0)] == [20]
     drive(ev.KillRequested("enough"))
     assert drive.machine.left(9.0) == ()
+
+
+def test_containers_that_never_had_a_task_are_told_once_to_the_resource_manager() -> None:
+    drive = Driver(mapreduce(3, 0))
+    now, attempt = [0.0], ApplicationAttemptId(ApplicationId(1, 1), 1)
+    ids = {f"c{number}": ContainerId(attempt, number) for number in range(3)}
+    work = WorkLeft(drive.machine, lambda: now[0], ids.get)
+
+    def told() -> list[ContainerId] | None:
+        news = work.news()
+        return None if news is None else [convert.container_id(one) for one in news.without_task]
+
+    for number in range(3):
+        drive.allocate(f"c{number}")
+    drive(ev.TaskRequested("c0"))
+    assert told() == []
+    for task in (0, 1):  # the one that came up does the work of those that wait at their nodes
+        drive(ev.AttemptSucceeded(AttemptId(0, task, 0)))
+    assert drive(ev.TaskRequested("c1")) == [ev.GiveExit("c1")]
+    assert told() == [ids["c1"]], "at once, however lately it was told what is left"
+    assert told() is None and not work.latest().without_task
+    work.forget()
+    assert told() == [ids["c1"]], "it may not have heard it"
+    now[0] += 1.0
+    assert told() is None
 
 
 @pytest.mark.parametrize(("headroom_mb", "goes_back"), [(0, True), (1024, False)])

@@ -34,9 +34,16 @@ class JobContainers(JobRecords):
         self._unheard: dict[str, None] = {}
         #: containers to give back, where the cluster is full, for what the job runs beside its tasks
         self.to_lend = 0
+        #: told to end without ever having been given a task, until that is told on
+        self._without_task: list[str] = []
         #: of the event at hand: its decisions so far, and its time
         self._out: list[ev.Decision] = []
         self._now = 0.0
+
+    def take_without_task(self) -> list[str]:
+        """Containers told to end since the last call that had never been given a task."""
+        taken, self._without_task = self._without_task, []
+        return taken
 
     def _assign(self, vertex: Vertex, container: Container) -> Attempt:
         index = vertex.pending.take(container.host, vertex.failed_on)
@@ -73,6 +80,7 @@ class JobContainers(JobRecords):
         self._moves.container(container, ContainerEvent.TASK_GIVEN)
         self._moves.attempt(attempt, AttemptEvent.FETCHED)
         attempt.began = attempt.moved = attempt.heard = self._now
+        container.had_task = True
         self._out.append(ev.GiveTask(container.id, attempt.id))
 
     def _waiting_for(self, container: Container, vertex: Vertex | None) -> Attempt | None:
@@ -125,6 +133,8 @@ class JobContainers(JobRecords):
         """Its process is told to end when it asks (or asks again)."""
         self._idle.pop(container.id, None)
         self._moves.container(container, ContainerEvent.STOP)
+        if not container.had_task:
+            self._without_task.append(container.id)
         self._out.append(ev.GiveExit(container.id))
 
     def _stop(self, container: Container, reason: str) -> None:

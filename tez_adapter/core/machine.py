@@ -122,6 +122,7 @@ class JobMachine(JobEndings):
             if attempt.state is AttemptState.ASSIGNED:
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.began = attempt.moved = attempt.heard = self._now
+            container.had_task = True
             self._out.append(ev.GiveTask(container.id, attempt.id))
             return
         if container.state is ContainerState.BUSY:

@@ -73,6 +73,8 @@ class Container:
     asked_at: float = 0.0
     #: may be an opportunistic one
     spare: bool = False
+    #: its process has been given one
+    had_task: bool = False
 
     def may_go_on_with(self, vertex: "Vertex") -> bool:
         return vertex.spec.reusable and may_run(vertex.spec, spare=self.spare)

@@ -1057,10 +1057,12 @@ class StageLeft(_message.Message):
     def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class JobLeft(_message.Message):
-    __slots__ = ("stages",)
+    __slots__ = ("stages", "without_task")
     STAGES_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_TASK_FIELD_NUMBER: _ClassVar[int]
     stages: _containers.RepeatedCompositeFieldContainer[StageLeft]
-    def __init__(self, stages: _Optional[_Iterable[_Union[StageLeft, _Mapping]]] = ...) -> None: ...
+    without_task: _containers.RepeatedCompositeFieldContainer[ContainerId]
+    def __init__(self, stages: _Optional[_Iterable[_Union[StageLeft, _Mapping]]] = ..., without_task: _Optional[_Iterable[_Union[ContainerId, _Mapping]]] = ...) -> None: ...
 
 class ContainerRetryContext(_message.Message):
     __slots__ = ("retry_policy", "error_codes", "max_retries", "retry_interval", "failures_validity_interval")
