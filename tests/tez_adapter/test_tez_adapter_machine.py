@@ -110,6 +110,25 @@ def test_containers_that_never_had_a_task_are_told_once_to_the_resource_manager(
     assert told() is None
 
 
+def test_a_container_that_had_a_task_when_it_came_up_or_later_is_none_of_those() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c0")
+    drive(ev.TaskRequested("c0"))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))[0] == ev.GiveExit("c0")
+    assert drive.machine.take_without_task() == []
+
+    drive = Driver(mapreduce(2, 1, slow_start=1.0))
+    drive.allocate("c0")
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c0"))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0))) == [ev.GiveTask("c0", AttemptId(0, 1, 0))], "c1's"
+    assert drive(ev.TaskRequested("c1")) == [], "it has nothing to do yet"
+    reduce = AttemptId(1, 0, 0)
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 1, 0))) == [ev.GiveTask("c1", reduce), ev.GiveExit("c0")]
+    assert ev.GiveExit("c1") in drive(ev.AttemptSucceeded(reduce))
+    assert drive.machine.take_without_task() == []
+
+
 @pytest.mark.parametrize(("headroom_mb", "goes_back"), [(0, True), (1024, False)])
 def test_container_held_for_long_goes_back_where_the_cluster_is_full(headroom_mb: int, goes_back: bool) -> None:
     drive = Driver(mapreduce(3, 0))
