@@ -59,6 +59,7 @@ def whole(files: FileSystem, path: str) -> bytes:
         return reader.read()
 
 
+@pytest.mark.full
 def test_a_node_that_takes_connections_and_nothing_more_is_not_waited_for(
     two_nodes: StockHdfs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
