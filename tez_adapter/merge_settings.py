@@ -20,8 +20,7 @@ _FILES_KEY: Final = "yaq.riffle.files"
 _BLOCK_KEY: Final = "yaq.riffle.block-size"
 _EFFORT_KEY: Final = "yaq.riffle.best-effort"
 _POLICIES: Final = ("auto", "files", "block-size", "off")
-#: in the environment of a job's tasks. "1": its job manager says what is merged, its nodes do nothing by themselves;
-#: "0": it leaves that to them
+#: in the environment of a job's tasks, "1": its job manager says what is merged, its nodes do nothing by themselves
 PLANNED: Final = "YAQ_RIFFLE_PLANNED"
 #: merges under way of all mergers, for each that one node's would get
 _SHARED_OUTSTANDING: Final = 16
@@ -84,7 +83,7 @@ class MergeSettings:
 
 def check_merging(conf: Configuration) -> None:
     """Also while merging is off: a misspelt setting shall not wait for who turns it on. Raises ConfigError."""
-    conf.get_bool(ENABLED_KEY, False)
+    conf.get_bool(ENABLED_KEY)
     MergeSettings.read(conf)
 
 
@@ -99,17 +98,10 @@ def own_budget(conf: Configuration, memory_mb: int) -> int:
     return budget if budget >= _BUDGET_MIN else 0
 
 
-def plans_merges(spec: JobSpec) -> bool:
-    """Whether the job manager decides what becomes of the job's map outputs: also where it shall not merge any."""
-    return ENABLED_KEY in spec.conf and spec.reduces > 0
-
-
 def unmerged_summary(spec: JobSpec, conf: Configuration) -> dict[str, Any] | None:
-    """For the history of a job whose job manager merges nothing; None where there are no map outputs, or where its
-    configuration says nothing of merging, so that its nodes decide. Raises ConfigError."""
-    if spec.kind is JobKind.COMMAND or (spec.reduces > 0 and ENABLED_KEY not in spec.conf):
-        return None
-    if spec.reduces > 0 and conf.get_bool(ENABLED_KEY, False):
+    """For the history of a job whose job manager merges nothing, None of another and where there are no map outputs.
+    Raises ConfigError."""
+    if spec.kind is JobKind.COMMAND or (spec.reduces > 0 and conf.get_bool(ENABLED_KEY)):
         return None
     reason = f"{ENABLED_KEY} is false" if spec.reduces > 0 else "the job has no reduces, so nobody reads parts of them"
     return {"policy": str(OFF), "automatic": False, "reason": reason}

@@ -111,7 +111,7 @@ class Merging:
     ) -> "Merging | None":
         """None where nothing is merged: reduces are told of outputs as maps end. `server`: of the job's tasks;
         `perform` carries out what is decided of containers. Raises ConfigError."""
-        if not spec.reduces or not conf.get_bool(ENABLED_KEY, False):
+        if not spec.reduces or not conf.get_bool(ENABLED_KEY):
             return None
         settings = MergeSettings.read(conf)
         own = None

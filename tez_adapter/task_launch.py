@@ -4,7 +4,7 @@ from tez_adapter.attempt import SHARED_FOLDER
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobSpec
 from tez_adapter.launch import command_context, configured_environment, python_context, python_environment
-from tez_adapter.merge_settings import PLANNED, plans_merges
+from tez_adapter.merge_settings import PLANNED
 from tez_adapter.nm_links import SHUFFLE_SERVICE
 from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as pb
@@ -35,8 +35,7 @@ class TaskLaunch:
             for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
                 environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
-            # without reduces there is nothing that nodes could decide
-            environment[PLANNED] = "1" if plans_merges(spec) or not spec.reduces else "0"
+            environment[PLANNED] = "1"
             if shared_folder is not None:
                 environment[SHARED_FOLDER] = shared_folder
             arguments = [f"{umbilical[0]}:{umbilical[1]}"]

@@ -82,22 +82,6 @@ def test_why_nothing_was_merged_is_said(tmp_path: Path, stock: str) -> None:
     assert said in explain(tmp_path, stock).stdout
 
 
-@pytest.mark.parametrize(("kind", "is_said"), [("mapreduce", True), ("command", False)])
-def test_a_job_that_left_it_to_its_nodes_says_so(tmp_path: Path, kind: str, is_said: bool) -> None:
-    def answer(path: str) -> tuple[int, bytes]:
-        explanation = {
-            **dict.fromkeys(("id", "name", "user", "queue", "state", "queueing"), "-"),
-            **dict.fromkeys(("askedFor", "waitingCount", "keptForOthers"), 0),
-            **{name: [] for name in ("attempts", "asks", "keptNodes", "waiting", "decisions", "ended")},
-        }
-        return (200, json.dumps({"explanation": explanation}).encode()) if "explain" in path else (404, b"")
-
-    leave_lines(tmp_path, {"type": "job", "kind": kind}, {"type": "end", "state": "SUCCEEDED"})
-    with AnsweringServer(answer) as server:
-        text = explain(tmp_path, server.address).stdout
-    assert ("Map outputs: not merged, as the job's configuration has yaq.riffle.enabled off" in text) == is_said
-
-
 def test_a_job_without_a_history_is_an_error_as_before(tmp_path: Path, stock: str) -> None:
     result = explain(tmp_path, stock)
     assert result.exit_code == 2

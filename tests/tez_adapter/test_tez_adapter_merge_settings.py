@@ -9,7 +9,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import is_turning
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.merge_settings import MergeSettings, plans_merges, unmerged_summary
+from tez_adapter.merge_settings import MergeSettings, unmerged_summary
 from yaqd.config import Configuration
 from yaqd.config.errors import ConfigError
 
@@ -83,14 +83,6 @@ def test_what_is_known_of_the_disk_is_taken_from_the_configuration_first() -> No
 def test_a_folder_on_no_disk_does_not_turn() -> None:
     assert not is_turning(Path("/proc"))
     assert not is_turning(Path("/nowhere"))
-
-
-def test_a_job_plans_its_merges_where_its_configuration_says_anything_of_them() -> None:
-    spec = JobSpec("job_1_0001", "n", "u", JobKind.MAPREDUCE, {}, "s", reduces=2)
-    assert not plans_merges(spec)
-    for value in ("true", "false"):
-        assert plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}))
-        assert not plans_merges(dataclasses.replace(spec, conf={"yaq.riffle.enabled": value}, reduces=0))
 
 
 def test_why_a_job_manager_merges_nothing_is_in_its_history() -> None:

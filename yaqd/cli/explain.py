@@ -73,8 +73,6 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
         _show_shuffle(shuffle)
     if of_its_nodes is not None:
         show_nodes(of_its_nodes)
-    elif shuffle is None and history is not None and history.job.get("kind") in ("mapreduce", "streaming"):
-        click.echo("\nMap outputs: not merged, as the job's configuration has yaq.riffle.enabled off")
 
 
 def _counted(number: int) -> str:

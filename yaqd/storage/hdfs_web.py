@@ -124,12 +124,12 @@ class WebHdfs:
                 with closing(_connection(address)) as connection:
                     connection.request("GET", "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo")
                     (info,) = json.loads(_checked(connection, http.client.OK).read())["beans"]
-            except (OSError, ValueError, KeyError):
+                for name, node in json.loads(info["LiveNodes"]).items():
+                    info_host, _, info_port = node["infoAddr"].rpartition(":")
+                    if int(info_port) == port and host in (info_host, name.rpartition(":")[0]):
+                        return str(node["xferaddr"])
+            except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError):
                 continue
-            for name, node in json.loads(info["LiveNodes"]).items():
-                info_host, _, info_port = node["infoAddr"].rpartition(":")
-                if int(info_port) == port and host in (info_host, name.rpartition(":")[0]):
-                    return str(node["xferaddr"])
         return host
 
 
