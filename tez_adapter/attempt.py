@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
+from tez_adapter.sizes import sort_mb
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter
@@ -97,7 +98,7 @@ class Attempt:
         """Memory for sorting and merging: as configured, at most half of what the container has."""
         kind = "map" if self.is_map else "reduce"
         container_mb = self.conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1)
-        return min(self.conf.get_int("mapreduce.task.io.sort.mb", 256, minimum=1), max(1, container_mb // 2)) << 20
+        return min(sort_mb(self.conf), max(1, container_mb // 2)) << 20
 
 
 class Reporter:

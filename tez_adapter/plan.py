@@ -5,7 +5,7 @@ from typing import Any
 from tez_adapter.core.dag import DagSpec, EdgeSpec, Limits, VertexSpec
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.merge_settings import on_hdfs
-from tez_adapter.sizes import command_size, task_size
+from tez_adapter.sizes import command_size, sort_mb, task_size
 from yaqd.config import Configuration
 
 #: of the asks; smaller is served first, so that sources never wait for their targets
@@ -40,6 +40,12 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
     )
     slow_start = conf.get_float("mapreduce.job.reduce.slowstart.completedmaps", 0.05, minimum=0, maximum=1)
     return DagSpec((maps, reduces), (EdgeSpec(0, 1, slow_start),), _limits(conf))
+
+
+def check_plan(reduces: int, conf: Configuration) -> None:
+    """What the job manager and its tasks read of a MapReduce job's settings. Raises ConfigError."""
+    plan(JobSpec("", "", "", JobKind.MAPREDUCE, {}, "", reduces=reduces), conf, [])
+    sort_mb(conf)
 
 
 def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:

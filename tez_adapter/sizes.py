@@ -23,6 +23,11 @@ _UNITS: Final = dict.fromkeys(_MEMORY, "Mi")
 _MB: Final = 1 << 20
 
 
+def sort_mb(conf: Configuration) -> int:
+    """Memory for sorting and merging, as configured. Raises ConfigError."""
+    return conf.get_int("mapreduce.task.io.sort.mb", 256, minimum=1)
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerSize:
     #: whose containers: "map"

@@ -24,6 +24,7 @@ from tez_adapter.jobspec import (
 from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.merge_settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.plan import check_plan
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
@@ -202,6 +203,8 @@ def _submit(
 ) -> SubmittedJob:
     conf = in_single_units(request.conf)
     request = replace(request, conf=conf)
+    if kind is not JobKind.COMMAND:
+        check_plan(int(fields.get("reduces", 0)), conf)  # also what only the tasks will read
     if fields.get("reduces"):
         shuffle_codec(conf)  # what cannot be is said here, not by every attempt of the first map
         check_merging(conf)  # what cannot be is said here, not in the job manager's log

@@ -13,7 +13,8 @@ PRIORITY_KEY: Final = "mapreduce.job.priority"
 LIFETIME_KEY: Final = "yaq.job.lifetime-secs"
 VIEW_KEY: Final = "mapreduce.job.acl-view-job"
 MODIFY_KEY: Final = "mapreduce.job.acl-modify-job"
-
+#: the protocol has 32 bits
+PRIORITY_MAX: Final = (1 << 31) - 1
 #: JobPriority's names
 _PRIORITIES: Final = {"VERY_HIGH": 5, "HIGH": 4, "NORMAL": 3, "LOW": 2, "VERY_LOW": 1, "DEFAULT": 0}
 
@@ -37,7 +38,11 @@ def _priority(conf: Configuration, text: str) -> int:
     named = _PRIORITIES.get(text.upper())
     if named is not None:
         return named
+    remedy = f"write a number or one of {', '.join(_PRIORITIES)}"
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
-        raise conf.error(PRIORITY_KEY, "is no priority", f"write a number or one of {', '.join(_PRIORITIES)}") from None
+        raise conf.error(PRIORITY_KEY, "is no priority", remedy) from None
+    if not -PRIORITY_MAX <= number <= PRIORITY_MAX:
+        raise conf.error(PRIORITY_KEY, f"is beyond {PRIORITY_MAX}", remedy)
+    return number

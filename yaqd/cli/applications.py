@@ -187,7 +187,7 @@ def move(conf: Configuration, application: str, queue: str, as_json: bool) -> No
 
 @app.command("priority")
 @click.argument("application")
-@click.argument("priority", type=int)
+@click.argument("priority", type=click.IntRange(0, (1 << 31) - 1))
 @json_option
 @with_conf
 def set_priority(conf: Configuration, application: str, priority: int, as_json: bool) -> None:

@@ -53,7 +53,11 @@ def terms_options(command: _Command) -> _Command:
         return command(*args, conf=conf, **kwargs)
 
     tags = click.option("--tags", multiple=True, metavar="WORDS", help="Words to find it by, commas.")
-    priority = click.option("--priority", metavar="N", help="Higher ones are served first in the queue.")
+    priority = click.option(
+        "--priority",
+        metavar="N",
+        help="Served before lower ones of its queue, up to yarn.cluster.max-application-priority (0 as shipped).",
+    )
     timeout = click.option("--timeout", metavar="TIME", help="End it when it takes longer: seconds, or 90m, 12h.")
     return tags(priority(timeout(with_terms)))  # type: ignore[return-value]
 
