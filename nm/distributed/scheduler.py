@@ -64,8 +64,8 @@ class _Node:
         self.placed = 0
         self.waiting = 0
         #: how long they take one after the other, s. All of it counts when a node is looked for, not only the part
-        #: that a newcomer waits longer: other jobs' proxies place here meanwhile, of which this one hears late. (So ours
-        #: was 1.22x better than Mercury in `yaq-d`, and with the part alone 1.14x; three seeds.)
+        #: that a newcomer waits longer: other jobs' proxies place here meanwhile, of which this one hears late. (Ours
+        #: was 1.22x better than Mercury in `yaq-d` so, and with the part alone 1.14x; three seeds.)
         self.added_s = 0.0
         #: when the first of those that found room here gives it back, s
         self.soonest_s = math.inf
