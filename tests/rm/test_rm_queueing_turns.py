@@ -144,8 +144,9 @@ def test_slots_shorten_a_queue(placement: str, host: str) -> None:
     small, large = life.node("small", gb=2), life.node("large", gb=8)
     app = life.app()
     life.ask(app, 10)
-    life.report(small, queued=1, wait=5.0)
-    life.report(large, queued=2, wait=5.0)
+    for node, running, queued in ((small, 2, 1), (large, 8, 2)):
+        life.tell(NodeQueueReported(node, running, queued, 5.0))
+        life.tell(NodeBeat(node))
     assert life.ask(app, 1) == [host]
 
 
