@@ -73,6 +73,7 @@ def pair(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield hdfs
 
 
+@pytest.mark.full
 def test_the_active_one_is_found_by_every_way(pair: PairedHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the library, block locations and WebHDFS, which goes on with the file when a DataNode dies in the middle."""
     data = os.urandom(30 * MB)

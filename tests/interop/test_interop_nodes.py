@@ -183,6 +183,7 @@ def test_our_command_on_a_named_node(site: Site) -> None:
     assert run.stdout.splitlines().count(f"on {AWAY}") == 2
 
 
+@pytest.mark.full
 def test_queue_takes_back_its_share_and_both_jobs_are_right(site: Site, tmp_path: Path) -> None:
     """Ours fills the cluster; a stock one in the other queue gets its guarantee within the grace period."""
     text, release = tmp_path / "words.txt", tmp_path / "release"

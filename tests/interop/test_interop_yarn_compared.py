@@ -21,41 +21,44 @@ _NODES_WORDS = r"^(Container id|Exit code|Last 4096 bytes|Failing this attempt|.
 COMMANDS = (
     "application -list -appStates FINISHED -appTags compared",
     "application -list -appStates ALL -appTypes YARN -appTags compared",
-    "application -list -appStates KILLED,FAILED -appTags compared",
     "application -status APPLICATION",
     "application -status application_1_0001",
     "application -kill APPLICATION",
-    "application -kill application_1_0001",
     "application -status KILLED",
-    "application -movetoqueue KILLED -queue nowhere",
     "application -movetoqueue APPLICATION -queue default",
     "application -appId APPLICATION -updatePriority 5",
     "application -appId APPLICATION -updateLifetime 100",
     "applicationattempt -list APPLICATION",
     "applicationattempt -status ATTEMPT",
-    "applicationattempt -status KILLED_ATTEMPT",
     "applicationattempt -status appattempt_1_0001_000001",
     "node -list",
-    "node -list -all",
-    "node -list -states LOST,UNHEALTHY",
     "node -list -showDetails",
     "node -status nowhere:1",
     "queue -status default",
-    "queue -status root",
     "queue -status nothing",
     "queue -list all",
     "cluster --list-node-labels",
-    "cluster --list-node-attributes",
     "rmadmin -refreshQueues",
+    "rmadmin -getGroups root",
+    "rmadmin -addToClusterNodeLabels x",
+    "rmadmin -checkHealth rm1",
+)
+#: others of their kinds
+MORE = (
+    "application -kill application_1_0001",
+    "application -list -appStates KILLED,FAILED -appTags compared",
+    "application -movetoqueue KILLED -queue nowhere",
+    "applicationattempt -status KILLED_ATTEMPT",
+    "node -list -all",
+    "node -list -states LOST,UNHEALTHY",
+    "queue -status root",
+    "cluster --list-node-attributes",
     "rmadmin -refreshNodes",
     "rmadmin -refreshAdminAcls",
     "rmadmin -refreshServiceAcl",
     "rmadmin -refreshSuperUserGroupsConfiguration",
     "rmadmin -refreshUserToGroupsMappings",
-    "rmadmin -getGroups root",
-    "rmadmin -addToClusterNodeLabels x",
     "rmadmin -replaceLabelsOnNode nowhere:1=x",
-    "rmadmin -checkHealth rm1",
 )
 
 
@@ -75,7 +78,7 @@ def sides(hadoop: HadoopJars, interop: InteropCluster, stock_yarn: StockYarn) ->
     return both(lambda: make(interop.clients), lambda: make(stock))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *(pytest.param(more, marks=pytest.mark.full) for more in MORE)])
 def test_prints_the_same(command: str, sides: tuple[Side, Side]) -> None:
     compare(sides, command)
 
