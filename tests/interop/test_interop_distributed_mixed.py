@@ -102,6 +102,7 @@ def _pi(jars: HadoopJars, conf_dir: Path, proxy: str) -> list[int]:
     return sorted((c.container_id.id for c in containers if c.executionType == common.OPPORTUNISTIC), reverse=True)
 
 
+@pytest.mark.full
 def test_our_proxy_under_a_stock_resource_manager(
     hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def _counting_script(folder: Path, then: str) -> tuple[str, ...]:
     return ("-shell_script", str(script), "-num_containers", "1")
 
 
+@pytest.mark.full
 def test_container_is_run_again_as_its_retry_policy_says(interop: InteropCluster, tmp_path: Path) -> None:
     script = _counting_script(tmp_path, "test $RUNS -ge 3")
     policy = ("-container_retry_policy", "1", "-container_max_retries", "5", "-container_retry_interval", "100")
@@ -77,6 +78,7 @@ def test_opportunistic_containers_are_asked_for_and_come_where_the_feature_is_of
     interop.clients.distributed_shell("-shell_command", "true", "-num_containers", "4", *kind, *SMALL).checked()
 
 
+@pytest.mark.full
 def test_client_kills_what_takes_too_long(interop: InteropCluster) -> None:
     timeout = ("-timeout", "6000")
     run = interop.clients.distributed_shell("-shell_command", "sleep 300", "-num_containers", "1", *timeout, *SMALL)

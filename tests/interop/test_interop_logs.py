@@ -218,6 +218,7 @@ def test_another_users_files_are_that_users(interop: InteropCluster, tmp_path: P
     assert "first line" not in refused.stdout
 
 
+@pytest.mark.full
 def test_logs_wait_for_a_namenode_that_is_away(interop: InteropCluster, hdfs: StockHdfs, tmp_path: Path) -> None:
     script = tmp_path / "wait.sh"
     script.write_text(f"echo early; touch {tmp_path}/runs; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done\n")

@@ -171,6 +171,7 @@ def killed_in_mid_merge(node: Node, client: "Future[ClientRun]") -> str:
     return begun[0].parent.parent.name
 
 
+@pytest.mark.full
 def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
     cluster: tuple[InteropCluster, Node], tmp_path: Path
 ) -> None:

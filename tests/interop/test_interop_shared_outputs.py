@@ -206,7 +206,7 @@ def two_datanodes(hadoop: HadoopJars, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize(
-    ("copies", "is_noticed"), [(1, True), *(pytest.param(2, known, marks=pytest.mark.full) for known in (True, False))]
+    ("copies", "is_noticed"), [pytest.param(*one, marks=pytest.mark.full) for one in ((1, True), (2, True), (2, False))]
 )
 def test_a_datanode_that_stays_dead_costs_the_maps_whose_last_copy_it_had(
     merging: Configuration, two_datanodes: StockHdfs, tmp_path: Path, copies: int, is_noticed: bool
