@@ -245,11 +245,10 @@ class ContainerService:
         for name in launch.service_data:
             if name != SHUFFLE_SERVICE:
                 raise InvalidAuxService(f"The auxService:{name[:120]} does not exist")
-        plan = launch.environment.get(PLANS_MERGES)
+        plans_merges = launch.environment.get(PLANS_MERGES) == "1"
         for data in launch.service_data.values():
             application = grant.container_id.application_id
-            facts = {"plans_merges": plan == "1", "is_ours": plan is not None}
-            self._on_job(self._shuffle_jobs.add(application, grant.user, data, **facts))
+            self._on_job(self._shuffle_jobs.add(application, grant.user, data, plans_merges=plans_merges))
 
     def _owned(
         self, message: common.ContainerId, identifier: server.NMTokenIdentifier, *, was_stopped_ok: bool

@@ -23,8 +23,6 @@ class ShuffleJob:
     password: bytes
     #: its master says itself what is merged
     plans_merges: bool = False
-    #: its job manager is of this project
-    is_ours: bool = False
 
 
 def job_id(application: ApplicationId) -> str:
@@ -39,13 +37,7 @@ class ShuffleJobs:
         self._jobs: dict[str, ShuffleJob] = {}
 
     def add(
-        self,
-        application: ApplicationId,
-        user: str,
-        service_data: bytes,
-        *,
-        plans_merges: bool = False,
-        is_ours: bool = False,
+        self, application: ApplicationId, user: str, service_data: bytes, *, plans_merges: bool = False
     ) -> ShuffleJob:
         """Takes the token that the first container of a job brings; later ones repeat it. Raises BadServiceData."""
         try:
@@ -54,7 +46,7 @@ class ShuffleJobs:
             raise BadServiceData(f"service data of mapreduce_shuffle is not a token: {error}") from None
         if token.kind != JOB_TOKEN or not token.password:
             raise BadServiceData(f"service data of mapreduce_shuffle is a token of kind {token.kind[:80]!r}")
-        job = ShuffleJob(application, user, token.password, plans_merges, is_ours)
+        job = ShuffleJob(application, user, token.password, plans_merges)
         self._jobs[job_id(application)] = job
         return job
 

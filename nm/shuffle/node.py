@@ -118,7 +118,6 @@ class NodeShuffle:
         facts: dict[str, Any] = {
             "isOver": is_over,
             "plansMerges": job.plans_merges,
-            "isOurs": job.is_ours,
             "hasMerger": self.merger is not None,
             "automatic": self._merging.watch.policy is None,
             "segments": counts.segments,

@@ -125,12 +125,12 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, A
     ("facts", "is_shown"),
     [
         ({"hasMerger": False}, True),
-        ({"hasMerger": False, "isOurs": True}, False),
-        ({"hasMerger": True, "isOurs": True}, True),
-        ({"hasMerger": True, "isOurs": True, "plansMerges": True}, False),
+        ({"hasMerger": True}, True),
+        ({"hasMerger": False, "plansMerges": True}, False),
+        ({"hasMerger": True, "plansMerges": True}, False),
     ],
 )
-def test_a_job_of_ours_is_not_told_of_nodes_that_could_merge_nothing(facts: dict[str, bool], is_shown: bool) -> None:
+def test_a_job_of_ours_is_not_told_of_what_nodes_do_by_themselves(facts: dict[str, bool], is_shown: bool) -> None:
     def answer(path: str) -> tuple[int, bytes]:
         if "cluster" in path:
             return 200, json.dumps({"nodes": {"node": [{"id": "n:1", "nodeHTTPAddress": server.address}]}}).encode()

@@ -9,6 +9,7 @@ from test_tez_adapter_merged_jobs import HELD, SPLIT, WORDS, counts, expected, f
 
 from tez_adapter.submit import submit_mapreduce
 from yaqd.cli.explain_nodes import _ask
+from yaqd.cli.rm_web import get_json
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -50,6 +51,4 @@ def test_the_job_alone_decides(
 
 def job_nodes(conf: Configuration) -> list[str]:
     """Web addresses."""
-    from yaqd.cli.rm_web import get_json
-
     return [str(node["nodeHTTPAddress"]) for node in get_json(conf, "/ws/v1/cluster/nodes")["nodes"]["node"]]

@@ -53,16 +53,11 @@ def of_nodes(conf: Configuration, application: ApplicationId) -> dict[str, Any] 
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
         answers = list(pool.map(lambda place: _ask(place[1], application), places))
     told = [(name, answer) for (name, _), answer in zip(places, answers, strict=True)]
-    nodes = [{"node": name, **answer} for name, answer in told if answer and _decides(answer)]
+    nodes = [{"node": name, **answer} for name, answer in told if answer and not answer["plansMerges"]]
     if not nodes:
         return None
     sums = {name: sum(node[name] for node in nodes) for name in _NUMBERS}
     return {"nodes": nodes, "silent": [name for name, answer in told if answer is None], **sums}
-
-
-def _decides(answer: dict[str, Any]) -> bool:
-    """Not of a job of ours that says itself what is merged, or where nothing could be."""
-    return not answer["plansMerges"] and (answer["hasMerger"] or not answer["isOurs"])
 
 
 def _ask(address: str, application: ApplicationId) -> dict[str, Any] | None:
@@ -93,7 +88,7 @@ def _checked(facts: Any) -> dict[str, Any]:
     found: dict[str, Any] = {name: facts.get(name, 0) for name in _NUMBERS}
     if not all(type(number) is int and 0 <= number <= _NUMBER_MAX for number in found.values()):
         raise ValueError("no counts")
-    for name in ("isOver", "plansMerges", "hasMerger", "automatic", "isOurs"):
+    for name in ("isOver", "plansMerges", "hasMerger", "automatic"):
         found[name] = bool(facts.get(name))
     for name in ("policy", "reason"):
         text = facts.get(name) or ""
