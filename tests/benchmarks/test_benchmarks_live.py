@@ -75,6 +75,7 @@ def test_tasks_tell_of_their_start(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_simulator_foretells_a_variant_with_what_starts_took() -> None:
     workload = hive(0.1, 64, load=0.9)
     for variant in (stock(), ours(queues=True, events=True)):

@@ -75,6 +75,7 @@ names = st.text(min_size=1, max_size=8)
 tallies = st.dictionaries(names, st.dictionaries(names, st.integers(0, 2**60), min_size=1, max_size=3), max_size=4)
 
 
+@pytest.mark.slow
 @given(tallies, tallies)
 def test_merging_adds(left: dict[str, dict[str, int]], right: dict[str, dict[str, int]]) -> None:
     counters = Counters.from_json(left)

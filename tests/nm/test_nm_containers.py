@@ -38,6 +38,7 @@ async def test_stop_ends_the_whole_group(rm: FakeResourceManager, master: Master
     assert (await rm.end_of(one)).exit_status == ExitStatus.KILLED_BY_APPMASTER
 
 
+@pytest.mark.slow
 async def test_environment_too_long_for_a_process(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     one, two = container_id(1), container_id(2)
     await master.run(one, launch_context("true", environment={"LONG": "x" * (9 << 20)}))

@@ -111,6 +111,7 @@ async def test_a_dead_forker_loses_no_container(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_what_left_the_group_is_found_when_the_container_ends(
     rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ async def test_what_left_the_group_is_found_when_the_container_ends(
     await master.client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [

@@ -109,6 +109,7 @@ async def test_the_prepared_process_has_one_thread(node: NodeManager) -> None:
     assert "Threads:\t1\n" in status
 
 
+@pytest.mark.slow
 async def test_everything_that_is_loaded_by_default_keeps_to_one_thread(caplog: pytest.LogCaptureFixture) -> None:
     """HDFS's library, for one, starts threads when it is imported."""
     caplog.set_level("INFO")

@@ -42,6 +42,7 @@ def test_ready_line_then_clean_stop_on_sigterm(tmp_path: Path) -> None:
     process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["yarn.resourcemanager.address", "yarn.resourcemanager.webapp.address"])
 def test_taken_port_is_one_clear_line(key: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

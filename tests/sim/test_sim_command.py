@@ -24,6 +24,7 @@ def test_list_names_everything_that_can_be_run() -> None:
     assert set(json.loads(run("sim", "list", "--json").stdout)["experiments"]) == set(EXPERIMENTS)
 
 
+@pytest.mark.slow
 def test_compare_prints_and_writes(tmp_path: Path) -> None:
     words = ("--workload", "5-sec", "--jobs", "3", "--nodes", "4", "--seeds", "2", "--system", "yarn")
     result = run("sim", "compare", *words, "--system", "yarn,out_of_turn=on", "--out", str(tmp_path / "new"))

@@ -86,6 +86,7 @@ def test_progress_counts_to_the_end() -> None:
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.slow
 def test_figures_are_written_in_both_formats(tiny_runs: list[Run], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     paths = draw_plots(TINY, tiny_runs, tmp_path)

@@ -203,6 +203,7 @@ def test_what_is_no_text_or_not_there(tmp_path: Path) -> None:
             read_workload(tmp_path / name)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(["f.tsv", "f.json", "f.jsonl", "f.jhist"]), text=st.text(max_size=200), data=st.data())
 def test_no_text_at_all_ends_in_another_error(tmp_path: Path, name: str, text: str, data: st.DataObject) -> None:

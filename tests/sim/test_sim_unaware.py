@@ -94,6 +94,7 @@ def stream() -> tuple[SimJob, ...]:
     return tuple(job(f"aware{number}", 40, 8.0, 20.0 * number) for number in range(40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("estimates", ["stage", "none"])
 def test_jobs_that_keep_all_queues_long_do_not_starve_whose_containers_must_not_wait(estimates: str, seed: int) -> None:

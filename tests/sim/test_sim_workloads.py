@@ -83,6 +83,7 @@ def test_every_workload_is_one_that_a_cluster_can_run_and_is_its_seeds_alone(nam
     assert {job.queue for job in workload} == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_poisson_arrivals_ask_for_their_part_of_the_slots() -> None:
     workload = draw(Drawn("5-sec", 2000, Arrivals("poisson", 0.9)), 320, 2)
     last = workload.jobs[-1].arrival_s

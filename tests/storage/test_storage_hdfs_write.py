@@ -31,6 +31,7 @@ class _NoRescue:
         raise AssertionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [20, 70_000, 1 << 20, 30 << 20])
 def test_memory_is_bounded_however_it_is_written(size: int) -> None:
     sink = _Sink()

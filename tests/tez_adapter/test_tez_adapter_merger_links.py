@@ -103,6 +103,7 @@ async def test_cancelled_merges_go_in_one_call_and_nothing_more_is_heard_of_them
     assert side.heard.empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_closed", [True, False])
 async def test_a_merger_that_is_not_there_fails_the_merge(is_closed: bool) -> None:
     address = None

@@ -287,6 +287,7 @@ async def serving(token: Token) -> AsyncIterator[tuple[RpcServer, JobTokenSecret
         await server.stop()
 
 
+@pytest.mark.slow
 async def test_a_merge_waits_for_the_first_merger_and_at_a_lost_one_for_the_next() -> None:
     token = JobTokenSecrets(secrets.token_bytes).mint(JOB)
     own = mergers()
