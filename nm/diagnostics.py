@@ -3,8 +3,11 @@
 import errno
 import os
 from pathlib import Path
+from typing import Final
 
-_PRELAUNCH = "prelaunch.err"
+#: what to do about a full disk, behind the name of something on it
+NO_ROOM: Final = "free space there or name other folders in yarn.nodemanager.local-dirs and log-dirs"
+_PRELAUNCH: Final = "prelaunch.err"
 
 
 def failure_text(code: int, log_dir: Path, tail_bytes: int) -> str:
@@ -47,5 +50,5 @@ def is_disk_full(error: BaseException) -> bool:
 def with_advice(error: Exception) -> str:
     """The error's text, and for a full disk what to do about it."""
     if is_disk_full(error):
-        return f"{error}; free space there or name other folders in yarn.nodemanager.local-dirs and log-dirs"
+        return f"{error}; {NO_ROOM}"
     return str(error)

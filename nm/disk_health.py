@@ -10,8 +10,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from nm.heartbeat import NodeHealth
+
+_MAX_PERCENT_KEY: Final = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,10 @@ def _complaint(folder: Path, max_percent: float, used_percent: Callable[[Path], 
     except OSError as error:
         return f"{folder}: {error.strerror or error}"
     if used > max_percent:
-        return f"{folder}: used space {used:.1f}% is above the threshold of {max_percent:.1f}%, free some space"
+        return (
+            f"{folder}: used space {used:.1f}% is above the threshold of {max_percent:.1f}%, free some space or raise "
+            f"{_MAX_PERCENT_KEY}"
+        )
     return None
 
 

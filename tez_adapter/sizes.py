@@ -14,6 +14,9 @@ from yaqd.config.resource_types import requested_resources, resource_types
 from yaqd.model import Resource
 
 COMMAND_RESOURCES: Final = "yaq.job.command.resource."
+#: of a command's containers
+MEMORY_KEY: Final = "yaq.job.command.memory-mb"
+VCORES_KEY: Final = "yaq.job.command.vcores"
 _TASK_RESOURCES: Final = {"map": "mapreduce.map.resource.", "reduce": "mapreduce.reduce.resource."}
 #: Hadoop's names of memory and cores among the resources that a key asks for (MRJobConfig)
 _MEMORY: Final = ("memory-mb", "memory")
@@ -68,9 +71,8 @@ def task_size(what: str, conf: Configuration) -> ContainerSize:
 
 
 def command_size(conf: Configuration) -> ContainerSize:
-    memory_key, vcores_key = "yaq.job.command.memory-mb", "yaq.job.command.vcores"
-    plain = Resource(conf.get_int(memory_key, 256, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
-    return _with_named(ContainerSize("container", plain, memory_key, vcores_key, {}), conf, COMMAND_RESOURCES)
+    plain = Resource(conf.get_int(MEMORY_KEY, 256, minimum=1), conf.get_int(VCORES_KEY, 1, minimum=1))
+    return _with_named(ContainerSize("container", plain, MEMORY_KEY, VCORES_KEY, {}), conf, COMMAND_RESOURCES)
 
 
 def in_single_units(conf: Configuration) -> Configuration:

@@ -26,7 +26,7 @@ from tez_adapter.merge_settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.plan import check_plan
 from tez_adapter.rm_client import RmClient
-from tez_adapter.sizes import COMMAND_RESOURCES, in_single_units, too_large
+from tez_adapter.sizes import COMMAND_RESOURCES, MEMORY_KEY, VCORES_KEY, command_size, in_single_units, too_large
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
@@ -84,10 +84,12 @@ def submit_command(
     if not command:
         raise SubmitError("no command: write it after --, as in: yaq run -- date")
     _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
-    settings = {"yaq.job.command.memory-mb": memory_mb, "yaq.job.command.vcores": vcores}
-    conf = conf.with_overrides({key: str(value) for key, value in settings.items() if value is not None})
+    for option, key, value in (("--memory", MEMORY_KEY, memory_mb), ("--vcores", VCORES_KEY, vcores)):
+        if value is not None:
+            conf = conf.with_overrides({key: str(value)}, source=option)
     named = {COMMAND_RESOURCES + name: amount for name, amount in (resources or {}).items()}
     conf = conf.with_overrides(named, source="--resource")
+    command_size(conf)  # what cannot be is said before anybody is asked
     request = Request(conf, name or command[0].rpartition("/")[2], queue, attachments, environment or {})
     fields = {"command": f"exec {shlex.join(command)}", "tasks": tasks, "nodes": tuple(nodes)}
     return _submit(request, JobKind.COMMAND, fields, [], ())

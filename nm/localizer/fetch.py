@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from nm.diagnostics import is_disk_full
+from nm.diagnostics import NO_ROOM, is_disk_full
 from nm.launch.context import LocalResource
 from nm.localizer.archives import ArchiveLimits, BadArchive, copy_into, set_modes, unpack
 from yaqd.config import Configuration
@@ -53,6 +53,8 @@ def fetch(resource: LocalResource, folder: Path, conf: Configuration, limits: Ar
     except OSError as error:
         is_full = is_disk_full(error)
         failure = f"Resource {resource.url} cannot be stored in {folder}: {error.strerror or error}"
+        if is_full:
+            failure += f"; {NO_ROOM}"
     except FetchFailed as error:
         failure = str(error)
     shutil.rmtree(partial, ignore_errors=True)

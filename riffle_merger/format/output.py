@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.codec import Codec
@@ -14,6 +14,9 @@ from riffle_merger.format.segment import CHECKSUM_BYTES, RUN_END, RUN_MAGIC, Sou
 
 OUTPUT_NAME = "file.out"
 INDEX_NAME = "file.out.index"
+
+#: what to do about a full disk, behind the name of a file on it
+NO_ROOM: Final = "free space there or name other folders in yarn.nodemanager.local-dirs"
 
 _COPY_BYTES = 1024 * 1024
 _BUFFER_BYTES = 1024 * 1024
@@ -126,7 +129,5 @@ def publish(directory: Path, temporary: Path, index: SpillIndex) -> None:
 
 def write_failed(path: Path, error: OSError) -> WriteFailed:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    remedy = (
-        "free space there or name other folders in yarn.nodemanager.local-dirs" if full else "check the local folder"
-    )
+    remedy = NO_ROOM if full else "check the local folder"
     return WriteFailed(error.errno, f"cannot write map output: {error.strerror}; {remedy}", str(path))

@@ -15,6 +15,7 @@ from pathlib import Path
 from riffle_merger.format.errors import FormatError
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
+from riffle_merger.format.output import NO_ROOM
 from riffle_merger.merger.errors import MergeError, NotMergeable
 from riffle_merger.merger.window import Counts, Input, write_view
 from riffle_merger.plan.buffers import WRITE_BYTES
@@ -205,7 +206,7 @@ class Output:
             raise self.failed(error) from None
 
     def failed(self, error: OSError) -> MergeError:
-        full = "; free space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        full = f"; {NO_ROOM}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return MergeError(f"{self.path}: {error.strerror}{full}")
 
     def close(self) -> None:

@@ -3,6 +3,7 @@ configuration. The texts are those of Hadoop's CapacityScheduler and its leaf qu
 """
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import Final
 
 from rm.scheduler.queues import PREFIX, QueueConfigError, QueueSpec, QueueState, SchedulerSpec
@@ -14,6 +15,11 @@ QUEUE_MASTERS_EXCEEDED: Final = "Queue's AM resource limit exceeded. "
 USER_MASTERS_EXCEEDED: Final = "User's AM resource limit exceeded. "
 CLUSTER_EMPTY: Final = "Skipping AM assignment as cluster resource is empty. "
 
+#: of an unknown queue's name, characters; names it is compared with; queues that are listed
+_NAME_COMPARED: Final = 100
+_NAMES_COMPARED: Final = 1000
+_QUEUES_SHOWN: Final = 8
+
 #: the groups of a user
 GroupsOf = Callable[[str], Collection[str]]
 
@@ -22,7 +28,7 @@ def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> s
     """Why the queue takes no new application of this user, None when it does."""
     leaf = view.find_queue(name)
     if leaf is None:
-        return f"Application {app_id} submitted by user {user} to unknown queue: {name}"
+        return f"Application {app_id} submitted by user {user} to unknown queue: {name}{queue_hint(view, name)}"
     if not leaf.is_leaf:
         return f"Application {app_id} submitted by user {user} to non-leaf queue: {leaf.path}"
     if len(view.applications) >= view.spec.maximum_applications:
@@ -40,6 +46,19 @@ def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> s
             f" cannot accept submission of application: {app_id}"
         )
     return None
+
+
+def queue_hint(view: ClusterView, name: str) -> str:
+    """Which queue was meant perhaps, and which ones there are; it ends the sentence that names the unknown one."""
+    from difflib import get_close_matches  # a misspelt queue is rare, and this is a part of no decision
+
+    leaves = {queue.path: queue.spec.name for queue in view.queues.values() if queue.is_leaf}
+    wanted = name[:_NAME_COMPARED].rpartition(".")[2]
+    compared = {last: path for path, last in islice(leaves.items(), _NAMES_COMPARED)}
+    near = get_close_matches(wanted, compared, 1)
+    shown = ", ".join(islice(leaves, _QUEUES_SHOWN))
+    more = f" and {len(leaves) - _QUEUES_SHOWN} more" if len(leaves) > _QUEUES_SHOWN else ""
+    return f"{f'; did you mean {compared[near[0]]}?' if near else ''} (queues: {shown}{more})"
 
 
 def admissible(view: ClusterView, leaf: QueueView) -> Iterator[tuple[AttemptView, Resource]]:

@@ -86,7 +86,7 @@ def test_a_group_alone_prints_its_help(words: list[str]) -> None:
             "'--timeout': nan is no finite num",
         ),
         (["top", "--interval", "inf"], BAD_INPUT, "'--interval': inf is no finite number"),
-        (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster; start one"),
+        (["cluster", "stop", "--dir", "/no/where"], BAD_INPUT, "yaq: /no/where holds no cluster, give the folder of"),
         (["app", "list", "--limit", "-4"], BAD_INPUT, "Invalid value for '--limit': -4"),
         (["app", "status", "application_1"], BAD_INPUT, 'yaq: "application_1" is no application id'),
         (["mr", "streaming", "-inptu", "x"], BAD_INPUT, 'unknown option "-inptu"; did you mean -input?'),

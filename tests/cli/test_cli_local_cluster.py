@@ -21,6 +21,7 @@ from yaqd.cli.local.processes import (
     left_by,
     processes_working_under,
     proportional_set_bytes,
+    running_clusters,
     wait_for_end,
 )
 from yaqd.cli.local.site import ClusterShape, free_ports, write_conf
@@ -279,6 +280,19 @@ def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn) -> No
     assert cluster.stop() == []
     assert not orphan.is_alive()
     assert cluster.status().daemons == []
+
+
+def test_who_names_a_folder_without_a_cluster_is_told_where_one_runs(tmp_path: Path) -> None:
+    words = ["-c", "import sys; print(flush=True); sys.stdin.read()", "-m", "yaqd.cli", "rm", "start", "--conf"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command = [sys.executable, *words, str(tmp_path / "c/conf")]
+    with subprocess.Popen(command, **pipes) as daemon:  # type: ignore[call-overload]
+        daemon.stdout.readline()
+        assert tmp_path / "c" in running_clusters()
+        with pytest.raises(CommandError, match=f"^{tmp_path} holds no cluster, give .*; those of /.* run here$"):
+            LocalCluster(tmp_path).stop()
+        daemon.kill()
+    assert tmp_path / "c" not in running_clusters()
 
 
 def test_what_a_dead_leader_left_in_its_group_is_found(tmp_path: Path) -> None:

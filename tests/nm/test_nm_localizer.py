@@ -252,7 +252,7 @@ async def test_a_disk_without_room_is_the_disks_fault(
     await master.run(container_id(1), launch_context("true", resources={"a": wanted}))
     end = await rm.end_of(container_id(1))
     assert end.exit_status == ExitStatus.DISKS_FAILED
-    assert "No space left on device" in end.diagnostics
+    assert "No space left on device; free space there or name other folders in yarn.nodemanager" in end.diagnostics
 
 
 def tar_with(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:

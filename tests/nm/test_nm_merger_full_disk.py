@@ -73,7 +73,8 @@ async def fill_and_merge(disk: Path, node: Node, free: int) -> None:
         asked = [merger.merge(JOB, name, maps, timeout_s=30) for name, maps in (("1", LARGE), ("2", SMALL))]
         failed, merged = await asyncio.gather(*asked, return_exceptions=True)
         assert isinstance(failed, RemoteException) and failed.class_name == MergeFailed.JAVA_CLASS, failed
-        assert "No space left on device; free space there" in failed.message
+        assert str(folder) in failed.message and "No space left on device; free space there" in failed.message
+        assert "yarn.nodemanager.local-dirs" in failed.message
         assert not isinstance(merged, BaseException), merged
         verified(node.app_dir, merged.name, small)
         assert sorted(path.name for path in folder.iterdir()) == [f"{merged.name}.out", f"{merged.name}.out.index"]

@@ -287,7 +287,7 @@ def test_cancelled_or_a_full_disk_leave_nothing(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(MergeError, match="No space left on device; free space"):
+    with pytest.raises(MergeError, match="No space left on device; free space there or name other"):
         run(tmp_path, ["a"])
     assert visible(tmp_path) == []
 

@@ -295,7 +295,9 @@ def test_refusals_say_why() -> None:
         "a": "already has 1",
         "b": "STOPPED",
         "root": "non-leaf queue",
-        "zz": "unknown queue: zz",
+        "zz": "unknown queue: zz (queues: root.a, root.b)",
+        "root.aa": "unknown queue: root.aa; did you mean root.a? (queues: root.a, root.b)",
+        "b" * 100_000: "bbb (queues: root.a, root.b)",
     }.items():
         (refused,) = c.tell(ApplicationSubmitted(ApplicationId(3, 1), queue, "user", 0))
         assert isinstance(refused, RefuseApplication) and why in refused.reason

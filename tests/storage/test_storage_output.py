@@ -17,6 +17,7 @@ from yaqd.storage import (
     CorruptFile,
     NotAFile,
     OutputCommitter,
+    PathDenied,
     PathExists,
     StorageError,
     check_output_possible,
@@ -202,6 +203,8 @@ def test_where_an_output_cannot_be_made_is_said_before_anything_starts() -> None
         (free / "file").write_text("")
         with pytest.raises(NotAFile, match="/file is a file: no folder can be made below it"):
             check_output_possible(files, f"{free}/file/out")
+    with pytest.raises(PathDenied, match=r"^/proc: nobody can make a folder there: name another one"):
+        check_output_possible(files, "/proc/out")
 
 
 def test_success_can_be_switched_off(tmp_path: Path) -> None:

@@ -70,3 +70,7 @@ def test_bad_requests_are_refused_before_anything_is_asked(name: str, amount: st
 def test_the_option_is_blamed() -> None:
     with pytest.raises(ConfigError, match=f"--resource: yaq.job.command.resource.{GPU}"):
         submit_command(conf(), ["true"], resources={GPU: "one"})
+    with pytest.raises(ConfigError, match=r'^--memory: yaq.job.command.memory-mb = "0"'):
+        submit_command(conf(), ["true"], memory_mb=0)
+    with pytest.raises(ConfigError, match=r'^--vcores: yaq.job.command.vcores = "-1"'):
+        submit_command(conf(), ["true"], vcores=-1)

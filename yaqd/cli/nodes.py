@@ -6,6 +6,9 @@ from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import print_json, print_table, shortened
 from yaqd.config import Configuration
 
+#: of what a node says of its health, so that the last words of one bad folder are still there
+_HEALTH_CHARS = 300
+
 
 @click.group(help="List the cluster's nodes.")
 def node() -> None:
@@ -66,7 +69,7 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
             f"{n.used.memory_mb}/{n.capability.memory_mb}",
             f"{n.used.vcores}/{n.capability.vcores}",
             ", ".join(f"{name} {n.used.extras.get(name, 0)}/{most}" for name, most in n.capability.extras.items()),
-            shortened(n.health),
+            shortened(n.health, _HEALTH_CHARS),
         )
         for n in nodes
     ]

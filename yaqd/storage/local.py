@@ -3,7 +3,7 @@
 A new file is written beside its final name, under a hidden one, and linked to it when closed: readers see it whole or
 not at all, also after a crash of the writer. (Not after one of the machine: like Hadoop's, this writer does not sync.)
 """
-# ruff: noqa: PTH101, PTH103, PTH105, PTH106, PTH108, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH101, PTH102, PTH103, PTH105, PTH106, PTH108, PTH110, PTH112, PTH114, PTH116, PTH118, PTH120
 # (paths are text here, as on every file system, and one more object for each would cost more than the call)
 
 import contextlib
@@ -155,6 +155,14 @@ class LocalFileSystem:
         path = self._path(folder)
         if not os.access(path, os.W_OK | os.X_OK):
             raise PathDenied(f"{path}: no permission to write there: check its owner and mode", path=path)
+        # modes do not tell everything: nobody makes anything in /proc, or on a full disk
+        probe = os.path.join(path, f".{uuid.uuid4().hex}.tmp")
+        try:
+            with _translated(path):
+                os.mkdir(probe)
+                os.rmdir(probe)
+        except PathNotFound:
+            raise PathDenied(f"{path}: nobody can make a folder there: name another one", path=path) from None
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self._path(path))

@@ -31,6 +31,7 @@ from yaqd.cli.local.processes import (
     left_by,
     processes_working_under,
     proportional_set_bytes,
+    running_clusters,
     wait_for_end,
 )
 from yaqd.cli.local.site import ClusterShape
@@ -39,6 +40,8 @@ READY_TIMEOUT_S = 60.0
 STOP_GRACE_S = 10.0
 NODES_MAX = 256
 _POLL_S = 0.05
+#: running clusters that are named to who gave a folder without one
+_NAMED = 3
 #: Less free space than this is none: configuration and first log lines need about as much.
 _PROBE_BYTES = 256 << 10
 _RM = "resourcemanager"
@@ -348,9 +351,11 @@ class LocalCluster:
 
     def _require(self) -> None:
         if not self._record.exists():
-            raise CommandError(
-                f"{self.directory} holds no cluster; start one: yaq cluster start --dir {self.directory}"
+            others = ", ".join(str(found) for found in running_clusters()[:_NAMED])
+            here = (
+                f"; those of {others} run here" if others else f"; yaq cluster start --dir {self.directory} makes one"
             )
+            raise CommandError(f"{self.directory} holds no cluster, give the folder of `yaq cluster start`{here}")
 
     def _recorded(self) -> list[tuple[str, ProcessIdentity]]:
         """The daemons of the pid files, ResourceManager first; a damaged file stands for a process that never was."""

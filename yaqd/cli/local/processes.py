@@ -107,6 +107,19 @@ def processes_working_under(*folders: Path) -> list[ProcessIdentity]:
     return found
 
 
+def running_clusters() -> list[Path]:
+    """Folders of the clusters on this machine whose ResourceManager is one of this user's processes."""
+    found = []
+    for pid in _own_pids():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[-6:-3] == [b"yaqd.cli", b"rm", b"start"] and words[-3] == b"--conf":
+            found.append(Path(os.fsdecode(words[-2])).parent)
+    return sorted(found)
+
+
 def left_by(dead: Iterable[ProcessIdentity], *folders: Path) -> list[ProcessIdentity]:
     """What remains, working under these folders, of the process groups that dead processes led."""
     # a pid is not given anew while a group has it; where it was, the group was gone
