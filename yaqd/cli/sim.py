@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _STOCK_START_S = 1.0
 #: our nodes' prepared process
 _OUR_START_S = 0.1
+#: what the network takes one way, in a rack: `yaqd.sim.shape.NETWORK_S`, which is not imported for a help page
+NETWORK_S = 0.001
 #: between two reports of a node where nothing is configured: yarn.resourcemanager.nodemanagers.heartbeat-interval-ms
 HEARTBEAT_S = 1.0
 
@@ -170,6 +172,8 @@ def _cluster_options(start: float) -> Callable[[Any], Any]:
                      metavar="S", help="Between two reports of a node; the paper's have 3."),
         click.option("--polling", type=FiniteFloat(0.001, 3600), default=1.0, show_default=True, metavar="S",
                      help="Between two polls of a job manager."),
+        click.option("--network", type=FiniteFloat(0, 60), default=NETWORK_S, show_default=True, metavar="S",
+                     help="What a message takes, one way."),
         click.option("--start", type=FiniteFloat(0, 600), default=start, show_default=True, metavar="S",
                      help="From a free slot to a running task, of a container that did not queue."),
         click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, metavar="N",
@@ -338,4 +342,4 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
 
 
 def _shape_of(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "start", "systems")}
+    return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "network", "start", "systems")}

@@ -11,9 +11,13 @@ from typing import Final
 
 from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.cli.sim_systems import PARAMETERS, parse_system
+from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES as LIVE_ESTIMATES
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import ORDERS, Scope
 from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.rebalance import REBALANCES
+from yaqd.policies.queueing.wait import WAITS
 from yaqd.sim.shape import ESTIMATES
 
 _BEGINS: Final = "<!-- parameters: written by scripts/docs.sh -->\n"
@@ -32,9 +36,10 @@ MEANINGS: Final[dict[str, str]] = {
     "containers it decides whenever managers poll (yaq.rm.scheduler.at-asks)",
     "jobs_at_once": "jobs that may run at a time, the others wait in the order of their arrival; 0: any number. "
     "With `--burst` it is what sets the load",
-    "estimates": f"how tasks' durations are known ({_one_of(ESTIMATES)}): each task's own, its stage's mean, the mean "
-    "of those of the stage that have ended, not at all. Nothing goes by them in "
-    "mercury and sparrow, nor with job_order=fifo in yarn",
+    "estimates": f"how tasks' durations are known ({_one_of((*ESTIMATES, *LIVE_ESTIMATES.names()))}): each task's own, "
+    "its stage's mean, the mean of those of the stage that have ended, not at all; or by a policy of a cluster's, to "
+    "which the stage's mean is what earlier runs say (yaq.queue.estimates). Nothing goes by them in mercury and "
+    "sparrow, nor with job_order=fifo in yarn",
     "estimate_error": "each stage's estimate is so many times too high or too low, by the toss of a coin",
     "default_estimate_s": "what a task is taken to run of which nobody knows anything, s; none: for ever, so that "
     "nothing waits behind it (yaq.queue.default-estimate)",
@@ -43,12 +48,17 @@ MEANINGS: Final[dict[str, str]] = {
     "bound_target": "nodes find their bound by themselves, from what they observe, for this part of the heartbeat "
     "intervals with all slots busy, 0 to 1; 0, and where bound or bound_wait_s is said: not "
     "(yaq.queue.target-utilization)",
+    "bound_policy": f"by which formula they find it ({_one_of(tuple(BOUNDS.names()))}): exact for durations that vary, "
+    "the closed form that is larger, one that lets slots idle now and then, and two for tasks of one duration "
+    "(yaq.queue.bound-policy)",
     "bound_wait_s": "nothing is sent to a node where it would wait longer than this, s; 0: no such bound",
     "max_wait_s": "a container that has waited so long at nodes goes back and is placed again, s; 0: never "
     "(yaq.queue.max-wait)",
     "aware": "masters say that their containers may wait, as ours do and stock ones do not",
     "max_wait_unaware_s": "with aware=off a container goes only where it is expected to wait less than this, after so "
     "long goes before all others there, and after three times as long back, s (yaq.queue.max-wait-unaware)",
+    "wait_estimate": f"how nodes estimate how long one more would wait ({_one_of(tuple(WAITS.names()))}): with the "
+    "size of each task, or as if any fitted in the place of any other (yaq.nm.queue.wait-estimate)",
     "place": f"at which of the nodes one waits ({_one_of(tuple(PLACES.names()))}); with length yaq-d knows nothing "
     "else of them (yaq.queue.placement)",
     "interference": "how much tasks of one stage avoid each other's nodes; 0: not at all (yaq.queue.interference)",
@@ -65,12 +75,17 @@ MEANINGS: Final[dict[str, str]] = {
     "job_order": f"of jobs at the ResourceManager ({_one_of((*LEAF_ORDERINGS, *JOB_ORDERS.names()))}): a leaf queue's "
     "ordering policy; of guaranteed containers alone",
     "job_starve_s": "a job that was given nothing for so long goes first, s (yaq.rm.scheduler.job-starve-ms)",
+    "job_starve_ratio": "and so does one that was given nothing for so many times the work that is left of it; inf: "
+    "only job_starve_s counts. Orders of jobs alone, not fifo and fair (yaq.rm.scheduler.job-starve-ratio)",
     "rebalance": "queues are told to be no longer than most are, as Hadoop does: the mean and a standard deviation, "
     "within rebalance_least and rebalance_most; what is beyond goes back and is placed again",
     "rebalance_least": "a queue of so many is never too long "
     "(yarn.resourcemanager.nm-container-queuing.min-queue-length)",
     "rebalance_most": "a longer queue always is (yarn.resourcemanager.nm-container-queuing.max-queue-length)",
-    "rebalance_gain_s": "the last of a queue go where they start so much sooner, s; 0: by length alone",
+    "rebalance_gain_s": "besides, the last of a queue go where they start so much sooner, s; 0: by length alone "
+    "(yaq.distributed.rebalance.min-gain-ms, -1 there)",
+    "rebalance_policy": f"by which rule they go then ({_one_of(tuple(REBALANCES.names()))}) "
+    "(yaq.distributed.rebalance.policy)",
     "tasks_at_once": "containers of one job that may run and wait at a time, its manager keeps the others; 0: any "
     "number",
     "published": "nodes whose load managers are told, the least loaded ones; Hadoop's own are 10. sparrow asks among "

@@ -8,16 +8,16 @@ from typing import Any, Final
 from yaqd.cli.exits import CommandError
 from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.experiments.ground import OURS, OURS_D, PREPARE_S, START_GAP_S
-from yaqd.sim.shape import SYSTEMS, ClusterShape, System
+from yaqd.sim.shape import NETWORK_S, SYSTEMS, ClusterShape, System
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, read_workload
 
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
-_CENTRAL: Final = ("job_order", "job_starve_s")
-_FILLED: Final = ("bound_target", "bound_wait_s", "default_estimate_s", "interference", "max_wait_s", "free_min")
+_CENTRAL: Final = ("job_order", "job_starve_s", "job_starve_ratio")
+_FILLED: Final = ("bound_target", "bound_policy", "bound_wait_s", "default_estimate_s", "max_wait_s", "free_min")
 _UNAWARE: Final = ("aware", "max_wait_unaware_s")
-_PLACED: Final = ("place", "order", "starve_s", "starve_ratio", "order_scope")
-_EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s")
+_PLACED: Final = ("wait_estimate", "place", "interference", "order", "starve_s", "starve_ratio", "order_scope")
+_EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s", "rebalance_policy")
 #: what each takes; each is explained in `sim_parameters`. Nothing is taken that no value of would change anything, but
 #: for the first ones, which are said of all systems alike
 PARAMETERS: Final = {
@@ -33,6 +33,11 @@ PARAMETERS: Final = {
 LIVE: Final = dataclasses.replace(OURS, out_of_turn=True, at_asks=True)
 LIVE_D: Final = dataclasses.replace(OURS_D, out_of_turn=True, booked=True)
 _BASES: Final = {"yaq-c": LIVE, "yaq-d": LIVE_D}
+#: a policy's name that changes nothing while another parameter is 0, and what makes that 0 when it is not said itself
+_NEEDS: Final = {
+    "bound_policy": ("bound_target", "; it is where bound or bound_wait_s is said"),
+    "rebalance_policy": ("rebalance_gain_s", ""),
+}
 #: parameters that may be `none`, with what else they are
 _OR_NONE: Final[dict[str, int | float]] = {"bound": 0, "default_estimate_s": 0.0}
 
@@ -50,6 +55,7 @@ def comparison(
     polling: float,
     start: float,
     systems: tuple[str, ...],
+    network: float = NETWORK_S,
 ) -> Experiment:
     """The systems as an experiment whose rows hold every one to the first. Raises CommandError."""
     shape = ClusterShape(
@@ -57,6 +63,7 @@ def comparison(
         slots=slots,
         heartbeat_s=heartbeat,
         am_poll_s=polling,
+        network_s=network,
         start_gap_s=start * _GAP_PART,
         prepare_s=start * (1 - _GAP_PART),
     )
@@ -93,9 +100,13 @@ def parse_system(text: str) -> System:
     if "bound" in changed or "bound_wait_s" in changed:
         changed.setdefault("bound_target", 0.0)
     try:
-        return dataclasses.replace(base, **changed)
+        system = dataclasses.replace(base, **changed)
     except ValueError as error:
         raise CommandError(f"--system {text}: {error}") from None
+    for key, (needed, why) in _NEEDS.items():
+        if getattr(system, key) != getattr(base, key) and not getattr(system, needed):
+            raise CommandError(f"--system {text}: {key} changes nothing while {needed} is 0{why}")
+    return system
 
 
 def _value(text: str, key: str, value: str) -> object:

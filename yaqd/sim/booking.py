@@ -31,6 +31,7 @@ from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ContainerId, NodeId, Resource
+from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import scheduler_spec
 from yaqd.sim.jobs import JobRun
 from yaqd.sim.nodes import SimNode
@@ -126,7 +127,12 @@ class Booking:
 
 
 def limits(shape: ClusterShape, system: System) -> SchedulerLimits:
-    queueing = QueueingSpec(placement=system.place, unaware_wait_s=system.max_wait_unaware_s, starve_s=system.starve_s)
+    queueing = QueueingSpec(
+        placement=system.place,
+        affinity=Affinity(interference=system.interference),
+        unaware_wait_s=system.max_wait_unaware_s,
+        starve_s=system.starve_s,
+    )
     return SchedulerLimits(
         bounds=AllocationBounds(shape.slot, Resource(1 << 30, 1 << 20)),
         decision_log_entries=0,

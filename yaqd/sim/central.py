@@ -74,7 +74,7 @@ class Central(Model):
             ask_rows_max=1 << 40,
             opportunistic=opportunistic if self.is_opportunistic else None,
             at_asks=self.system.at_asks,
-            job_starvation=JobStarvation(self.system.job_starve_s),
+            job_starvation=JobStarvation(self.system.job_starve_s, self.system.job_starve_ratio),
         )
 
     # ---- nodes
@@ -174,9 +174,8 @@ class Central(Model):
         if run.is_taken:
             return
         stage = run.stage
-        learns = self.tells_estimates and self.system.estimates == "learned"
-        if learns and not run.is_lost and not stage.job.is_over and stage.done & (stage.done - 1) == 0:
-            self._tell_estimates(stage.job, now)  # after 1, 2, 4, ... tasks
+        if self.tells_estimates and not run.is_lost and not stage.job.is_over and self.estimates.is_news(stage):
+            self._tell_estimates(stage.job, now)
         node.ended.append(run)
         self.changed(node)
         if self.system.out_of_turn:

@@ -27,7 +27,7 @@ from nm.queue.snapshot import QueueSnapshot
 from rm.scheduler.queueing_spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.policies.queueing.rebalance import QueueLoad, queue_limit, rebalance
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad, queue_limit
 from yaqd.sim.booking import Booking
 from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
@@ -146,7 +146,7 @@ class Distributed(Direct):
         self._leaving.clear()
         if system.rebalance_gain_s <= 0.0:
             return
-        for move in rebalance(map(self._queue_load, offers), self.system.rebalance_gain_s):
+        for move in REBALANCES[system.rebalance_policy](list(map(self._queue_load, offers)), system.rebalance_gain_s):
             index = self._by_host[move.source.host].index
             self._leaving[index] = self._leaving.get(index, 0) + move.tasks
 

@@ -11,6 +11,7 @@ from typing import Final
 from rm.scheduler.decisions import Allocate
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.workload import SimJob, SimStage
 
 #: priority and request id, which an allocation carries back
@@ -110,6 +111,7 @@ class Group:
 class StageRun:
     __slots__ = (
         "after",
+        "before",
         "done",
         "durations",
         "error",
@@ -121,7 +123,9 @@ class StageRun:
         "launched",
         "parked",
         "readers",
+        "seen",
         "spec",
+        "told",
         "yields",
     )
 
@@ -140,6 +144,11 @@ class StageRun:
         self.estimate: float | None = None
         #: how many times too high what is believed of it is
         self.error = 1.0
+        #: where estimates are made by a live policy: what earlier runs say, what this one has seen, and what was told
+        #: of it last, s
+        self.before: float | None = None
+        self.seen: RecentMean | None = None
+        self.told: float | None = None
         #: tasks that have a process, or had one and are over
         self.launched = 0
         #: containers whose process waits for the output of other stages

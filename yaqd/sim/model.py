@@ -13,6 +13,7 @@ from typing import Final
 from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, Tick
 from yaqd.model import NodeId, Resource
 from yaqd.sim.engine import Engine
+from yaqd.sim.estimates import Estimates
 from yaqd.sim.jobs import JobRun, Run, StageRun
 from yaqd.sim.nodes import PORT, SimNode
 from yaqd.sim.results import JobResult, Recorder, SimResult
@@ -32,6 +33,7 @@ class Model:
         self.system: Final = system
         self.seed: Final = seed
         self.recorder: Final = Recorder(len(workload.jobs))
+        self.estimates: Final = Estimates(system.estimates)
         self.nodes: Final = [self._new_node(index) for index in range(shape.nodes)]
         phases = self.random("heartbeats")
         self.engine: Final = Engine(
@@ -125,17 +127,9 @@ class Model:
             job = JobRun(index, spec, durations, opportunistic_share=share)
             for stage in job.stages:
                 stage.error = system.estimate_error ** errors.choice((-1.0, 1.0))
-                stage.estimate = self._first_estimate(stage)
+                self.estimates.begin(stage)
             jobs.append(job)
         return jobs
-
-    def _first_estimate(self, stage: StageRun) -> float | None:
-        if self.system.estimates in ("learned", "none"):
-            return None
-        known = stage.spec.estimate_s
-        tasks = stage.spec.tasks
-        mean = known if known is not None else sum(task.duration_s for task in tasks) / len(tasks)
-        return mean * stage.error
 
     def _is_over(self) -> bool:
         return not self._left
@@ -172,9 +166,7 @@ class Model:
         job = stage.job
         stage.done += 1
         job.done += 1
-        if self.system.estimates == "learned":
-            before = stage.estimate or 0.0
-            stage.estimate = before + (now - run.started - before) / stage.done
+        self.estimates.ended(stage, now - run.started)
         if job.done == job.tasks:
             self._job_over(job, now)
         elif stage.readers:

@@ -27,7 +27,13 @@ def new_queue(capacity: Resource, system: System, *, queues_guaranteed: bool, op
         ordering=None if by_arrival else ordering(system),
         max_wait_s=system.max_wait_s or math.inf,
     )
-    return NodeQueue(capacity, max_length=UNBOUNDED, opportunistic_max=opportunistic_max, settings=settings)
+    return NodeQueue(
+        capacity,
+        max_length=UNBOUNDED,
+        opportunistic_max=opportunistic_max,
+        settings=settings,
+        wait=system.wait_estimate,
+    )
 
 
 def ordering(system: System) -> Ordering:

@@ -13,16 +13,23 @@ from typing import Final
 from rm.scheduler.queues import LEAF_ORDERINGS
 from yaqd.model import Resource
 from yaqd.model.values import value
+from yaqd.policies.queueing.bounds import BOUNDS
+from yaqd.policies.queueing.estimates import ESTIMATES as LIVE_ESTIMATES
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import ORDERS, Scope
 from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.rebalance import REBALANCES
 from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.wait import WAITS
 from yaqd.sim.workload import SLOT
 
 #: the systems that `System.name` may name
 SYSTEMS: Final = ("yarn", "yarn-opportunistic", "yaq-c", "yaq-d", "mercury", "sparrow")
-#: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all
+#: how tasks' durations are known: each task's own, its stage's mean, what the job has seen so far, not at all; or by
+#: a name in `yaqd.policies.queueing.estimates.ESTIMATES`, to which the stage's mean is what earlier runs say
 ESTIMATES: Final = ("task", "stage", "learned", "none")
+#: what the network takes one way, s
+NETWORK_S: Final = 0.001
 #: the longest queue at a node that may be asked for
 BOUND_MAX: Final = 1_000_000
 
@@ -49,7 +56,7 @@ class ClusterShape:
     #: a job manager's
     am_poll_s: float = 1.0
     #: one way
-    network_s: float = 0.001
+    network_s: float = NETWORK_S
     #: between a slot's getting free and the process that is next on it
     start_gap_s: float = 0.05
     #: files and launch script of a container, made while it queues if it does
@@ -107,6 +114,8 @@ class System:
     bound: int | None = None
     #: yaq-c: the bound comes from the observed durations and gaps, for this part of the intervals with all slots busy
     bound_target: float = 0.0
+    #: by which formula then, a name in `BOUNDS`
+    bound_policy: str = "poisson"
     #: yaq-c: nothing is sent to a node where it would wait longer than this, s; 0: no such bound
     bound_wait_s: float = 0.0
     #: yaq-c: a container that has waited so long goes back and is placed again, s; 0: never
@@ -116,10 +125,12 @@ class System:
     #: yaq-c, yaq-d: without that a container goes only where it is expected to wait less than this, after so long goes
     #: before all others there, and after three times as long back, s
     max_wait_unaware_s: float = 2.0
+    #: yaq-c, yaq-d: how nodes estimate how long one more would wait, a name in `WAITS`
+    wait_estimate: str = "resources"
     # ---- placement
     #: at which of the nodes one waits, a name in `PLACES`; with "length" yaq-d knows nothing else of them
     place: str = "wait"
-    #: yaq-c: how much tasks of one stage avoid each other
+    #: yaq-c, yaq-d: how much tasks of one stage avoid each other
     interference: float = 0.0
     #: yaq-c: nothing waits while a larger part of the cluster than this is free (Rf_min)
     free_min: float = 0.1
@@ -132,6 +143,8 @@ class System:
     job_order: str = "fifo"
     #: a job that was given nothing for so long goes first, s
     job_starve_s: float = 60.0
+    #: or for so many times the work that is left of it
+    job_starve_ratio: float = 10.0
     #: what a leaf queue has beyond its guarantee is taken back for one below its own
     preempt: bool = False
     # ---- distributed: yaq-d, mercury, sparrow
@@ -144,6 +157,8 @@ class System:
     rebalance_least: int = 5
     rebalance_most: int = 15
     rebalance_gain_s: float = 0.0
+    #: by which rule then, a name in `REBALANCES`
+    rebalance_policy: str = "gain"
     #: containers of one job that may run and wait at a time; 0: any number
     tasks_at_once: int = 0
     #: nodes whose load is published, the least loaded ones; Hadoop's own are 10 (nodes-used). sparrow asks among these
@@ -159,9 +174,7 @@ class System:
     def __post_init__(self) -> None:
         if self.name not in SYSTEMS:
             raise ValueError(f"no system is called {self.name!r}; there are {', '.join(SYSTEMS)}")
-        if self.estimates not in ESTIMATES:
-            raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(ESTIMATES)}")
-        PLACES[self.place]
+        self._check_names()
         self._check_orders()
         if self.bound is not None and not 1 <= self.bound <= BOUND_MAX:
             raise ValueError(
@@ -181,8 +194,21 @@ class System:
         """How long a container may wait at one node for its master's sake, s; `is_aware`: what is said of its job."""
         return math.inf if self.aware and is_aware else self.max_wait_unaware_s
 
-    def _check_orders(self) -> None:
+    def _check_names(self) -> None:
         """Raise `ValueError` for a word that nobody knows: here, and not where a simulation is under way."""
+        if self.estimates not in ESTIMATES:
+            try:
+                LIVE_ESTIMATES[self.estimates]
+            except UnknownPolicy:
+                known = (*ESTIMATES, *LIVE_ESTIMATES.names())
+                raise ValueError(f"no estimates are called {self.estimates!r}; there are {', '.join(known)}") from None
+        PLACES[self.place]
+        BOUNDS[self.bound_policy]
+        WAITS[self.wait_estimate]
+        REBALANCES[self.rebalance_policy]
+
+    def _check_orders(self) -> None:
+        """The same of orders, at the nodes and of jobs."""
         ORDERS[self.order.removesuffix("+pack")]
         if self.order_scope not in list(Scope):
             raise ValueError(f"no order_scope is called {self.order_scope!r}; there are {', '.join(Scope)}")

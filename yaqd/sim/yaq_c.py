@@ -32,7 +32,10 @@ class YaqC(Central):
         queueing = QueueingSpec(
             bound=None if tuned else system.bound or UNBOUNDED,
             tuning=Tuning(
-                idle=1.0 - system.bound_target, heartbeat_s=self.shape.heartbeat_s, poll_s=self.shape.am_poll_s
+                policy=system.bound_policy,
+                idle=1.0 - system.bound_target,
+                heartbeat_s=self.shape.heartbeat_s,
+                poll_s=self.shape.am_poll_s,
             ),
             placement=system.place,
             affinity=Affinity(interference=system.interference),

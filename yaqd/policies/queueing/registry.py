@@ -2,10 +2,8 @@
 
 A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound`, `yaqd.job_order`,
 `yaqd.estimate`, `yaqd.wait` or `yaqd.rebalance` makes its policy available to every daemon under that entry point's
-name. The simulator takes those of `yaqd.order`, `yaqd.place` and `yaqd.job_order` by name too; bounds, wait estimates
-and rebalancing are the shipped defaults there, and estimates its own. Entry points are read when a name is not among
-the shipped ones, once a process; a shipped name cannot be taken over. What others brought along is guarded
-(`guard.py`), so that its faults end no daemon.
+name, and to the simulator. Entry points are read when a name is not among the shipped ones, once a process; a shipped
+name cannot be taken over. What others brought along is guarded (`guard.py`), so that its faults end no daemon.
 """
 
 from collections.abc import Callable, Mapping

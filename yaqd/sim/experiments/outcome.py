@@ -7,6 +7,7 @@ import numpy as np
 
 from yaqd.model.values import value
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Row, Run
+from yaqd.sim.shape import NETWORK_S
 
 
 @value()
@@ -103,6 +104,7 @@ def _troubles(case: Case) -> str:
         f"speeds {_series(shape.speeds)}" if set(shape.speeds) != {1.0} else "",
         f"sizes {_series(shape.sizes)}" if set(shape.sizes) != {1.0} else "",
         f"crowding {shape.crowding:g}" if shape.crowding else "",
+        f"network {shape.network_s:g} s" if shape.network_s != NETWORK_S else "",
         f"{len(shape.failures)} failures" if shape.failures else "",
     ]
     return "".join(f", {text}" for text in said if text)
