@@ -2,6 +2,10 @@
 
 Small segments are gathered into one buffer, so that a system call carries many; a large one goes out by itself,
 straight from its file. Nothing is read before there is room for it, so a reader that takes nothing costs little.
+
+Of a segment that is lost there is a header with lengths that no segment has. Hadoop's reducers report the map of such a
+header, and no other; where a request is refused, or an answer ends before a header, they report all that they asked for
+and did not get, and each of these maps would run again.
 """
 
 import os
@@ -108,6 +112,10 @@ class Piece(Protocol):
         """Bytes of all of it."""
 
     @property
+    def next_lost(self) -> bytes:
+        """Header of the next segment, as of one that is lost."""
+
+    @property
     def is_over(self) -> bool:
         """Nothing is left to be taken."""
 
@@ -115,7 +123,7 @@ class Piece(Protocol):
         """Appends the next bytes, and returns the long segment that follows on them, to be released.
 
         It goes on until one follows, all is taken or enough is gathered. Blocking, from any thread. Raises
-        OutputMissing.
+        OutputMissing, of the next segment, when all before it is taken.
         """
 
 
@@ -128,6 +136,11 @@ def shuffle_headers(
     if min(*part_lengths, *raw_lengths) > 0xFF and max(*part_lengths, *raw_lengths) <= 0xFFFF:  # as segments mostly are
         return [text + _TWO_SHORT(_OF_TWO_BYTES, stored, _OF_TWO_BYTES, raw) + tail for text, stored, raw in rows]
     return [text + encode_vlong(stored) + encode_vlong(raw) + tail for text, stored, raw in rows]
+
+
+def lost_header(reduce: int, text: bytes) -> bytes:
+    """`text`: map id as Text."""
+    return text + encode_vlong(-1) * 2 + encode_vint(reduce)
 
 
 class OutputSegment:
@@ -143,6 +156,11 @@ class OutputSegment:
     @property
     def length(self) -> int:
         return self._entry.part_length
+
+    def header(self, reduce: int, text: bytes) -> bytes:
+        """`text`: map id as Text."""
+        (header,) = shuffle_headers(reduce, (text,), (self._entry.part_length,), (self._entry.raw_length,))
+        return header
 
     def read(self, counts: ReadCounts) -> bytes:
         file = self._outputs.open(self._output)
@@ -164,28 +182,53 @@ class OutputSegment:
 class OutputPiece:
     """One segment as the map task wrote it."""
 
-    __slots__ = ("_header", "_segment", "is_over", "length")
+    __slots__ = ("_header", "_reduce", "_segment", "_text", "is_over", "length")
 
-    def __init__(self, header: bytes, segment: OutputSegment) -> None:
-        self._header = header
+    def __init__(self, reduce: int, text: bytes, segment: OutputSegment) -> None:
+        """`text`: map id as Text."""
+        self._reduce = reduce
+        self._text = text
+        self._header = segment.header(reduce, text)
         self._segment = segment
         self.is_over = False
-        self.length = len(header) + segment.length
+        self.length = len(self._header) + segment.length
+
+    @property
+    def next_lost(self) -> bytes:
+        return lost_header(self._reduce, self._text)
 
     def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
-        self.is_over = True
-        gathered += self._header
         if self._segment.length > COPY_BYTES:
-            return self._segment.range(counts)
-        if self._segment.length:
-            gathered += self._segment.read(counts)
+            follows = self._segment.range(counts)
+            gathered += self._header
+        else:
+            follows = None
+            gathered += self._header + (self._segment.read(counts) if self._segment.length else b"")
+        self.is_over = True
+        return follows
+
+
+class LostPiece:
+    """Says that a segment is lost."""
+
+    __slots__ = ("is_over", "length", "next_lost")
+
+    def __init__(self, reduce: int, text: bytes) -> None:
+        """`text`: map id as Text."""
+        self.next_lost = lost_header(reduce, text)
+        self.length = len(self.next_lost)
+        self.is_over = False
+
+    def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
+        gathered += self.next_lost
+        self.is_over = True
         return None
 
 
 class Answer:
     """What is still to be sent of a body."""
 
-    __slots__ = ("_pieces", "counts", "job_id", "length")
+    __slots__ = ("_pieces", "counts", "cut", "job_id", "length")
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
@@ -193,6 +236,8 @@ class Answer:
         self.counts = ReadCounts()
         #: bytes of the whole body
         self.length = 0
+        #: why it ends before them; the client learns which segment is lost, and then the connection ends
+        self.cut = ""
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
@@ -205,11 +250,17 @@ class Answer:
         self._pieces.clear()
 
     def gather(self, first: bytes = b"") -> tuple[bytearray, Range | None]:
-        """The next bytes after those, and the long segment that follows on them. Blocking. Raises OutputMissing."""
+        """The next bytes after those, and the long segment that follows on them. Blocking."""
         gathered = bytearray(first)
         while self._pieces and len(gathered) < GATHER_BYTES:
             piece = self._pieces[0]
-            follows = piece.take(gathered, self.counts)
+            try:
+                follows = piece.take(gathered, self.counts)
+            except OutputMissing as error:
+                gathered += piece.next_lost
+                self.cut = str(error)
+                self.clear()
+                break
             if piece.is_over:
                 self._pieces.popleft()
             if follows is not None:

@@ -239,7 +239,7 @@ class Connection:
             f"HTTP/1.1 200 OK\r\nReplyHash: {request.reply_hash}\r\n{PROTOCOL_HEADERS}"
             f"Content-Length: {length}\r\nConnection: {keeping if self._keeps_open else 'close'}\r\n\r\n"
         ).encode("ascii")
-        service.asked(request.job_id, len(request.map_ids))
+        service.asked(request.job_id, plan.found)
 
     def _refuse(self, refusal: RequestRefused) -> None:
         if refusal.status < 500:
@@ -272,6 +272,10 @@ class Connection:
                     gathered, self._file = self._answer.gather(self._head)
                     self._head, self._unsent = b"", memoryview(gathered)
                     continue
+                elif self._answer.cut:
+                    log.info("shuffle answer ended early: %s", self._answer.cut)
+                    self.close()
+                    return
                 else:
                     self._answered()
                     return

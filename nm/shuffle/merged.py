@@ -79,6 +79,10 @@ class MergedOutputs:
         """Map attempts of a job that lie in merged files."""
         return tuple(self._jobs.get(job_id, ()))
 
+    def has(self, job_id: str, map_id: str) -> bool:
+        """Whether a map's output was ever found in a merged file, damaged since or not."""
+        return map_id in self._jobs.get(job_id, ())
+
     def publish(self, job_id: str, file: MergedFile) -> None:
         """From now on the file's maps are answered from it; those that another file has stay with that one."""
         maps = self._jobs.setdefault(job_id, {})

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
-from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, FileRange, OutputSegment, Range, ReadCounts
+from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, FileRange, OutputSegment, Range, ReadCounts, lost_header
 from nm.shuffle.files import OpenFile, OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import Kept, KeptRange, KeptSegments
@@ -50,13 +50,17 @@ class MergedStretch:
     def is_over(self) -> bool:
         return self._at == self._run.end
 
+    @property
+    def next_lost(self) -> bytes:
+        return lost_header(self._part.partition, self._part.file.texts[self._at])
+
     def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
         lengths = self._part.columns.part_lengths
         while self._at < self._run.end and len(gathered) < GATHER_BYTES:
             length = lengths[self._at]
             if length > COPY_BYTES:
-                gathered += self._header(self._at)
                 follows = self._or_original(self._range, lambda segment: segment.range(counts), counts)
+                gathered += self._header(self._at)
                 self._at += 1
                 return follows
             if length:

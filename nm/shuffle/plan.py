@@ -2,13 +2,15 @@
 
 The length of an answer goes out before its first segment, so every segment has to be found first. That may take a disk
 access for each, and all clients share the service's thread: whoever asks for much waits between the others' turns.
+
+What is lost comes last: Hadoop's reducers stop at the first that is.
 """
 
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nm.shuffle.answer import Answer, OutputPiece, OutputSegment, Piece, shuffle_headers
+from nm.shuffle.answer import Answer, LostPiece, OutputPiece, OutputSegment, Piece
 from nm.shuffle.files import OutputMissing
 from nm.shuffle.merged import Parts
 from nm.shuffle.request import RequestRefused, ShuffleRequest
@@ -34,6 +36,9 @@ class AnswerPlan:
         self._next = 0
         #: what was found in merged files so far
         self._parts: Parts = {}
+        #: maps of which there is nothing, and why of the first
+        self._lost: list[str] = []
+        self._why = ""
         self.request = request
         self.answer = Answer(request.job_id)
         if request.merged:
@@ -49,15 +54,38 @@ class AnswerPlan:
             raise RequestRefused(401, "the job is over")
         ends_at = self._now() + _TURN_S
         while self._next < len(request.map_ids):
-            piece, self._next = self._piece()
-            self.answer.add(piece)
+            try:
+                piece, self._next = self._piece()
+                self.answer.add(piece)
+            except OutputMissing as error:
+                self._why = self._why or str(error)
+                self._lost.append(request.map_ids[self._next])
+                self._next += 1
             if self._now() >= ends_at:
                 break
-        return self._next == len(request.map_ids)
+        is_over = self._next == len(request.map_ids)
+        if is_over and self._lost:
+            self._say_what_is_lost()
+        return is_over
+
+    @property
+    def found(self) -> int:
+        """Segments."""
+        return self._next - len(self._lost)
+
+    def _say_what_is_lost(self) -> None:
+        """Raises RequestRefused where there is nothing of all, and nothing was known of them either."""
+        request, lost = self.request, self._lost
+        further = f" (and {len(lost) - 1} other map outputs)" if len(lost) > 1 else ""
+        log.warning("shuffle of %s: %s%s", request.job_id, self._why, further)
+        if not self.answer and not any(self._service.merged.has(request.job_id, map_id) for map_id in lost):
+            raise RequestRefused(500, f"map output of {lost[0]} is not available")
+        for map_id in lost:
+            self.answer.add(LostPiece(request.reduce, encode_text(map_id)))
 
     def _piece(self) -> tuple[Piece, int]:
         """Out of a merged file where there is one, else as the map task wrote it, and the number of the map after what
-        was found. Raises RequestRefused."""
+        was found. Raises OutputMissing."""
         outputs, merged, request = self._service.outputs, self._service.merged, self.request
         found = merged.find(request, self._next, self._parts)
         if found is not None:
@@ -65,11 +93,10 @@ class AnswerPlan:
         map_id = request.map_ids[self._next]
         try:
             output, entry = outputs.segment(request.job, request.job_id, map_id, request.reduce)
-        except OutputMissing as error:
+        except OutputMissing:
             found = merged.find(request, self._next, self._parts, at_any_rate=True)
-            if found is not None:
-                return found
-            log.warning("shuffle of %s: %s", request.job_id, error)
-            raise RequestRefused(500, f"map output of {map_id} is not available") from None
-        (header,) = shuffle_headers(request.reduce, (encode_text(map_id),), (entry.part_length,), (entry.raw_length,))
-        return OutputPiece(header, OutputSegment(outputs, output, entry)), self._next + 1
+            if found is None:
+                raise
+            return found
+        segment = OutputSegment(outputs, output, entry)
+        return OutputPiece(request.reduce, encode_text(map_id), segment), self._next + 1

@@ -6,7 +6,7 @@ import random
 import shutil
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -125,7 +125,7 @@ def cluster(
 
 
 @contextmanager
-def held_job(cluster: InteropCluster, folder: Path) -> Iterator[Future[ClientRun]]:
+def held_job(cluster: InteropCluster, folder: Path, further: Mapping[str, object]) -> Iterator[Future[ClientRun]]:
     """A streaming job whose small and last maps and whose reduces wait until `let_go`."""
     rng = random.Random(7)
     (folder / "in").mkdir()
@@ -141,7 +141,7 @@ def held_job(cluster: InteropCluster, folder: Path) -> Iterator[Future[ClientRun
     kinds = ("small", "last", "reduce")
     for kind in kinds:
         (folder / f"held-{kind}").touch()
-    options = [word for key, value in OPTIONS.items() for word in ("-D", f"{key}={value}")]
+    options = [word for key, value in {**OPTIONS, **further}.items() for word in ("-D", f"{key}={value}")]
     scripts = ("-mapper", f"bash {folder}/map.sh", "-reducer", f"bash {folder}/reduce.sh")
     places = ("-input", f"file://{folder}/in", "-output", f"file://{folder}/out")
     with ThreadPoolExecutor(1) as pool:
@@ -177,7 +177,7 @@ def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
 ) -> None:
     """Damage before any reduce has read, and more when one of two has."""
     running, node = cluster
-    with held_job(running, tmp_path) as client:
+    with held_job(running, tmp_path, {}) as client:
         application = killed_in_mid_merge(node, client)
         await_value("the next merger", lambda: (node.figures()["merger"] or {}).get("restarts"), PATIENCE_S)
         let_go(tmp_path, "small")
@@ -210,6 +210,38 @@ def test_stock_mapreduce_reads_on_whatever_happens_to_the_merger_and_its_files(
         assert sum(str(file) in line for line in left_alone) == 1, left_alone
     await_value("the node's folders to be empty", lambda: not node.of_applications() or None, PATIENCE_S)
     assert not [path for disk in node.disks for path in disk.rglob(MERGED_FOLDER)]
+
+
+#: a reducer that is told that an output is lost asks again soon, and its job manager believes the first
+TOLD_SOON = {
+    "mapreduce.reduce.shuffle.retry-delay.max.ms": 3000,
+    "mapreduce.reduce.shuffle.max-fetch-failures-notifications": 1,
+}
+
+
+@pytest.mark.full
+def test_stock_mapreduce_runs_the_one_map_again_whose_last_copy_is_lost(
+    cluster: tuple[InteropCluster, Node], tmp_path: Path
+) -> None:
+    """A reducer asks for it together with all others."""
+    running, node = cluster
+    before = node.figures()["mergedMaps"]
+    with held_job(running, tmp_path, TOLD_SOON) as client:
+        let_go(tmp_path, "small")
+        merged = INPUTS["large"] + INPUTS["small"]
+        await_value("all that is merged", lambda: node.figures()["mergedMaps"] == before + merged or None, PATIENCE_S)
+        file = next(path for path in node.merged_files() if path.name.endswith(DATA_SUFFIX))
+        lost = MergedIndex.load(index_of(file)).maps[1]
+        index_of(file).unlink()
+        file.unlink()
+        shutil.rmtree(node.output_of(lost))
+        let_go(tmp_path, "last")
+        let_go(tmp_path, "reduce")
+    run = client.result().checked()
+
+    assert_sorted(tmp_path)
+    for counter in (f"Launched map tasks={MAPS + 1}", "Failed map tasks=1"):
+        assert counter in run.stderr, run.stderr
 
 
 def index_of(file: Path) -> Path:

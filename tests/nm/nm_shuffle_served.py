@@ -135,5 +135,5 @@ def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:
     found = []
     while reader.remaining:
         map_id, part, raw, reduce = reader.text(), reader.vlong(), reader.vlong(), reader.vint()
-        found.append((map_id, part, raw, reduce, reader.raw(part)))
+        found.append((map_id, part, raw, reduce, reader.raw(max(0, part))))
     return found

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import http.client
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, segments, settle
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
@@ -23,6 +24,7 @@ from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
 from nm.shuffle.server import MergedLimits, ShuffleLimits
 from yaqd.model import ApplicationId
+from yaqd.security.writable import encode_text, encode_vlong
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 REDUCES = 3
@@ -288,14 +290,47 @@ def test_a_lost_original_is_answered_from_its_copy(served: Served, length: int, 
     assert [fetch(served, reduce, [MAPS[4]]) for reduce in range(REDUCES)]
 
 
-def test_what_is_lost_in_both_places_is_refused(served: Served) -> None:
+def test_of_what_is_lost_in_both_places_nothing_else_is_held_back(served: Served) -> None:
+    """A stock reducer reports the first map whose lengths cannot be, and no other."""
     write(served, 5000)
     file = served.merge("all", MAPS)
     lose(file)
-    shutil.rmtree(served.output_dir / MAPS[4])
-    response, _ = served.get(served.target(MAPS, 1))
-    assert response.status == 500
-    assert fetch(served, 1, [m for m in MAPS if m != MAPS[4]])
+    for lost in (4, 7):
+        shutil.rmtree(served.output_dir / MAPS[lost])
+    others = [m for m in MAPS if m not in (MAPS[4], MAPS[7])]
+    response, body = served.get(served.target(MAPS, 1))
+    assert response.status == 200
+    found = segments(body)
+    assert [row[0] for row in found] == [*others, MAPS[4], MAPS[7]]
+    assert [row[1:4] for row in found[-2:]] == [(-1, -1, 1)] * 2
+    assert fetch(served, 1, others) == hashlib.sha256(b"".join(as_sent(*row) for row in found[:-2])).hexdigest()
+    response, body = served.get(served.target([MAPS[7]], 1))  # by itself too, since it was there
+    assert (response.status, segments(body)) == (200, [(MAPS[7], -1, -1, 1, b"")])
+    settle(served)
+    assert served.service.statistics.segments == 2 * len(others)
+
+
+def as_sent(map_id: str, part: int, raw: int, reduce: int, data: bytes) -> bytes:
+    return encode_text(map_id) + encode_vlong(part) + encode_vlong(raw) + encode_vlong(reduce) + data
+
+
+@pytest.mark.parametrize("length", [5000, 40_000])
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_an_answer_that_cannot_go_on_says_which_segment_is_lost(served: Served, length: int, is_merged: bool) -> None:
+    """It was there when the length of the answer was told; all before it is sent."""
+    write(served, length)
+    at, lost = len(MAPS) // 2, MAPS[len(MAPS) // 2]
+    if is_merged:
+        flip(served.merge("all", MAPS))  # in the middle partition, and there in this map's
+    assert fetch(served, 1 - is_merged, MAPS)  # what the indexes say is known
+    settle(served)
+    served.outputs.files.forget(served.output_dir / lost / "file.out")
+    shutil.rmtree(served.output_dir / lost)
+    with pytest.raises(http.client.IncompleteRead) as caught:
+        served.get(served.target(MAPS, 1))
+    found = segments(caught.value.partial)
+    assert [row[0] for row in found] == MAPS[: at + 1]
+    assert found[-1] == (lost, -1, -1, 1, b"") and all(row[1] == length + 5 for row in found[:-1])
 
 
 @pytest.mark.parametrize("served", [0.3], indirect=True)
@@ -393,8 +428,10 @@ def test_as_many_ids_as_one_request_may_have_are_read_once(served: Served) -> No
     assert unmerged == len(maps) and reads.merged_segments == unmerged
     assert reads.merged_reads == 1
     assert served.service.merged.kept_bytes == 0
-    response, _ = served.get(served.target([*maps[1:], "attempt_1_0001_m_999999_0"], 1))
-    assert response.status == 500
+    response, body = served.get(served.target([*maps[1:], "attempt_1_0001_m_999999_0"], 1))
+    assert response.status == 200
+    assert [row[0] for row in segments(body)] == [*maps[1:], "attempt_1_0001_m_999999_0"]
+    assert segments(body)[-1][1:] == (-1, -1, 1, b"")
 
 
 def test_a_merged_file_that_the_client_names_is_served_before_the_node_has_looked(served: Served) -> None:

@@ -4,7 +4,7 @@ import http.server
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -45,6 +45,8 @@ class Service:
     refuse: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     reply_key: bytes = SECRET
     lost: set[str] = field(default_factory=set)
+    #: as our nodes do, with what is there
+    says_what_is_lost: bool = False
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
         url_hash = handler.headers["UrlHash"]
@@ -59,10 +61,12 @@ class Service:
                 handler.send_header(*item)
             handler.end_headers()
             return
-        if self.lost.intersection(attempts):
+        if self.lost.intersection(attempts) and not self.says_what_is_lost:
             handler.send_error(500, "one of them is not available")
             return
-        body = b"".join(self.part(name, int(query["reduce"][0])) for name in attempts)
+        partition = int(query["reduce"][0])
+        body = b"".join(self.part(name, partition) for name in attempts if name not in self.lost)
+        body += b"".join(self.lost_header(name, partition) for name in attempts if name in self.lost)
         handler.send_response(200)
         handler.send_header("ReplyHash", sign(self.reply_key, url_hash.encode()))
         handler.send_header("name", "mapreduce")
@@ -70,6 +74,9 @@ class Service:
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         handler.wfile.write(body)
+
+    def lost_header(self, name: str, reduce: int) -> bytes:
+        return write_vint(len(name)) + name.encode() + 2 * write_vint(-1) + write_vint(reduce)
 
     def part(self, name: str, reduce: int) -> bytes:
         entry = SpillIndex.load(self.root / "output" / name / "file.out.index")[reduce]
@@ -289,16 +296,47 @@ def test_a_dead_host_fails_all_its_maps(tmp_path: Path, service: Service) -> Non
         assert {f.location.map_index for f in reducer.failures} == {0, 1}
 
 
-def test_of_outputs_asked_for_together_the_lost_one_alone_is_reported(tmp_path: Path, service: Service) -> None:
+@pytest.mark.parametrize("says_which", [False, True])
+def test_of_outputs_asked_for_together_the_lost_one_alone_is_reported(
+    tmp_path: Path, service: Service, says_which: bool
+) -> None:
     for index in range(5):
         write_map(service.root, index)
     service.lost.add(attempt(3))
+    service.says_what_is_lost = says_which
     with Reducer(tmp_path, service, 5) as reducer:
         reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(5)))
         with pytest.raises(FetchFailed):
             reducer.fetcher.wait(20)
         assert {failure.location.map_index for failure in reducer.failures} == {3}
         assert max(map(len, service.requests)) == 5
+        assert not says_which or len(service.requests) == 3  # all, and twice the lost one
+
+
+def test_all_that_are_lost_are_reported_at_once(tmp_path: Path, service: Service) -> None:
+    for index in range(5):
+        write_map(service.root, index)
+    service.lost |= {attempt(1), attempt(3)}
+    service.says_what_is_lost = True
+    with Reducer(tmp_path, service, 5) as reducer:
+        reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(5)))
+        with pytest.raises(FetchFailed):
+            reducer.fetcher.wait(20)
+        assert [failure.location.map_index for failure in reducer.failures][:4] == [1, 3, 1, 3]
+        assert service.requests[1] == [attempt(1), attempt(3)]
+
+
+def test_an_answer_that_is_cut_after_what_is_lost_reports_that_alone(tmp_path: Path, service: Service) -> None:
+    for index in range(5):
+        write_map(service.root, index)
+    service.spoil = lambda name, header, segment: (
+        service.lost_header(name, 1) + header[:9] if name == attempt(1) else header + segment
+    )
+    with Reducer(tmp_path, service, 5, settings=replace(QUICK, tries_max=1)) as reducer:
+        reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(5)))
+        with pytest.raises(FetchFailed):
+            reducer.fetcher.wait(20)
+        assert {failure.location.map_index for failure in reducer.failures} == {1}
 
 
 def test_close_cuts_a_silent_peer(tmp_path: Path, service: Service) -> None:

@@ -19,7 +19,7 @@ from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME, WriteFailed
 from tez_adapter.data.fetchplan import Batch, FetchPlan, FetchSettings, MapLocation
 from tez_adapter.data.localmerged import LocalMerged
 from tez_adapter.data.reduceinput import ReduceInput, Segment
-from tez_adapter.data.shufflehttp import ShuffleError, request, url_path
+from tez_adapter.data.shufflehttp import OutputsLost, ShuffleError, request, url_path
 
 logger = logging.getLogger(__name__)
 
@@ -177,9 +177,12 @@ class Fetcher:
                 on_connected=self._connected,
             ) as response:
                 segments = response.segments(self._partition, attempts)
-                for location in remote:
-                    suspects = [location]
+                awaited = {location.attempt: location for location in remote}
+                while awaited:
+                    suspects = [next(iter(awaited.values()))]
                     name, length, body = next(segments)
+                    location = awaited.pop(name)
+                    suspects = [location]
                     self._accept(location, self._sink.receive(name, length, body))
         except WriteFailed:
             raise
@@ -187,6 +190,8 @@ class Fetcher:
             if isinstance(error, ShuffleError) and error.lacks_some and len(remote) > 1:
                 self._ask_one_by_one(batch, remote)  # the others are not lost
                 return
+            if isinstance(error, OutputsLost):
+                suspects = [location for location in remote if location.attempt in error.attempts]
             if not (isinstance(error, ShuffleError) and error.retry_after_s):  # busy is not broken
                 self._report(suspects, f"{batch.host}:{batch.port}: {error}")
             raise

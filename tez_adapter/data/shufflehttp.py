@@ -10,7 +10,7 @@ import hmac
 import http.client
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 from riffle_merger.format.errors import FormatError
@@ -19,6 +19,8 @@ from riffle_merger.format.vint import read_vint
 HEADER_NAME = "mapreduce"
 HEADER_VERSION = "1.0.0"
 _MAP_ID_BYTES_MAX = 1000
+#: both lengths in the header of a segment that our nodes do not have
+_LOST = -1
 _ERROR_TEXT_BYTES = 300
 _RETRY_AFTER_MAX_S = 60.0
 
@@ -45,6 +47,14 @@ def sign(secret: bytes, message: bytes) -> str:
     return base64.b64encode(hmac.digest(secret, message, "sha1")).decode("ascii")
 
 
+class OutputsLost(ShuffleError):
+    """The peer has all that was asked for but these."""
+
+    def __init__(self, attempts: list[str]) -> None:
+        super().__init__("does not have the output any more")
+        self.attempts = attempts
+
+
 class ShuffleResponse:
     """An accepted response. Iterate over `segments`, consuming each body before the next."""
 
@@ -53,11 +63,16 @@ class ShuffleResponse:
         self._remaining = length
 
     def segments(self, partition: int, attempts: list[str]) -> Iterator[tuple[str, int, "ShuffleResponse"]]:
-        """(attempt, stored length, body) in the order asked for. ShuffleError when the peer sends anything else."""
-        for expected in attempts:
+        """(attempt, stored length, body) in the order asked for. OutputsLost after what is there, ShuffleError when the
+        peer sends anything else."""
+        awaited = iter(attempts)
+        for _ in attempts:
             attempt, length = self._read_header(partition)
-            if attempt != expected:
-                raise ShuffleError(f"sent map output {attempt!r} instead of {expected!r}")
+            if length == _LOST:
+                lost = [attempt, *self._further_lost(partition)]
+                raise OutputsLost([attempt for attempt in attempts if attempt in lost])
+            if attempt not in awaited:  # and what stands before it there is lost
+                raise ShuffleError(f"sent map output {attempt!r}, which was not asked for or not there")
             before = self._remaining
             yield attempt, length, self
             if before - self._remaining != length:
@@ -74,7 +89,16 @@ class ShuffleResponse:
         self._remaining -= done
         return done
 
+    def _further_lost(self, partition: int) -> list[str]:
+        """What the headers say that are left, if they can be read: an answer may end after the first."""
+        lost = []
+        with suppress(ShuffleError, OSError):
+            while self._remaining:
+                lost.append(self._read_header(partition)[0])
+        return lost
+
     def _read_header(self, partition: int) -> tuple[str, int]:
+        """Attempt and stored length, or `_LOST`."""
         try:
             length = read_vint(self._read)
             if not 0 <= length <= _MAP_ID_BYTES_MAX:
@@ -83,6 +107,8 @@ class ShuffleResponse:
             stored, raw, sent = read_vint(self._read), read_vint(self._read), read_vint(self._read)
         except FormatError as error:
             raise ShuffleError(f"sent a damaged header: {error}") from error
+        if stored == raw == _LOST and sent == partition:
+            return attempt, _LOST
         if stored < 0 or raw < 0:
             raise ShuffleError(f"sent negative lengths for {attempt}: {stored} stored, {raw} raw")
         if sent != partition:
