@@ -54,6 +54,31 @@ def test_replay_runs_a_recorded_history(tmp_path: Path) -> None:
     assert 7.0 < ran["metrics"]["sub_median"] < 7.0 + 3.0 + 2.0 + 1.0 + 0.1
 
 
+@pytest.mark.parametrize(
+    ("node", "words", "size", "note"),
+    [
+        ("n1:4", (), "1 nodes x 2 slots", "--nodes 1 and --slots 2 from the history: so many nodes ran tasks and"),
+        ("n1:4", ("--slots", "3"), "1 nodes x 3 slots", "--nodes 1 from the history: so many nodes ran tasks; the"),
+        (None, ("--nodes", "2"), "2 nodes x 4 slots", "--slots 4 assumed: the history does not say where"),
+        (None, (), "80 nodes x 4 slots", "--nodes 80 and --slots 4 assumed: the history does not say where"),
+        (None, ("--nodes", "2", "--slots", "2"), "2 nodes x 2 slots", ""),
+    ],
+)
+def test_replay_is_on_the_cluster_of_the_history(
+    node: str | None, words: tuple[str, ...], size: str, note: str, tmp_path: Path
+) -> None:
+    job = {"type": "job", "name": "words", "user": "eve", "started_ms": 1000, "vertices": {"map": 2}}
+    attempt = {"type": "attempt", "vertex": "map", "state": "SUCCEEDED", "node": node, "finished_ms": 9000}
+    lines = [job, *({**attempt, "task": task, "started_ms": 2000 + task} for task in (0, 1))]
+    (tmp_path / "job_1_0001.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    asked = ("sim", "replay", str(tmp_path), "--seeds", "1", "--system", "yarn", *words)
+    said = json.loads(run(*asked, "--json").stdout)
+    assert any(line.startswith(size) for line in said["conditions"])
+    assert [text[: len(note)] for text in said["notes"]] == ([note] if note else [])
+    text = run(*asked).stdout
+    assert size in text and note in text
+
+
 def test_a_cluster_in_trouble_is_slower_and_says_what_troubles_it() -> None:
     words = ("--workload", "5-sec", "--jobs", "4", "--nodes", "4", "--seeds", "1", "--system", "yarn", "--json")
     trouble = ("--noise", "0.4", "--speeds", "1,0.5", "--sizes", "1,1,2", "--crowding", "1", "--fail", "0@10+30")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from yaqd.sim.workload import check
+from yaqd.sim.workload import ClusterSeen, check
 from yaqd.sim.workloads import WorkloadError, read_workload
 from yaqd.sim.workloads.history import read_history
 from yaqd.sim.workloads.swim import Rates, read_swim
@@ -142,6 +142,36 @@ def test_waiting_in_a_nodes_queue_is_no_part_of_a_tasks_duration(tmp_path: Path)
     assert [[t.duration_s for t in stage.tasks] for stage in job.stages] == [[5.0]]
 
 
+def attempt_on(node: object, began: int | None, finished: int | None, state: str = "SUCCEEDED") -> dict[str, object]:
+    times = {"started_ms": 1_000, "began_ms": began, "finished_ms": finished}
+    return {"type": "attempt", "vertex": "map", "task": finished, "state": state, "node": node, **times}
+
+
+def test_a_history_shows_how_large_its_cluster_was_at_least(tmp_path: Path) -> None:
+    """Slots are those held at a time, by tasks that failed too, and not by what waited or by one that follows."""
+    job = {"type": "job", "name": "words", "user": "eve", "started_ms": 1_000, "vertices": {"map": 9}}
+    first = [
+        attempt_on("a:1", 1_000, 5_000),
+        attempt_on("a:1", 5_000, 9_000),
+        attempt_on("a:1", 2_000, 4_000, "FAILED"),
+        attempt_on("b:1", 2_000, 4_001),
+        attempt_on("b:1", None, 3_000, "KILLED"),
+        attempt_on(None, 1_000, 9_001),
+        attempt_on("c:1", 1_000, None, "KILLED"),
+        attempt_on("c:1", 1_000, 10**400, "KILLED"),
+    ]
+    second = [attempt_on("a:1", 3_000, 3_500), attempt_on("d:1", 3_000, 3_501)]
+    for number, attempts in enumerate((first, second)):
+        written(tmp_path, f"job_1_000{number}.jsonl", "".join(json.dumps(one) + "\n" for one in [job, *attempts]))
+    assert read_workload(tmp_path).seen == ClusterSeen(nodes=3, slots=3)
+    again = [attempt_on(f"{name}:2", 100_000, 101_000) for name in "ab"]
+    written(tmp_path, "job_2_0001.jsonl", "".join(json.dumps(one) + "\n" for one in [job, *again]))
+    assert read_workload(tmp_path).seen == ClusterSeen(nodes=3, slots=3), "started again, nodes have other ports"
+    (tmp_path / "none").mkdir()
+    written(tmp_path / "none", "job_1_0001.jsonl", own_history(1_000, ("map", 0, "SUCCEEDED", 1_000, 2_000)))
+    assert read_workload(tmp_path / "none").seen is None
+
+
 def test_jhist_as_json(tmp_path: Path) -> None:
     prefix = "org.apache.hadoop.mapreduce.jobhistory."
 
@@ -155,12 +185,14 @@ def test_jhist_as_json(tmp_path: Path) -> None:
             '{"type":"record","name":"Event"}',
             event("JobSubmitted", jobName="sort", userName="ann", submitTime=1000, jobQueueName={"string": "prod"}),
             event("TaskAttemptStarted", attemptId="a0", **started),
-            event("MapAttemptFinished", attemptId="a0", taskid="t0", finishTime=5000),
+            event("MapAttemptFinished", attemptId="a0", taskid="t0", finishTime=5000, hostname={"string": "h1"}),
             event("TaskAttemptStarted", attemptId="r0", **{**started, "taskid": "t1"}),
             event("ReduceAttemptFinished", attemptId="r0", taskid="t1", shuffleFinishTime=5200, finishTime=9000),
         ]
     )
-    (job,) = read_history([written(tmp_path, "j.jhist", text)]).jobs
+    workload = read_history([written(tmp_path, "j.jhist", text)])
+    assert workload.seen == ClusterSeen(nodes=1, slots=1)
+    (job,) = workload.jobs
     assert (job.name, job.user, job.queue) == ("sort", "ann", "prod")
     assert [[t.duration_s for t in stage.tasks] for stage in job.stages] == [[3.0], [4.0]]
 

@@ -163,11 +163,17 @@ def _experiment(name: str) -> "Experiment":
     return EXPERIMENTS[name]
 
 
-def _cluster_options(start: float) -> Callable[[Any], Any]:
-    """The options of a cluster's shape; `start` is how long a container's start takes when nothing is said, s."""
+def _cluster_options(start: float, *, of_history: bool = False) -> Callable[[Any], Any]:
+    """The options of a cluster's shape; `start` is how long a container's start takes when nothing is said, s.
+    `of_history`: its size is the recorded one's."""
+    nodes, slots = (None, None) if of_history else (80, 4)
     options = (
-        click.option("--nodes", type=click.IntRange(1, 100_000), default=80, show_default=True, help="Nodes."),
-        click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Slots of each."),
+        click.option("--nodes", type=click.IntRange(1, 100_000), default=nodes,
+                     show_default=not of_history or "those that ran tasks by the history, 80 where it does not say",
+                     help="Nodes."),
+        click.option("--slots", type=click.IntRange(1, 10_000), default=slots,
+                     show_default=not of_history or "tasks that ran at a time on one node, 4 where it does not say",
+                     help="Slots of each."),
         click.option("--heartbeat", type=FiniteFloat(0.01, 3600), default=HEARTBEAT_S, show_default=True,
                      metavar="S", help="Between two reports of a node; the paper's have 3."),
         click.option("--polling", type=FiniteFloat(0.001, 3600), default=1.0, show_default=True, metavar="S",
@@ -315,29 +321,35 @@ def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, *
 
 @sim.command("replay")
 @click.argument("history", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_cluster_options(_OUR_START_S)
+@_cluster_options(_OUR_START_S, of_history=True)
 @world_options
 @json_option
 def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """Run a real cluster's jobs again.
 
-    What if it had had other policies, or fewer nodes?
+    What if it had had other policies, or fewer nodes? Where nobody says how large it is, it is as large as the history
+    shows: what ran nothing is not in it.
 
     HISTORY: job history files (`job_*.jsonl` of our job manager, `.jhist` as JSON of MapReduce), or folders that have
     them, if not in themselves then below. Our job managers write them into the folder of `yaq.job.history-dir`.
 
     \b
     Example:
+      yaq sim replay ~/c/staging/history --system yarn --system yaq-c
       yaq sim replay ~/c/staging/history --nodes 4 --slots 8 --system yarn --system yaq-c
     """
+    import dataclasses
+
     from yaqd.cli.sim_screen import compared
-    from yaqd.cli.sim_systems import comparison
+    from yaqd.cli.sim_systems import comparison, sized
     from yaqd.sim.workloads import Arrivals, Drawn
     from yaqd.sim.workloads.history import read_history
 
     trace = read_history(history)
     drawn = Drawn(trace.name, len(trace.jobs), Arrivals("recorded"))
-    experiment = in_world(comparison("replay", drawn, **_shape_of(options)), world_of(options))
+    shape, notes = sized(_shape_of(options), trace.seen)
+    experiment = dataclasses.replace(comparison("replay", drawn, **shape), notes=notes)
+    experiment = in_world(experiment, world_of(options))
     compared(experiment, options, trace, as_json)
 
 

@@ -9,7 +9,7 @@ from yaqd.cli.exits import CommandError
 from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.experiments.ground import OURS, OURS_D, PREPARE_S, START_GAP_S
 from yaqd.sim.shape import NETWORK_S, SYSTEMS, ClusterShape, System
-from yaqd.sim.workload import Workload
+from yaqd.sim.workload import ClusterSeen, Workload
 from yaqd.sim.workloads import Drawn, read_workload
 
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
@@ -44,23 +44,42 @@ _OR_NONE: Final[dict[str, int | float]] = {"bound": 0, "default_estimate_s": 0.0
 #: part of a container's start that begins when its slot is free; the rest is made while it queues
 _GAP_PART: Final = START_GAP_S / (START_GAP_S + PREPARE_S)
 
+#: the cluster where nobody says how large it is: the paper's
+ASSUMED: Final = ClusterSeen(nodes=80, slots=4)
+
+
+def sized(said: dict[str, Any], seen: ClusterSeen | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A cluster's options with its size from the recorded one where nobody said it, and what to say of that."""
+    unsaid = [name for name in ("nodes", "slots") if said[name] is None]
+    size = seen or ASSUMED
+    numbers = {name: getattr(size, name) for name in unsaid}
+    if not unsaid:
+        return said, ()
+    options = " and ".join(f"--{name} {number}" for name, number in numbers.items())
+    if seen is None:
+        return said | numbers, (f"{options} assumed: the history does not say where its tasks ran",)
+    why = {"nodes": "so many nodes ran tasks", "slots": "so many tasks at most ran at a time on one node"}
+    found = " and ".join(why[name] for name in unsaid)
+    return said | numbers, (f"{options} from the history: {found}; the cluster may have been larger",)
+
 
 def comparison(
     name: str,
     drawn: Drawn,
     *,
-    nodes: int,
-    slots: int,
+    nodes: int | None,
+    slots: int | None,
     heartbeat: float,
     polling: float,
     start: float,
     systems: tuple[str, ...],
     network: float = NETWORK_S,
 ) -> Experiment:
-    """The systems as an experiment whose rows hold every one to the first. Raises CommandError."""
+    """The systems as an experiment whose rows hold every one to the first; of a size that is None that of `ASSUMED`.
+    Raises CommandError."""
     shape = ClusterShape(
-        nodes=nodes,
-        slots=slots,
+        nodes=nodes if nodes is not None else ASSUMED.nodes,
+        slots=slots if slots is not None else ASSUMED.slots,
         heartbeat_s=heartbeat,
         am_poll_s=polling,
         network_s=network,

@@ -59,9 +59,21 @@ class SimJob:
 
 
 @value()
+class ClusterSeen:
+    """The cluster that jobs were recorded on: it had so many at least."""
+
+    #: that ran anything
+    nodes: int
+    #: tasks that ran at a time on one of them
+    slots: int
+
+
+@value()
 class Workload:
     jobs: tuple[SimJob, ...]
     name: str = "workload"
+    #: None: it was never run, or nobody wrote down where
+    seen: ClusterSeen | None = None
 
     def __iter__(self) -> Iterator[SimJob]:
         return iter(self.jobs)

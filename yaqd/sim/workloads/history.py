@@ -14,6 +14,7 @@ from yaqd.model.values import value
 from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.workloads.drawn import MAP_PRIORITY, REDUCE_PRIORITY, WorkloadError
 from yaqd.sim.workloads.reading import Budget, Place, json_lines, read_text
+from yaqd.sim.workloads.seen import Sightings
 from yaqd.sim.workloads.sls import from_zero
 
 _MS_MAX: Final = 1e14
@@ -43,16 +44,18 @@ def read_history(paths: Sequence[Path]) -> Workload:
     Raises WorkloadError with file and line.
     """
     jobs: list[SimJob] = []
+    seen = Sightings()
     for path in _files(paths):
         place = Place(path)
         text = read_text(path)
-        job = _jhist_job(text, place) if text.startswith(_AVRO) else _own_job(text, place)
+        seen.job(path.name)
+        job = _jhist_job(text, place, seen) if text.startswith(_AVRO) else _own_job(text, place, seen)
         if job is not None:
             Budget(place).job(sum(len(stage.tasks) for stage in job.stages))
             jobs.append(job)
     if not jobs:
         raise WorkloadError(f"no job with a finished task in {', '.join(map(str, paths))}")
-    return Workload(jobs=from_zero(jobs), name="history")
+    return Workload(jobs=from_zero(jobs), name="history", seen=seen.cluster())
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
@@ -87,7 +90,7 @@ def _is_history(name: str) -> bool:
     return name.endswith(".jhist") or (name.startswith("job_") and name.endswith(".jsonl"))
 
 
-def _own_job(text: str, place: Place) -> SimJob | None:
+def _own_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
     name, user, submitted = place.path.stem, "default", None
     order: list[str] = []
     attempts: list[_Attempt] = []
@@ -98,7 +101,11 @@ def _own_job(text: str, place: Place) -> SimJob | None:
             submitted = place.number(line.get("submitted_ms", line.get("started_ms")), "started_ms", most=_MS_MAX)
             vertices = line.get("vertices") or {}
             order = list(vertices) if isinstance(vertices, dict) else []
-        elif kind == "attempt" and line.get("state") == "SUCCEEDED":
+        elif kind == "attempt":
+            # one that failed held its slot too
+            seen.ran(line.get("node"), line.get("began_ms", line.get("started_ms")), line.get("finished_ms"))
+            if line.get("state") != "SUCCEEDED":
+                continue
             attempts.append(
                 _Attempt(
                     place.text(line.get("vertex"), "vertex"),
@@ -118,7 +125,7 @@ def _began(line: dict[str, Any], place: Place) -> float:
     return place.number(line.get(name), name, most=_MS_MAX)
 
 
-def _jhist_job(text: str, place: Place) -> SimJob | None:
+def _jhist_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
     """Events as Avro's JSON encoding has them: {"type": ..., "event": {class: {...}}}."""
     body = text.partition("\n")[2]
     name, user, queue, submitted = place.path.stem, "default", "default", None
@@ -141,7 +148,9 @@ def _jhist_job(text: str, place: Place) -> SimJob | None:
             elif short == "TaskAttemptStarted":
                 starts[str(fields.get("attemptId"))] = place.number(fields.get("startTime"), "startTime", most=_MS_MAX)
             elif short in ("MapAttemptFinished", "ReduceAttemptFinished"):
-                attempts.append(_jhist_attempt(fields, short, starts, place))
+                attempt = _jhist_attempt(fields, short, starts, place)
+                attempts.append(attempt)
+                seen.ran(_plain(fields.get("hostname")), attempt.started, attempt.finished)
     if submitted is None:
         place.fail("no JobSubmitted event: not a job history")
     return _job(name, user, queue, submitted, attempts, ["map", "reduce"], place)
