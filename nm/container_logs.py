@@ -7,10 +7,15 @@ the folder are opened, and a name is one path component.
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from yaqd.model import ContainerId
+from yaqd.model import ApplicationId, BadIdentifier, ContainerId
+
+#: containers of one application that are listed
+LOGGED_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,18 @@ def list_logs(log_dirs: Sequence[Path], container: ContainerId) -> list[LogFile]
                 continue  # rotated away, or uploaded and deleted, since the folder was read
             files.setdefault(entry.name, LogFile(entry.name, status.st_size, status.st_mtime))
     return [files[name] for name in sorted(files)] if is_known else None
+
+
+def logged_containers(log_dirs: Sequence[Path], application: ApplicationId) -> list[ContainerId]:
+    """Blocking. Containers of the application with a folder here, in the order of their ids, up to LOGGED_MAX."""
+    found: set[ContainerId] = set()
+    for root in log_dirs:
+        with suppress(OSError), os.scandir(root / str(application)) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    with suppress(BadIdentifier):
+                        found.add(ContainerId.parse(entry.name))
+    return sorted(container for container in found if container.application_id == application)[:LOGGED_MAX]
 
 
 def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> OpenLog | None:

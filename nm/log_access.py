@@ -45,11 +45,11 @@ class LogAccess:
         visible = await self.visible(request, (application,))
         if application in visible:
             return await handler(request)
-        is_for_logs = container is not None and _is_for_logs(request)
+        is_for_logs = _is_for_logs(request)
         if application not in self._runtime.applications:
             if container is not None and is_for_logs:
                 self._logs.send_on(request, container)
-            if container not in self._runtime.containers:
+            if container not in self._runtime.containers and not is_for_logs:
                 return await handler(request)  # it is not found
         what = "the logs for " if is_for_logs else ""
         user = self._identity.user(request)

@@ -17,9 +17,9 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
-from nm.container_logs import LogFile, OpenLog, list_logs, open_log
+from nm.container_logs import LogFile, OpenLog, list_logs, logged_containers, open_log
 from yaqd.config import Configuration
-from yaqd.model import BadIdentifier, ContainerId, NodeId
+from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId
 from yaqd.web.page import link, page, table, text
 from yaqd.web.times import shown
 
@@ -65,6 +65,7 @@ class LogPages:
 
     def register_on(self, router: web.UrlDispatcher) -> None:
         router.add_get("/ws/v1/node/containers/{container}/logs", self._list)
+        router.add_get("/ws/v1/node/apps/{app}/logs", self._of_application)
         router.add_get("/ws/v1/node/containers/{container}/logs/{file}", self._framed)
         router.add_get("/ws/v1/node/containerlogs/{container}/{file}", self._framed)
         for end in ("", "/"):  # Hadoop's pages link to both forms
@@ -95,6 +96,15 @@ class LogPages:
         if uploaded:
             listings.append(self._listing(container, "AGGREGATED", uploaded))
         return web.json_response({"containerLogsInfo": listings})
+
+    async def _of_application(self, request: web.Request) -> web.Response:
+        """Whose logs are on this node, also of attempts that nobody else knows any more; Hadoop's has no such list."""
+        try:
+            application = ApplicationId.parse(request.match_info["app"])
+        except BadIdentifier as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from None
+        found = await self._in_thread(partial(logged_containers, self._log_dirs, application))
+        return web.json_response({"logs": {"id": str(application), "containers": [str(one) for one in found]}})
 
     def _listing(self, container: ContainerId, kind: str, files: Sequence[LogFile]) -> dict[str, object]:
         entries = [

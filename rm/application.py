@@ -144,6 +144,8 @@ class Application:
         self.attempts: list[Attempt] = []
         #: attempts made by earlier ResourceManagers, which are not in `attempts`
         self.earlier_attempts = 0
+        #: what the state store kept of these, by number, as far as it did; read by `rm.former_attempts`
+        self.former: Mapping[int, str] = {}
         self.conclusion: Conclusion | None = None
         #: nodes that ran something of it and will be told to clean up
         self.nodes: dict[NodeId, None] = {}

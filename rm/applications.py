@@ -13,7 +13,8 @@ from rm.application import STORED_EVENT, AppEvent, Application, AppStage, Conclu
 from rm.attempt import Attempt, AttemptEvent
 from rm.cluster import Cluster
 from rm.container import Completion, ContainerEvent
-from rm.effects import ForgetApplication, StoreAttempt, StoreConclusion, StoreSubmission, StoreUse
+from rm.effects import ForgetApplication, NoteAttempt, StoreAttempt, StoreConclusion, StoreSubmission, StoreUse
+from rm.former_attempts import lost_with_the_daemon, record_of
 from rm.kept_containers import hand_over, outlives
 from rm.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.liveness import Liveness
@@ -146,7 +147,7 @@ class Applications:
     def recover(self, app: Application, stored: StoredApplication) -> None:
         """Take over an application from the state store: list it when it is over, else try again."""
         self.cluster.applications[app.id] = app
-        app.earlier_attempts = stored.attempts
+        app.earlier_attempts, app.former = stored.attempts, stored.former
         change = stored.change
         if change is not None:
             app.queue = change.queue
@@ -162,6 +163,8 @@ class Applications:
             app.conclusion = stored.conclusion
             app.machine.state = AppStage[stored.conclusion.state.name]
             self._completed[app.id] = None
+        self._settle_former(app)
+        if stored.conclusion is not None:
             return
         app.machine.advance(AppEvent.SUBMIT)
         app.machine.advance(AppEvent.STORED)
@@ -170,6 +173,14 @@ class Applications:
             return
         log.info("%s: the ResourceManager restarted; it is tried again after %d attempts", app.id, stored.attempts)
         self._enter_scheduler(app)
+
+    def _settle_former(self, app: Application) -> None:
+        """Its last attempt has ended with the ResourceManager that made it, unless that saw its end."""
+        lost = lost_with_the_daemon(app, self.cluster.clock.wall_ms())
+        if lost is not None:
+            number, record = lost
+            app.former = {**app.former, number: record}
+            self.cluster.perform(NoteAttempt(app, number, record))
 
     def _enter_scheduler(self, app: Application) -> None:
         for decision in self.cluster.schedule(
@@ -194,6 +205,7 @@ class Applications:
         if heir_of is not None:
             hand_over(heir_of, attempt)
         self.cluster.perform(StoreAttempt(app, number))
+        self.cluster.perform(NoteAttempt(app, number, record_of(attempt)))
         if app.is_unmanaged:
             attempt.machine.advance(AttemptEvent.ATTACH)
             self.masters.seen(attempt_id, self.cluster.clock.now())
@@ -299,6 +311,7 @@ class Applications:
         if not attempt.machine.advance(event):
             return
         attempt.book_end(before, self.cluster.clock.wall_ms())
+        self.cluster.perform(NoteAttempt(attempt.app, attempt.id.attempt, record_of(attempt)))
         self.masters.forget(attempt.id)
         self.finishing.forget(attempt.id)
         self.cluster.schedule(AttemptEnded(attempt.id))

@@ -15,6 +15,7 @@ from rm.application_tags import TagLimits
 from rm.applications import Applications, SubmissionRefused
 from rm.attempt import Attempt
 from rm.cluster import Cluster
+from rm.former_attempts import every_attempt
 from rm.lifetimes import check_lifetime
 from rm.lookups import find_application, find_attempt
 from rm.master_asks import label_expressions, master_resource
@@ -195,7 +196,7 @@ class ClientService:
     ) -> pb.GetApplicationAttemptsResponse:
         app = find_application(self._cluster, request.application_id)
         self._access.check_view(caller, app)
-        reports = [self._reports.attempt(attempt) for attempt in app.attempts]
+        reports = [self._reports.attempt(attempt) for attempt in every_attempt(app)]
         return pb.GetApplicationAttemptsResponse(application_attempts=reports)
 
     def get_container_report(
@@ -204,7 +205,7 @@ class ClientService:
         container_id = convert.container_id(request.container_id)
         attempt = self._visible_attempt(request.container_id.app_attempt_id, caller)
         live = self._cluster.containers.get(container_id)
-        known = (c for a in attempt.app.attempts for c in (a.master, *a.ended) if c is not None)
+        known = (c for a in every_attempt(attempt.app) for c in (a.master, *a.ended) if c is not None)
         container = live or next((c for c in known if c.id == container_id), None)
         if container is None:
             raise ContainerNotFound(f"Container with id '{container_id}' doesn't exist in RM.")

@@ -26,6 +26,7 @@ from rm.effects import (
     Effect,
     ForgetApplication,
     LaunchMaster,
+    NoteAttempt,
     StoreAttempt,
     StoreChange,
     StoreConclusion,
@@ -365,6 +366,8 @@ class ResourceManager:
                 self.storing.use(app)
             case StoreAttempt(app, number):
                 self.storing.attempt(app, number)
+            case NoteAttempt(app, number, record):
+                self.storing.attempt_record(app, number, record)
             case ForgetApplication(app):
                 self.storing.forget(app)
             case LaunchMaster(attempt):

@@ -32,6 +32,15 @@ class StoreAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteAttempt:
+    """Write down what is known of an attempt; nobody waits for it."""
+
+    application: Application
+    number: int
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoreConclusion:
     """Write down how the application ended BEFORE anybody is told."""
 
@@ -59,4 +68,13 @@ class LaunchMaster:
     attempt: Attempt
 
 
-Effect = StoreSubmission | StoreChange | StoreAttempt | StoreConclusion | StoreUse | ForgetApplication | LaunchMaster
+Effect = (
+    StoreSubmission
+    | StoreChange
+    | StoreAttempt
+    | NoteAttempt
+    | StoreConclusion
+    | StoreUse
+    | ForgetApplication
+    | LaunchMaster
+)

@@ -15,6 +15,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
+from rm.former_attempts import every_attempt
 from rm.node import RmNode
 from rm.node_queueing import NodeQueueing
 from rm.scheduler.asks import Ask
@@ -68,7 +69,7 @@ class Explain:
             "queue": app.queue,
             "state": app.state.name,
             "finalState": _final_state(app),
-            "attempts": [self._attempt(attempt) for attempt in app.attempts[-_ATTEMPTS_MAX:]],
+            "attempts": [self._attempt(attempt) for attempt in every_attempt(app)[-_ATTEMPTS_MAX:]],
             "queueing": self._queueing.is_on,
             "askedFor": sum(ask["containers"] for ask in asks),
             "asks": asks[:_ASKS_MAX],

@@ -3,6 +3,7 @@
 from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
+from rm.former_attempts import every_attempt
 from yaqd.ipc.errors import ApplicationAttemptNotFound, ApplicationNotFound
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -22,7 +23,7 @@ def find_application(cluster: Cluster, message: common.ApplicationId) -> Applica
 def find_attempt(cluster: Cluster, app: Application, message: common.ApplicationAttemptId) -> Attempt:
     """An attempt of an application that was found. Raises ApplicationAttemptNotFound."""
     attempt_id = convert.attempt_id(message)
-    attempt = next((a for a in reversed(app.attempts) if a.id == attempt_id), None)
+    attempt = next((a for a in reversed(every_attempt(app)) if a.id == attempt_id), None)
     if attempt is None:
         raise ApplicationAttemptNotFound(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
     return attempt

@@ -10,8 +10,8 @@ import logging
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +50,13 @@ CREATE TABLE IF NOT EXISTS application_change (  -- what users changed after the
     priority INTEGER NOT NULL,
     expires_ms INTEGER,
     PRIMARY KEY (cluster_timestamp, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS attempt (  -- what became of each; JSON
+    cluster_timestamp INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    PRIMARY KEY (cluster_timestamp, id, number)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS application_use (  -- of one that has ended; JSON
     cluster_timestamp INTEGER NOT NULL,
@@ -101,6 +108,8 @@ class StoredApplication:
     change: StoredChange | None = None
     #: what it used, JSON; "": nobody knows
     use: str = ""
+    #: what is known of its attempts by number, JSON
+    former: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +186,15 @@ class StateStore:
                 " LEFT JOIN application_use USING (cluster_timestamp, id)"
                 " ORDER BY cluster_timestamp, id"
             ).fetchall()
+            former: dict[tuple[object, object], dict[int, str]] = {}
+            for timestamp, number, attempt, record in self._database.execute("SELECT * FROM attempt"):
+                former.setdefault((timestamp, number), {})[int(attempt)] = str(record)
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise StateStoreError(
                 f"cannot read the state store {self._path}: {error}; is another program at work on it?"
             ) from error
-        return StoredState(epoch, tuple(_stored(row) for row in rows))
+        return StoredState(epoch, tuple(_stored(row, former.get(row[:2], {})) for row in rows))
 
     def read(self, sql: str) -> list[Any]:
         """Rows of a query. Blocking; before `start`. Raises StateStoreError."""
@@ -230,6 +242,11 @@ class StateStore:
             (number, app.id.cluster_timestamp, app.id.id),
         )
 
+    def put_attempt_record(self, app: Application, number: int, record: str) -> "asyncio.Future[None]":
+        return self.write(
+            "INSERT OR REPLACE INTO attempt VALUES (?, ?, ?, ?)", (app.id.cluster_timestamp, app.id.id, number, record)
+        )
+
     def put_conclusion(self, app: Application, conclusion: Conclusion) -> "asyncio.Future[None]":
         return self.write(
             "UPDATE application SET state = ?, final_status = ?, diagnostics = ?, tracking_url = ?, finished_ms = ?,"
@@ -254,7 +271,7 @@ class StateStore:
 
     def forget(self, app: Application) -> "asyncio.Future[None]":
         key = (app.id.cluster_timestamp, app.id.id)
-        for table in ("application_change", "application_use"):
+        for table in ("application_change", "application_use", "attempt"):
             self.write(f"DELETE FROM {table} WHERE cluster_timestamp = ? AND id = ?", key)
         return self.write("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
 
@@ -319,7 +336,7 @@ def log_failed_write(consequence: str, done: "asyncio.Future[None]") -> None:
         log.error("%s: %s", consequence, done.exception())
 
 
-def _stored(row: tuple[object, ...]) -> StoredApplication:
+def _stored(row: tuple[object, ...], former: Mapping[int, str]) -> StoredApplication:
     timestamp, number, user, context, submitted, attempts, launched, state, status, text, url, finished = row[:12]
     queue, priority, expires, use = row[12:]
     conclusion = None
@@ -343,4 +360,5 @@ def _stored(row: tuple[object, ...]) -> StoredApplication:
         if queue is not None
         else None,
         str(use or ""),
+        former,
     )

@@ -43,6 +43,9 @@ class Storing:
     def attempt(self, app: Application, number: int) -> None:
         self._store.put_attempt(app, number).add_done_callback(_log_failure)
 
+    def attempt_record(self, app: Application, number: int, record: str) -> None:
+        self._store.put_attempt_record(app, number, record).add_done_callback(_log_failure)
+
     def use(self, app: Application) -> None:
         self._store.put_use(app).add_done_callback(_log_failure)
 

@@ -220,7 +220,7 @@ class RmClient:
         return [_container(c) for c in self._call(Protocol.getContainers, request).containers]
 
     def attempts(self, application_id: ApplicationId) -> list[AttemptReport]:
-        """The last ones; those before the ResourceManager's start it does not know."""
+        """The last ones, as far as the ResourceManager knows them: a stock one none of before its start."""
         request = pb.GetApplicationAttemptsRequest(application_id=convert.application_id_pb(application_id))
         found = self._call(Protocol.getApplicationAttempts, request).application_attempts
         last = sorted(found, key=lambda message: message.application_attempt_id.attemptId)[-_ATTEMPTS_MAX:]

@@ -9,6 +9,7 @@ from aiohttp import web
 from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
+from rm.former_attempts import every_attempt
 from rm.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.records import final_status, logs_url
@@ -72,7 +73,7 @@ class Pages:
                 "Error 403", text(f"You (User {user}) are not authorized to view application {app.id}"), status=403
             )
         heads = ("attempt", "state", "started", "finished", "node", "logs", "diagnostics")
-        attempts = table(heads, [self._attempt(attempt) for attempt in app.attempts])
+        attempts = table(heads, [self._attempt(attempt) for attempt in every_attempt(app)])
         return page(f"Application {app.id}", self._facts(app), section("Attempts", attempts))
 
     def _facts(self, app: Application) -> Html:

@@ -15,6 +15,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
+from rm.former_attempts import every_attempt
 from rm.node_tracker import RM_VERSION
 from rm.reports import Reports
 from rm.web.callers import WebCallers
@@ -101,7 +102,7 @@ class Rest:
         return web.json_response({"state": self.visible_app(request).state.name})
 
     async def attempts(self, request: web.Request) -> web.Response:
-        found = [attempt_json(attempt) for attempt in self.visible_app(request).attempts]
+        found = [attempt_json(attempt) for attempt in every_attempt(self.visible_app(request))]
         return web.json_response({"appAttempts": {"appAttempt": found} if found else {}})
 
     async def attempt(self, request: web.Request) -> web.Response:
@@ -177,7 +178,7 @@ class Rest:
     def _attempt(self, request: web.Request) -> Attempt:
         app = self.visible_app(request)
         attempt_id = _parse(ApplicationAttemptId, request.match_info["attempt"])
-        attempt = next((attempt for attempt in app.attempts if attempt.id == attempt_id), None)
+        attempt = next((attempt for attempt in every_attempt(app) if attempt.id == attempt_id), None)
         if attempt is None:
             raise _absent("ApplicationAttempt", attempt_id)
         return attempt

@@ -17,6 +17,7 @@ from yaqd.cli import follow_logs as following
 from yaqd.cli import logs as reading
 from yaqd.cli.aggregated_logs import owner_of, read_uploaded
 from yaqd.cli.exits import CommandError
+from yaqd.cli.known_containers import _nodes_of
 from yaqd.cli.logs import Choice, KnownApplication
 from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.config import Configuration
@@ -317,11 +318,11 @@ def _report(node: str, state: NodeState) -> NodeReport:
 def test_nodes_of_a_host_are_those_that_a_container_may_have_left_its_logs_at() -> None:
     up = [_report("a:2", NodeState.RUNNING), _report("a:3", NodeState.UNHEALTHY), _report("b:1", NodeState.RUNNING)]
     nodes = [*up, _report("a:1", NodeState.LOST), _report("c:1", NodeState.LOST)]
-    assert reading._nodes_of("a:2", nodes) == [("a:2", "a:802")]
-    assert reading._nodes_of("a:1", nodes) == [("a:2", "a:802"), ("a:3", "a:803")]
-    assert reading._nodes_of("c:1", nodes) == [("c:1", "c:801")]
-    assert reading._nodes_of("d:1", nodes) == []
-    assert [name for name, _ in reading._nodes_of("", nodes)] == ["a:2", "a:3", "b:1"]
+    assert _nodes_of("a:2", nodes) == [("a:2", "a:802")]
+    assert _nodes_of("a:1", nodes) == [("a:2", "a:802"), ("a:3", "a:803")]
+    assert _nodes_of("c:1", nodes) == [("c:1", "c:801")]
+    assert _nodes_of("d:1", nodes) == []
+    assert [name for name, _ in _nodes_of("", nodes)] == ["a:2", "a:3", "b:1"]
 
 
 def test_logs_that_nobody_can_reach_are_said_to_be_somewhere(

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -132,6 +132,42 @@ def test_logs_are_read_from_nodes_that_were_stopped_and_started_at_other_ports(t
         assert followed.stdout.count("hello\n") == 3
     finally:
         yaq("cluster", "stop", "--dir", directory)
+
+
+def test_attempts_and_logs_of_before_a_restart_are_there_after_it(tmp_path: Path) -> None:
+    directory, stop = tmp_path / "c", tmp_path / "stop"
+    words = ("cluster", "start", "--dir", directory, "--nodes", 2)
+    on: Yaq = lambda *words: yaq(*words, conf=directory / "conf", cwd=tmp_path)  # noqa: E731
+    script = f'echo "said in $CONTAINER_ID" | tee {tmp_path}/ran.$$; until [ -e {stop} ]; do sleep .05; done'
+    try:
+        assert yaq(*words).returncode == 0
+        job = json.loads(on("run", "-n", "2", "--no-wait", "--json", "--", "sh", "-c", script).stdout)
+        _until(lambda: len(list(tmp_path.glob("ran.*"))) == 2)
+        assert yaq("cluster", "stop", "--dir", directory).returncode == 0
+        assert yaq(*words).returncode == 0
+        _until(lambda: len(list(tmp_path.glob("ran.*"))) == 4)
+        stop.touch()
+        assert on("app", "logs", job["application_id"], "--follow").returncode == 0
+        for _ in range(2):
+            listed = json.loads(on("app", "logs", job["application_id"], "--json").stdout)
+            assert {one["container"].split("_")[-2] for one in listed} == {"01", "02"}
+            done = on("app", "logs", job["application_id"], "--file", "stdout")
+            assert done.returncode == 0 and done.stdout.count("said in container_") == 4, done.stdout + done.stderr
+            attempts = json.loads(on("app", "status", job["application_id"], "--json").stdout)["attempts"]
+            assert [(a["attempt"], a["state"]) for a in attempts] == [(1, "FAILED"), (2, "FINISHED")]
+            assert "ended with the ResourceManager" in attempts[0]["diagnostics"]
+            assert yaq("cluster", "stop", "--dir", directory).returncode == 0
+            assert yaq(*words).returncode == 0
+    finally:
+        yaq("cluster", "stop", "--dir", directory)
+
+
+def _until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """What a container has begun to do tells nobody: it is looked for."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _files(listed: str) -> list[tuple[str, str, int]]:

@@ -15,7 +15,7 @@ from nm_cluster import application, container_id
 from nm.container_logs import LogFile
 from nm.log_pages import LogPages, LogServers
 from yaqd.config import Configuration
-from yaqd.model import NodeId
+from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 
 ONE, GONE = container_id(1), container_id(2)
 _NODE = NodeId("node.example", 45454)
@@ -137,6 +137,18 @@ async def test_what_was_uploaded_while_it_runs_is_listed_apart(site: Site) -> No
         ("LOCAL", [("stdout", "2")]),
         ("AGGREGATED", [("app.log.1", "5")]),
     ]
+
+
+async def test_containers_of_an_application_are_found_on_the_disk(site: Site) -> None:
+    later = ContainerId(ApplicationAttemptId(ONE.application_id, 2), 1)
+    for name in (str(later), "container_1_9999_01_000001", "nonsense", "container_"):
+        (site.folder.parent / name).mkdir()
+    (site.folder.parent / str(GONE)).symlink_to(site.folder)
+    said = json.loads((await site.get(f"/ws/v1/node/apps/{ONE.application_id}/logs"))[2])["logs"]
+    assert said == {"id": str(ONE.application_id), "containers": [str(ONE), str(later)]}
+    said = json.loads((await site.get("/ws/v1/node/apps/application_1_8888/logs"))[2])["logs"]
+    assert said["containers"] == []
+    assert (await site.get("/ws/v1/node/apps/application_/logs"))[0] == 400
 
 
 async def test_what_is_not_here_is_not_found(site: Site) -> None:

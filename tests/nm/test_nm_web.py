@@ -80,8 +80,9 @@ async def test_logs_are_for_those_who_may_see_the_application(
     node = await start_node(LISTS)
     master = await running(rm, node, view="friend nogroup")
     places = (
-        f"/ws/v1/node/containers/{ONE}/logs",
+        f"/ws/v1/node/apps/{ONE.application_id}/logs",
         f"/ws/v1/node/containers/{ONE}/logs/stdout",
+        f"/ws/v1/node/containers/{ONE}/logs",
         f"/ws/v1/node/containerlogs/{ONE}/stdout",
         f"/node/containerlogs/{ONE}/alice",
         f"/node/containerlogs/{ONE}/alice/stdout",
@@ -151,6 +152,9 @@ async def test_logs_of_an_ended_application_are_left_to_the_log_server(
         f"http://logs.example/jobhistory/logs/{node.node_id}/{ONE}/{ONE}/alice/stdout"
     )
     assert (await get(node, f"/ws/v1/node/containers/{ONE}/logs?user.name=alice"))[0] == 404
+    for user, expected in {"alice": 403, "boss": 200}.items():
+        status, text, _ = await get(node, f"/ws/v1/node/apps/{ONE.application_id}/logs?user.name={user}")
+        assert status == expected and (str(ONE) in text) == (expected == 200)
     await master.client.close()
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: how ResourceManagers, ours and stock, end what ran on a node that is gone
 _LOST: Final = "released on a *lost* node"
+#: how ours words what it has learnt from its state store alone
+_WITH_RM: Final = "ended with the ResourceManager"
 _CHARS: Final = 200
 _DOES: Final = {
     "ALLOCATED": "starts",
@@ -59,7 +61,7 @@ def story(attempts: Sequence[Told], present: int) -> list[str]:
 
 
 def _end(number: int, attempt: Told | None) -> str:
-    if attempt is None:
+    if attempt is None or _WITH_RM in attempt.diagnostics:
         return f"attempt {number} ended with the ResourceManager that knew of it"
     at = f" at {time.strftime('%H:%M:%S', time.localtime(attempt.finished_ms / 1000))}" if attempt.finished_ms else ""
     where = f" node {attempt.node}" if attempt.node is not None else " its master's node"

@@ -13,12 +13,13 @@ import click
 
 from yaqd.cli.aggregated_logs import has_logs_of, owner_of, read_uploaded
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
+from yaqd.cli.known_containers import containers_of, on_nodes
 from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, read_file
 from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport, NodeReport, RmClient
+    from tez_adapter.rm_client import ApplicationReport
     from yaqd.ipc import RemoteException
     from yaqd.model import ApplicationId
 
@@ -30,8 +31,6 @@ _NAMES_SHOWN: Final = 8
 _ALL_UPLOADED: Final = 4
 #: LOG_DISABLED
 _NOT_UPLOADED: Final = 1
-#: nodes of a cluster that are all asked for an application master that nobody knows the node of
-_ASKED_FOR_MASTERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,25 +288,31 @@ def find_application(conf: Configuration, application_id: "ApplicationId", choic
         try:
             report = rm.report(application_id)
         except RemoteException as error:
-            return KnownApplication(
-                application_id, None, _forgotten_ones_owner(conf, application_id, choice, error), []
-            )
+            containers = on_nodes(rm, application_id)
+            owner = _forgotten_ones_owner(conf, application_id, choice, error, is_on_nodes=bool(containers))
+            return KnownApplication(application_id, None, owner, containers)
         if report.is_hidden:
             raise CommandError(
                 f"{rm.user} may not view {application_id}, which is {report.user}'s, nor its logs: ask its owner or an "
                 "administrator"
             )
-        containers, is_forgotten = _containers(conf, rm, report)
+        containers, is_forgotten = containers_of(conf, rm, report)
     return KnownApplication(application_id, report, choice.owner or report.user, containers, is_forgotten)
 
 
 def _forgotten_ones_owner(
-    conf: Configuration, application_id: "ApplicationId", choice: Choice, refusal: "RemoteException"
+    conf: Configuration,
+    application_id: "ApplicationId",
+    choice: Choice,
+    refusal: "RemoteException",
+    *,
+    is_on_nodes: bool,
 ) -> str:
-    """Whose the logs are of an application that the ResourceManager does not know. CommandError: there are none."""
+    """Whose the uploaded logs are of an application that the ResourceManager does not know; "" where nodes have some
+    and none is uploaded. CommandError: there are none."""
     from yaqd.storage import StorageError
 
-    if choice.owner:
+    if choice.owner and not is_on_nodes:
         if has_logs_of(conf, choice.owner, application_id):
             return choice.owner
         raise CommandError(f"{refusal.message}; nor are there logs of it that are {choice.owner}'s")
@@ -315,85 +320,6 @@ def _forgotten_ones_owner(
         owner = owner_of(conf, application_id)
     except StorageError:
         owner = None
-    if owner is None:
+    if owner is None and not is_on_nodes:
         raise CommandError(f"{refusal.message}; nor are there logs of it")
-    return owner
-
-
-def _containers(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> tuple[list[LoggedContainer], bool]:
-    """All known containers of the application in the order of their ids; whether the ResourceManager forgot some."""
-    placed, over, forgotten = _placed(rm, report)
-    placed |= _from_history(conf, report.id)
-    nodes = rm.nodes()
-    if len(nodes) <= _ASKED_FOR_MASTERS:
-        # the history file has the tasks alone
-        attempts = {_attempt(name) for name in placed if _attempt_number(name) in forgotten}
-        placed |= {name: "" for name in (f"{attempt}_000001" for attempt in attempts) if name not in placed}
-    first: dict[str, str] = {}
-    for name in sorted(placed):
-        first.setdefault(_attempt(name), name)  # an attempt's first container is its application master
-    is_final = report.state.is_final
-    found = []
-    for name, node in sorted(placed.items()):
-        (known, web), *others = _nodes_of(node, nodes) or [(node, "")]
-        is_master = first[_attempt(name)] == name
-        found.append(LoggedContainer(name, known, web, is_master, is_final or name in over, tuple(others)))
-    return found, bool(forgotten)
-
-
-def _nodes_of(node: str, nodes: "Sequence[NodeReport]") -> list[tuple[str, str]]:
-    """Those that may have what a container wrote at `node`, with their web addresses: it, if it is there.
-
-    Else those of its host, since one that was started anew may have taken another port; all for a node without a name.
-    """
-    from yaqd.model import NodeState
-
-    away = (NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED, NodeState.DECOMMISSIONED)
-    there = [found for found in nodes if found.state not in away]
-    host = node.rpartition(":")[0]
-    chosen = (
-        [found for found in there if str(found.id) == node]
-        or [found for found in there if found.id.host == host or not node]
-        or [found for found in nodes if str(found.id) == node]
-    )
-    return sorted((str(found.id), found.http_address) for found in chosen)
-
-
-def _placed(rm: "RmClient", report: "ApplicationReport") -> tuple[dict[str, str], set[str], set[int]]:
-    """Container ids with their nodes, those that have ended, and numbers of attempts that nothing is known of."""
-    from yaqd.ipc import RemoteException
-    from yaqd.model import ApplicationAttemptId, ContainerState
-
-    placed: dict[str, str] = {}
-    over: set[str] = set()
-    forgotten: set[int] = set()
-    last = report.attempt.attempt if report.attempt is not None else 0
-    for number in range(1, last + 1):
-        try:
-            reports = rm.containers(ApplicationAttemptId(report.id, number))
-        except RemoteException:
-            forgotten.add(number)  # the history may know
-            continue
-        placed |= {str(c.id): str(c.node) for c in reports if c.node is not None}
-        over |= {str(c.id) for c in reports if c.state == ContainerState.COMPLETE}
-    return placed, over, forgotten
-
-
-def _from_history(conf: Configuration, application_id: "ApplicationId") -> dict[str, str]:
-    from tez_adapter.history import NoHistory, read_history
-    from yaqd.storage import StorageError
-
-    try:
-        attempts = read_history(conf, application_id).attempts
-    except (NoHistory, StorageError):
-        return {}
-    return {str(a["container"]): str(a["node"]) for a in attempts if a.get("container") and a.get("node")}
-
-
-def _attempt(container: str) -> str:
-    """The application attempt part of a container id."""
-    return container.rpartition("_")[0]
-
-
-def _attempt_number(container: str) -> int:
-    return int(container.split("_")[-2])
+    return owner or ""

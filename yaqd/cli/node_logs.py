@@ -75,6 +75,17 @@ def list_files(container: LoggedContainer) -> list[LogFile]:
         raise CommandError(f"node {container.node} sent no list of logs: {error}", UNREACHABLE) from None
 
 
+def logged_containers(web: str, application: str) -> list[str]:
+    """Ids of the application's containers whose logs the node has; [] where it has none, or does not say."""
+    try:
+        status, chunks = _get(web, f"/ws/v1/node/apps/{application}/logs")
+        listing = json.loads(b"".join(_bounded(chunks)))["logs"]["containers"] if status == http.client.OK else []
+    except (CommandError, ValueError, TypeError, KeyError, RecursionError):
+        return []  # a stock node has no such list, and one that hangs is missed when its files are asked for
+    prefix = f"_{application.removeprefix('application_')}_"
+    return [one for one in listing if isinstance(one, str) and one.startswith("container_") and prefix in one]
+
+
 def _log_files(listing: Any) -> list[LogFile]:
     """Hadoop nests the list differently from release to release; sizes come as numbers or as text.
 

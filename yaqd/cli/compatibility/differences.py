@@ -79,13 +79,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Difference(
         "client service",
-        "applications that ended under an earlier ResourceManager",
-        "their attempts are listed, where the state store kept them",
-        "the application is listed, its attempts are not",
-        "the state store holds what nothing else can tell: submissions and ends",
-    ),
-    Difference(
-        "client service",
         "queue statistics",
         "counters since the start",
         "of ended applications, those still remembered (yarn.resourcemanager.max-completed-applications)",
