@@ -130,10 +130,22 @@ def test_logs_are_a_field_of_the_json(on: Yaq) -> None:
     assert refused.returncode == 2 and "--no-wait" in refused.stderr and refused.stdout == ""
 
 
-def test_no_wait_then_kill(on: Yaq) -> None:
+def offered(cluster: Path, line: str) -> list[str]:
+    """What bash is offered for the last word."""
+    words = {"_YAQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    environment = os.environ | words | {"HADOOP_CONF_DIR": f"{cluster}/conf"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from yaqd.cli import main; main()"], env=environment, capture_output=True, text=True
+    )
+    return [offer.removeprefix("plain,") for offer in done.stdout.split()]
+
+
+def test_no_wait_then_kill(on: Yaq, cluster: Path) -> None:
     submitted = on("run", "--no-wait", "--", "sleep", "100")
     application = submitted.stdout.strip()
     assert application in on("app", "list").stdout
+    assert offered(cluster, "yaq app kill appl")[0] == application
+    assert offered(cluster, f"yaq app kill {application} application_") == []
     killed = on("app", "kill", application, "--json")
     assert json.loads(killed.stdout) == [{"application_id": application, "outcome": "KILLED"}]
     for state, is_listed in (("killed", True), ("finished", True), ("succeeded", False), ("failed", False)):
@@ -143,6 +155,8 @@ def test_no_wait_then_kill(on: Yaq) -> None:
     again = on("app", "kill", application)
     assert (again.returncode, "had ended before" in again.stdout) == (0, True)
     assert application not in on("app", "list").stdout
+    assert offered(cluster, "yaq app kill appl") == []
+    assert application in offered(cluster, "yaq explain application_")
 
 
 def test_terms_of_an_application(on: Yaq) -> None:

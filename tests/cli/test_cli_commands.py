@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -176,12 +177,45 @@ def test_completion_scripts_name_the_command(shell: str) -> None:
     assert "_YAQ_COMPLETE" in result.stdout
 
 
-def test_completion_completes() -> None:
-    environment = os.environ | {"_YAQ_COMPLETE": "bash_complete", "COMP_WORDS": "yaq cl", "COMP_CWORD": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", "from yaqd.cli import main; main()"], env=environment, capture_output=True, text=True
+def completed(line: str, **more: str) -> list[str]:
+    """What bash is offered for the last word; nothing else may be printed."""
+    words = {"_YAQ_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    command = [sys.executable, "-c", "from yaqd.cli import main; main()"]
+    done = subprocess.run(command, env=os.environ | words | more, capture_output=True, text=True, timeout=30)
+    assert done.stderr == ""
+    return [offer.removeprefix("plain,") for offer in done.stdout.splitlines() if offer]
+
+
+@pytest.mark.parametrize(
+    ("line", "offers"),
+    [
+        ("yaq cl", {"cluster"}),
+        ("yaq sim run yaq-ord", {"yaq-ordering"}),
+        ("yaq sim run al", {"all"}),
+        ("yaq conf show yaq.riffle.ena", {"yaq.riffle.enabled"}),
+        ("yaq conf show yaq.riffle.enabled yarn.resourcemanager.addr", {"yarn.resourcemanager.address"}),
+        ("yaq mr submit -D yaq.riffle.ena", {"yaq.riffle.enabled="}),
+        ("yaq cluster start -D yaq.riffle.enabled=", set()),
+    ],
+)
+def test_completion_completes(line: str, offers: set[str]) -> None:
+    assert set(completed(line)) == offers
+
+
+@pytest.mark.parametrize("conf", ["/no/where", ""])
+def test_completion_is_silent_where_no_cluster_answers(conf: str, tmp_path: Path) -> None:
+    (tmp_path / "yarn-site.xml").write_text(
+        "<configuration><property><name>yarn.resourcemanager.address</name>"
+        f"<value>127.0.0.1:{free_ports([0])[0]}</value></property></configuration>"
     )
-    assert "plain,cluster" in done.stdout
+    assert completed("yaq app status application_", HADOOP_CONF_DIR=conf or str(tmp_path)) == []
+
+
+def test_completion_does_not_wait_for_a_cluster_that_hangs() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"yarn.resourcemanager.address=127.0.0.1:{silent.getsockname()[1]}"
+        assert completed(f"yaq app kill -D {address} application_") == []
+        assert silent.accept()  # it was asked
 
 
 @pytest.mark.parametrize(

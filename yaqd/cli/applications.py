@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
+from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, shortened
@@ -101,7 +102,7 @@ def list_applications(
 
 
 @app.command("status")
-@click.argument("application")
+@click.argument("application", shell_complete=all_applications)
 @json_option
 @with_conf
 def status(conf: Configuration, application: str, as_json: bool) -> None:
@@ -130,7 +131,7 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
 
 
 @app.command("kill")
-@click.argument("applications", nargs=-1, required=True, metavar="APPLICATION...")
+@click.argument("applications", nargs=-1, required=True, metavar="APPLICATION...", shell_complete=open_applications)
 @json_option
 @with_conf
 def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
@@ -162,7 +163,7 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
 
 
 @app.command("move")
-@click.argument("application")
+@click.argument("application", shell_complete=open_applications)
 @click.argument("queue")
 @json_option
 @with_conf
@@ -186,7 +187,7 @@ def move(conf: Configuration, application: str, queue: str, as_json: bool) -> No
 
 
 @app.command("priority")
-@click.argument("application")
+@click.argument("application", shell_complete=open_applications)
 @click.argument("priority", type=click.IntRange(0, (1 << 31) - 1))
 @json_option
 @with_conf
@@ -213,7 +214,7 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
 
 
 @app.command("logs")
-@click.argument("application")
+@click.argument("application", shell_complete=all_applications)
 @click.option("--container", "containers", multiple=True, help="Only this container; may be repeated.")
 @click.option("--file", "files", multiple=True, help="Only this file, for example stderr; may be repeated.")
 @click.option("--list", "only_list", is_flag=True, help="Name the containers and files instead of printing them.")

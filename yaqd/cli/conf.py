@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from yaqd.cli import completing
 from yaqd.cli.exits import BAD_INPUT, CommandError
 from yaqd.cli.options import conf_dir_option, json_option, with_conf
 from yaqd.cli.output import print_json, print_table
@@ -16,7 +17,7 @@ def conf() -> None:
 
 
 @conf.command("show")
-@click.argument("keys", nargs=-1)
+@click.argument("keys", nargs=-1, shell_complete=completing.keys)
 @click.option("--all", "show_all", is_flag=True, help="The defaults too, not only what something sets.")
 @json_option
 @with_conf

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.attempts import Told, story
+from yaqd.cli.completing import all_applications
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
 from yaqd.config import ConfigError, Configuration
@@ -24,7 +25,7 @@ _BY_NUMBER = " files"
 
 
 @click.command()
-@click.argument("application", metavar="APP")
+@click.argument("application", metavar="APP", shell_complete=all_applications)
 @json_option
 @with_conf
 def explain(conf: Configuration, application: str, as_json: bool) -> None:

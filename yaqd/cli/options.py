@@ -8,13 +8,19 @@ from typing import Any, TypeVar
 
 import click
 
+from yaqd.cli.completing import settings
 from yaqd.cli.exits import CommandError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")
 define_option = click.option(
-    "-D", "defines", metavar="KEY=VALUE", multiple=True, help="Set a configuration key; may be repeated."
+    "-D",
+    "defines",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set a configuration key; may be repeated.",
+    shell_complete=settings,
 )
 conf_dir_option = click.option(
     "--conf",

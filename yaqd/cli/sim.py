@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yaqd.cli.completing import experiments
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
@@ -107,7 +108,7 @@ def _parameters(system: str) -> str:
 
 
 @sim.command("run")
-@click.argument("name")
+@click.argument("name", shell_complete=experiments)
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="How many seeds [default: the experiment's].")
 @click.option("--first-seed", type=click.IntRange(0), default=1, show_default=True, metavar="N", help="The first one.")
 @click.option("--quick", "is_quick", is_flag=True, help="A tenth of the nodes and jobs, one seed: does it run at all?")
