@@ -79,6 +79,30 @@ def test_a_lost_map_output_is_made_again_and_announced() -> None:
     ]
 
 
+def test_what_could_not_be_reached_was_killed_where_its_node_proves_lost() -> None:
+    drive = Driver(mapreduce(2, 1, max_attempts=2))
+    for i in range(2):
+        drive.allocate(f"c{i}", f"h{i}")
+        drive(ev.TaskRequested(f"c{i}"))
+    drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
+    maps = drive.machine.vertices[0]
+    reduce_attempt = next(iter(drive.machine.vertices[1].running))
+    # reducers notice sooner than the ResourceManager that the node is gone
+    drive(ev.FetchFailed(reduce_attempt, (AttemptId(0, 0, 0),)))
+    assert (maps.tasks[0].failures, maps.ended[AttemptState.FAILED], maps.ended[AttemptState.KILLED]) == (1, 1, 0)
+    drive(ev.NodeLost("elsewhere:1"))
+    assert (maps.tasks[0].failures, maps.ended[AttemptState.FAILED]) == (1, 1)
+    drive(ev.NodeLost("h0:1"))
+    assert (maps.tasks[0].failures, maps.ended[AttemptState.FAILED], maps.ended[AttemptState.KILLED]) == (0, 0, 1)
+    made = drive.machine.attempt(AttemptId(0, 0, 0))
+    assert made is not None and made.state is AttemptState.KILLED
+    assert made.error == "node h0:1 was lost: its output on h0:1 could not be fetched (1 reports)"
+    drive(ev.NodeLost("h0:1"))  # once is enough
+    assert (maps.tasks[0].failures, maps.ended[AttemptState.KILLED]) == (0, 1)
+    assert drive.machine.anomalies == []
+
+
 def test_a_lost_node_takes_its_outputs_along_while_somebody_needs_them() -> None:
     drive = Driver(mapreduce(2, 1, slow_start=1.0))
     for i in range(2):
@@ -124,7 +148,11 @@ def test_a_process_that_falls_silent_is_lost() -> None:
     assert drive(ev.Tick()) == []
     drive.now = 610.5
     assert drive(ev.Tick()) == [ev.Stop("c1", "h1:1", "its task hangs")]
-    assert "not heard for 60 s" in drive.machine.vertices[0].tasks[0].attempts[0].error
+    task = drive.machine.vertices[0].tasks[0]
+    assert "not heard for 60 s" in task.attempts[0].error
+    assert (task.failures, task.attempts[0].state) == (1, AttemptState.FAILED)
+    drive(ev.NodeLost("h1:1"))
+    assert (task.failures, task.attempts[0].state) == (0, AttemptState.KILLED)
 
 
 @pytest.mark.parametrize(("refused", "failures"), [(True, 1), (False, 0)])

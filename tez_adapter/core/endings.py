@@ -5,7 +5,7 @@ from tez_adapter.core.containers import JobContainers
 from tez_adapter.core.dag import DagSpec
 from tez_adapter.core.nodes import UnusableNodes
 from tez_adapter.core.records import Attempt, Completion, Task, Vertex
-from tez_adapter.core.states import AttemptEvent, ContainerState, JobState, TaskEvent, TaskState
+from tez_adapter.core.states import AttemptEvent, AttemptState, ContainerState, JobState, TaskEvent, TaskState
 from tez_adapter.core.wording import verdict
 
 
@@ -74,6 +74,16 @@ class JobEndings(JobContainers):
         if event is AttemptEvent.FAIL:
             vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
+
+    def _excuse(self, node: str) -> None:
+        """The node is lost: whoever failed there for being out of reach was killed with it, and counts no more."""
+        for vertex in self.vertices:
+            for task in vertex.tasks:
+                for attempt in task.attempts:
+                    if attempt.out_of_reach and attempt.node == node and attempt.state is AttemptState.FAILED:
+                        self._moves.attempt(attempt, AttemptEvent.EXCUSE)
+                        attempt.error = f"node {node} was lost: {attempt.error}"
+                        task.failures -= 1
 
     def _open_ready(self) -> None:
         for vertex in self.vertices:

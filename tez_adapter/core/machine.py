@@ -231,10 +231,12 @@ class JobMachine(JobEndings):
             if task.fetch_failures >= enough and self.state is JobState.RUNNING:
                 attempt.error = f"its output on {attempt.node} could not be fetched ({task.fetch_failures} reports)"
                 task.failures += 1
+                attempt.out_of_reach = True
                 self._lose_output(attempt, AttemptEvent.FAIL)
 
     def _on_node_lost(self, event: ev.NodeLost) -> None:
         self._unusable.lost(event.node)
+        self._excuse(event.node)
         running = outputs = 0
         for container in [c for c in self.containers.values() if c.node == event.node]:
             del self.containers[container.id]
@@ -273,6 +275,7 @@ class JobMachine(JobEndings):
                 continue
             if silent:
                 self._unusable.silent(attempt.node, self._now)
+                attempt.out_of_reach = True
             self._stop_process(attempt, "its task hangs")
             self._end_attempt(attempt, hanging or silent, at_fault=True)
         for container_id in list(self._idle):

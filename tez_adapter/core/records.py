@@ -33,6 +33,8 @@ class Attempt:
     #: for a finished command its exit status, else None
     exit_status: int | None = None
     error: str = ""
+    #: it failed because nobody could reach it or its output: no fault of its own, should its node prove lost
+    out_of_reach: bool = False
 
     @property
     def live(self) -> bool:

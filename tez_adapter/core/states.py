@@ -53,6 +53,8 @@ class AttemptEvent(StrEnum):
     DONE = "DONE"
     FAIL = "FAIL"
     KILL = "KILL"
+    #: what looked like its fault was its node's
+    EXCUSE = "EXCUSE"
 
 
 class ContainerState(StrEnum):
@@ -100,6 +102,8 @@ ATTEMPT_TABLE: Mapping[tuple[AttemptState, AttemptEvent], AttemptState] = {
     # the output, not the try, went wrong: unreachable counts, a lost node does not
     (AttemptState.SUCCEEDED, AttemptEvent.FAIL): AttemptState.FAILED,
     (AttemptState.SUCCEEDED, AttemptEvent.KILL): AttemptState.KILLED,
+    # tasks notice sooner than the ResourceManager that a node is gone
+    (AttemptState.FAILED, AttemptEvent.EXCUSE): AttemptState.KILLED,
 }
 
 CONTAINER_TABLE: Mapping[tuple[ContainerState, ContainerEvent], ContainerState] = {
