@@ -12,6 +12,7 @@ from riffle_merger.format.packed import index_of
 from tests.riffle_merger.map_outputs import sealed, write_output
 from yaqd.cli import riffle as module
 from yaqd.cli.app import yaq
+from yaqd.cli.output import snake_keys
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -71,7 +72,7 @@ def test_outputs_without_an_index_are_left_out_and_named(tmp_path: Path) -> None
         (tmp_path / "output" / name / "file.out.index").unlink()
     result = CliRunner().invoke(yaq, ["riffle", "merge", str(tmp_path), "--json"])
     facts = json.loads(result.stdout)
-    assert (result.exit_code, facts["maps"], facts["leftOut"]) == (0, 1, ["attempt_b", "attempt_c"])
+    assert (result.exit_code, facts["maps"], facts["left_out"]) == (0, 1, ["attempt_b", "attempt_c"])
     assert result.stderr == "yaq: 2 without an index left out: attempt_b, attempt_c\n"
 
 
@@ -148,6 +149,13 @@ def test_a_node_may_say_anything(body: bytes, status: int, expected: dict[str, o
     else:
         assert expected.items() <= found.items()
     assert module._row({"node": "n", **found})[0] == "n"
+
+
+def test_json_has_keys_as_other_commands_have_them() -> None:
+    with AnsweringServer(lambda path: (200, RUNNING.encode())) as server:
+        found = snake_keys([{"node": "n:1", **module._of_node(server.address)}])
+    assert found[0].keys() >= {"node", "merged_bytes", "busy_ms", "budget_bytes", "restarts"}
+    assert snake_keys({"jobs": [{"jobId": "aB"}], "isX": None}) == {"jobs": [{"job_id": "aB"}], "is_x": None}
 
 
 def test_a_merger_that_is_starting_is_not_down() -> None:

@@ -1,16 +1,25 @@
 """How results are printed: aligned tables for people, one JSON value for programs."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
 TRUNCATED_CHARS = 60
+_BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, sort_keys=False, default=str))
+
+
+def snake_keys(value: Any) -> Any:
+    """An answer of a daemon's REST page with its keys as commands have them: mergedBytes becomes merged_bytes."""
+    if isinstance(value, dict):
+        return {_BEFORE_CAPITAL.sub("_", key).lower(): snake_keys(found) for key, found in value.items()}
+    return [snake_keys(found) for found in value] if isinstance(value, list) else value
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:

@@ -10,7 +10,7 @@ import click
 
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf
-from yaqd.cli.output import duration, print_fields, print_json, print_table, size
+from yaqd.cli.output import duration, print_fields, print_json, print_table, size, snake_keys
 from yaqd.cli.riffle_inspect import inspect
 from yaqd.config import Configuration
 
@@ -36,10 +36,10 @@ def riffle() -> None:
 def status(conf: Configuration, as_json: bool) -> None:
     """List the mergers of all nodes: what waits, what runs, what was merged and how fast.
 
-    WAIT and RUN are merges, MERGED what they wrote and FILES how many merged files since the merger started, SPEED of
-    the time in which it had something to do, MEMORY what its buffers hold of what they may, RESTARTS how often its node
-    has started it again. A node without a merger is "off" (yaq.riffle.enabled), one whose merger does not run "down",
-    or "starting" where it is about to.
+    Merges `wait` and `run`; `merged` is what they wrote and `files` how many merged files since the merger started,
+    `speed` of the time in which it had something to do, `memory` what its buffers hold of what they may, `restarts` how
+    often its node has started it again. A node without a merger is "off" (yaq.riffle.enabled), one whose merger does
+    not run "down", or "starting" where it is about to.
 
     \b
     Example:
@@ -55,10 +55,10 @@ def status(conf: Configuration, as_json: bool) -> None:
         answers = list(pool.map(_of_node, (found.http_address for found in nodes)))
     found = [{"node": str(node.id), **facts} for node, facts in zip(nodes, answers, strict=True)]
     if as_json:
-        print_json(found)
+        print_json(snake_keys(found))
         return
-    headings = ("NODE", "STATE", "WAIT", "RUN", "MERGED", "FILES", "FAILED", "SPEED", "MEMORY", "RESTARTS")
-    print_table(headings, [_row(facts) for facts in found], empty="No nodes.")
+    headings = ("node", "state", "wait", "run", "merged", "files", "failed", "speed", "memory", "restarts")
+    print_table(headings, [_row(facts) for facts in found], empty="no nodes are there")
 
 
 def _of_node(address: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     facts: dict[str, Any] = {
         "file": str(merged.path),
         "maps": len(chosen),
-        "leftOut": without_index,
+        "left_out": without_index,
         "partitions": merged.partitions,
         "bytes": merged.bytes,
         "reads": merged.reads,

@@ -207,7 +207,7 @@ def _show(facts: dict[str, Any]) -> None:
         ]
     )
     print_table(
-        [name.upper() for name in (rows[0] if rows else ())],
+        list(rows[0] if rows else ()),
         [tuple(row.values()) for row in rows[:_LISTED]],
         empty="It has no partitions.",
     )
@@ -230,6 +230,6 @@ def _report_all(found: list[dict[str, Any]], folder: str, as_json: bool) -> None
             )
             for facts in found
         ]
-        print_table(("FILE", "SIZE", "MAPS", "PARTITIONS", "STATE"), rows, empty=f"No map outputs in {folder}.")
+        print_table(("file", "size", "maps", "partitions", "state"), rows, empty=f"no map outputs in {folder}")
     if damaged:
         raise CommandError(f"{len(damaged)} of {len(found)} files are damaged", FAILED)
