@@ -92,6 +92,9 @@ class ContainerRuntime(ContainerCourse):
         """`enabled`: the ResourceManager sends containers beyond what is free."""
         return self._driver.queue.settings
 
+    def free_for_masters(self) -> Resource | None:
+        return self._driver.queue.free_for_masters()
+
     def order(self, events: Iterable[QueueEvent]) -> None:
         """The ResourceManager's word on how the queue goes."""
         for event in events:

@@ -15,7 +15,7 @@ from nm.container import Container, ContainerGrant, wire_enum
 from nm.container_runtime import ContainerRuntime
 from nm.container_service import NodeRegistration
 from nm.log_aggregation.reports import LogReports
-from nm.queue import NodeQueueSettings, SettingsChanged
+from nm.queue import MastersExpected, NodeQueueSettings, SettingsChanged
 from nm.queue_wire import QueueOrders, queue_pb
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
@@ -34,6 +34,8 @@ NM_VERSION = "3.4.1"
 CAPABILITIES = ("warm-start", "out-of-turn-heartbeats")
 #: said beside them by a node whose containers wait for their resources, and by a ResourceManager that fills node queues
 YAQ_QUEUE = "yaq-queue"
+#: said with it: nothing that waits starts in the room of masters that the ResourceManager says are to come
+MASTER_ROOMS = "master-rooms"
 #: what a ResourceManager says of itself when it schedules virtual cores; a stock one does not tell
 _COUNTS_VCORES = "counts-vcores"
 _DEFAULT_INTERVAL_S = 1.0
@@ -188,7 +190,7 @@ class Heartbeat:
         request.log_aggregation_reports_for_apps.extend(self._log_reports.latest())
         request.yaq_capabilities.understands.extend(CAPABILITIES)
         if self._waits_for_resources:
-            request.yaq_capabilities.understands.append(YAQ_QUEUE)
+            request.yaq_capabilities.understands.extend((YAQ_QUEUE, MASTER_ROOMS))
         return request
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
@@ -198,7 +200,7 @@ class Heartbeat:
         self._registration.counts_vcores = _COUNTS_VCORES in understood
         self._registration.fills_queues = self._waits_for_resources and YAQ_QUEUE in understood
         # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
-        self._runtime.order([SettingsChanged(self._own_queue_settings)])
+        self._runtime.order([SettingsChanged(self._own_queue_settings), MastersExpected()])
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
@@ -237,6 +239,7 @@ class Heartbeat:
             except (RpcError, RemoteException) as error:
                 delay = next(delays)
                 log.warning("heartbeat not answered, trying again in %.1f s: %s", delay, error)
+                self._runtime.order([MastersExpected()])  # nobody knows whether they will come
                 await asyncio.sleep(delay)
                 continue
             delays = _BACK_OFF.delays(random.random)
@@ -291,6 +294,9 @@ class Heartbeat:
         queue, waiting = self._runtime.queue_statistics(), self._runtime.queue_snapshot()
         message = queue_pb(waiting)
         if self._registration.fills_queues:
+            free = self._runtime.free_for_masters()
+            if free is not None:
+                convert.put_resource(message.free, free)
             status.yaq_queue.CopyFrom(message)
         status.opportunistic_containers_status.CopyFrom(
             server.OpportunisticContainersStatus(
@@ -332,6 +338,8 @@ class Heartbeat:
         runtime = self._runtime
         if response.HasField("yaq_orders") and self._registration.fills_queues:
             runtime.order(self._queue_orders.events(response.yaq_orders))
+            if runtime.free_for_masters() is not None and response.yaq_orders.HasField("masters"):
+                self.notify()  # there may be room already
             if response.yaq_orders.HasField("files_read_ms"):
                 self._on_files_read(response.yaq_orders.files_read_ms)
         if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:

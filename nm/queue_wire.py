@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from nm.queue import Event, JobReport, JobsReported, NodeQueueSettings, QueueSnapshot, SettingsChanged
+from nm.queue import Event, JobReport, JobsReported, MastersExpected, NodeQueueSettings, QueueSnapshot, SettingsChanged
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
@@ -26,6 +26,8 @@ _STARVE_RATIO: Final = 10.0
 _LONGEST_S: Final = 1e9
 _SHORTEST_WAIT_S: Final = 0.1
 _NAMES_WARNED_MAX: Final = 100
+#: masters that one node is to expect
+_MASTERS_MAX: Final = 1000
 #: leaf queues with an order of their own
 _LEAVES_MAX: Final = 10_000
 _SCOPES: Final = tuple(Scope)
@@ -45,6 +47,10 @@ class QueueOrders:
             events.append(SettingsChanged(self.settings(message.settings)))
         if message.jobs:
             events.append(JobsReported(tuple(map(_job_report, message.jobs))))
+        if message.HasField("masters"):
+            rooms = message.masters.rooms[:_MASTERS_MAX]
+            known = {convert.application_id(one.application_id): convert.resource(one.resource) for one in rooms}
+            events.append(MastersExpected(known))
         return events
 
     def settings(self, message: server.NodeQueueSettings) -> NodeQueueSettings:

@@ -18,8 +18,9 @@ from rm.named_hosts import NamedHosts
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
+from rm.scheduler.masters import masters_to_come
 from rm.task_records import TaskRecords
-from yaqd.model import ApplicationId, ContainerId, ExitStatus
+from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 from yaqd.policies.queueing.left import STAGES_MAX, told
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.policies.queueing.order import Ordering
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 #: what a node says that lets containers wait and understands the orders
 YAQ_QUEUE: Final = "yaq-queue"
+#: what one says besides that keeps room for masters that are to come
+MASTER_ROOMS: Final = "master-rooms"
 #: of one answer; further jobs are in the next one
 _JOBS_MAX: Final = 500
 #: a node that says more than this lies; longer waits count as for ever
@@ -56,11 +59,13 @@ def _never_ran(status: common.ContainerStatus) -> bool:
 class Told:
     """What a node was told since it registered."""
 
-    __slots__ = ("files_read_ms", "jobs", "settings")
+    __slots__ = ("files_read_ms", "jobs", "masters", "settings")
 
     def __init__(self) -> None:
         self.settings: server.NodeQueueSettings | None = None
         self.files_read_ms = 0
+        #: for which masters it keeps room
+        self.masters: dict[ApplicationId, Resource] = {}
         #: version of the job's facts
         self.jobs: dict[ApplicationId, int] = {}
 
@@ -128,7 +133,11 @@ class NodeQueueing:
         running = min(max(0, said.running), _QUEUED_MAX)
         queued = min(max(0, queued), _QUEUED_MAX)
         waiting, started = _stages(status)
-        self._cluster.schedule(NodeQueueReported(node.id, running, queued, wait_s, waiting, started))
+        keeps_room = MASTER_ROOMS in node.capabilities
+        free = convert.resource(said.free).floored() if said.HasField("free") else None
+        self._cluster.schedule(
+            NodeQueueReported(node.id, running, queued, wait_s, waiting, started, None, keeps_room, free)
+        )
         scheduled = self._cluster.scheduler.view.nodes.get(node.id)
         slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0
         busy = running / slots if slots else 0.0
@@ -230,6 +239,23 @@ class NodeQueueing:
             response.yaq_orders.settings.CopyFrom(settings)
         if self.is_on:
             self._put_jobs(node, told, response)
+        self._put_masters(node, told, response)
+
+    def _put_masters(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
+        """Again where it says that it keeps no room: an answer of this ResourceManager did not come, or was waited for
+        in vain."""
+        view = self._cluster.scheduler.view
+        known = view.nodes.get(node.id)
+        masters = masters_to_come(view, known) if known is not None and self.is_on else {}
+        if masters == told.masters and (not masters or node.status.yaq_queue.HasField("free")):
+            return
+        told.masters = masters
+        message = response.yaq_orders.masters
+        message.SetInParent()
+        for app_id, resource in masters.items():
+            room = message.rooms.add()
+            room.application_id.CopyFrom(convert.application_id_pb(app_id))
+            convert.put_resource(room.resource, resource)
 
     def _settings_of(self, node: RmNode) -> server.NodeQueueSettings:
         ordering = self.settings.orderings.at(node.id.host)

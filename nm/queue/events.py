@@ -88,6 +88,13 @@ class JobsReported:
 
 
 @value()
+class MastersExpected:
+    """Application masters that are to come: nothing that waits starts in the room that they need."""
+
+    rooms: Mapping[ApplicationId, Resource] = field(default_factory=dict)
+
+
+@value()
 class Tick:
     """It is as late as `NodeQueue.next_tick` said."""
 
@@ -102,6 +109,7 @@ Event = (
     | SettingsChanged
     | EstimateChanged
     | JobsReported
+    | MastersExpected
     | Tick
 )
 

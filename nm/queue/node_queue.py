@@ -8,7 +8,8 @@ node is empty: the scheduler granted it, and waiting would be for ever.
 
 The first of a line is the first that came, as in Hadoop's ContainerScheduler. Where the ResourceManager fills the queue
 on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks, application masters start at once
-even beyond what is free, and a container that waits too long is refused so that it is placed elsewhere.
+even beyond what is free (and room can be kept for them beforehand, `nm.queue.expected`), and a container that waits
+too long is refused so that it is placed elsewhere.
 Neither clock nor identifiers are made here, so the simulator drives the same object.
 """
 
@@ -28,6 +29,7 @@ from nm.queue.events import (
     JobReport,
     JobsReported,
     Launch,
+    MastersExpected,
     OpportunisticLimit,
     Preempt,
     QueueStatistics,
@@ -36,6 +38,7 @@ from nm.queue.events import (
     Tick,
     Updated,
 )
+from nm.queue.expected import ExpectedMasters
 from nm.queue.held import NONE_HELD, HeldStarts
 from nm.queue.jobs import Jobs
 from nm.queue.order import first_of, in_order
@@ -91,6 +94,7 @@ class NodeQueue:
         self._lines: dict[ExecutionType, dict[ContainerId, QueuedTask]] = {kind: {} for kind in ExecutionType}
         #: application masters that wait: for the ResourceManager's orders to come, or for devices
         self._waiting_masters: dict[ContainerId, None] = {}
+        self._expected = ExpectedMasters()
         #: in the order of their start
         self._running: dict[ContainerId, Running] = {}
         #: some container needs no memory or no core, so it fits where all of that is taken
@@ -132,6 +136,8 @@ class NodeQueue:
                 return []
             case JobsReported(jobs):
                 self._hear(jobs)
+            case MastersExpected(rooms):
+                self._expected.expect(rooms)
             case Tick():
                 return [*self._give_back(now), *self._settle(now)]
         return list(self._settle(now))
@@ -163,6 +169,7 @@ class NodeQueue:
         line[container_id] = QueuedTask(container_id, event.resource, facts, since, came=now)
         if event.is_master:
             self._waiting_masters[container_id] = None
+            self._expected.came(container_id)
         else:
             self._usual = event.resource
         yield from self._launch_ready(now)
@@ -201,6 +208,7 @@ class NodeQueue:
         for line in self._lines.values():
             line.pop(container_id, None)
         self._waiting_masters.pop(container_id, None)
+        self._expected.gone(container_id)
         held = self._running.pop(container_id, None)
         if held is not None:
             self._used -= held.task.resource
@@ -294,7 +302,7 @@ class NodeQueue:
         while line and not self._is_full(kind):
             first = self._first(kind, now)
             container_id = first.container_id
-            if self._running and not self._has_room(first, kind):
+            if (self._running or self._expected) and not self._has_room(first, kind):
                 return
             del line[container_id]
             self._waiting_masters.pop(container_id, None)
@@ -339,7 +347,7 @@ class NodeQueue:
         is_enabled = self._settings.enabled
         is_fitted = self._by_resources or is_enabled or kind is ExecutionType.OPPORTUNISTIC
         if is_fitted and not (is_enabled and task.container_id in self._waiting_masters):
-            return wanted.fits_in(self._capacity)
+            return (wanted + self._expected.room if self._expected else wanted).fits_in(self._capacity)
         # memory and cores can be shared out more than once; a device cannot
         return all(wanted.extras.get(n, 0) <= self._capacity.extras.get(n, 0) for n in task.resource.extras)
 
@@ -373,7 +381,7 @@ class NodeQueue:
         if self._settings.enabled and self._waiting_masters:
             waiting.sort(key=lambda t: t.container_id not in self._waiting_masters)  # stable
         running = running_tasks(self._running, self._leaving, held, now)
-        free, usual = self._capacity - self._used, self._usual
+        free, usual = self._capacity - self._used - self._expected.room, self._usual
         return snapshot(
             self._capacity,
             free,
@@ -385,6 +393,12 @@ class NodeQueue:
             held=held,
             now=now,
         )
+
+    def free_for_masters(self) -> Resource | None:
+        """What runs leaves so much, apart from what would make room; None: no master is expected."""
+        if not self._expected:
+            return None
+        return (self._capacity - self._used + self.statistics().opportunistic_used).floored()
 
     def statistics(self) -> QueueStatistics:
         kind = ExecutionType.OPPORTUNISTIC

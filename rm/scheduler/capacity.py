@@ -22,6 +22,7 @@ from itertools import islice
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
+from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement, satisfies
 from rm.scheduler.shares import Shares
@@ -114,7 +115,7 @@ class CapacityPolicy:
             if node.reserved_for is not None:
                 reservation = view.reservations[node.id]
                 attempt, ask = reservation.attempt, reservation.ask
-                if not view.calculator.fits(ask.capability, node.free):
+                if not view.calculator.fits(ask.capability, node.free) and not has_room_before_queue(view, ask, node):
                     return
                 locality = self.locality(view, attempt, ask, node) or Locality.OFF_SWITCH
                 if not view.has_room(attempt.app.leaf, ask.capability) or not may_take(view, attempt.app):

@@ -181,6 +181,10 @@ class NodeQueueReported:
     started: frozenset[ContainerId] = frozenset()
     #: since the node's last heartbeat, s; None: that was its last report
     gap_s: float | None = None
+    #: where it is told so it keeps room for masters
+    keeps_room: bool = False
+    #: it keeps room for a master that is to come, and what runs leaves so much free; None: it keeps none
+    free: Resource | None = None
 
 
 @value()

@@ -4,7 +4,8 @@ Two questions, as the capacity policy has them. `for_ask`: an ask found no free 
 The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
 node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
 policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
-long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers.
+long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers. For a master the
+node keeps room, and it goes there before the queue has drained (`rm.scheduler.masters`).
 """
 
 import math
@@ -15,8 +16,9 @@ from typing import Final
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.candidates import Candidates, locality
-from rm.scheduler.capacity import CapacityPolicy, has_turn, leaves_by_deficit
+from rm.scheduler.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
+from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
@@ -30,6 +32,9 @@ from yaqd.policies.queueing.place import choose
 
 #: of a node that has given away since its last report what it had free then
 _ROOM_GONE: Final = " (its node had room at its last report)"
+
+#: why a master goes to a node where others wait
+BEFORE_QUEUE: Final = "what runs on the node leaves room, and masters start before what waits there"
 
 #: applications of one line, and asks of one attempt, that may refuse a node
 _REFUSALS_MAX: Final = 32
@@ -92,26 +97,41 @@ class QueueFilling:
 
     # ---- a queue looks for asks
 
-    def for_node(self, node: NodeView, passed: dict[int, Ask]) -> Iterator[QueuePick]:
+    def for_node(self, node: NodeView, passed: dict[int, Ask]) -> Iterator[QueuePick | Pick]:
         """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
         asks that were offered it and wait for a better place."""
         queue = node.queue
         if queue is None:
             return
         self._queues.release(queue)
-        while self._view.root.waiting and self._queues.has_room(queue):
-            chosen: QueuePick | _Hold | None = None
-            for leaf in self._leaves():
-                chosen = self._in_leaf(leaf, node, queue, passed)
-                if chosen is not None:
-                    break
-            if isinstance(chosen, QueuePick):
+        while self._view.root.waiting:
+            has_room = self._queues.has_room(queue)
+            if not has_room and not self._may_keep_room(queue):
+                break
+            # a full queue offers nothing, so that nothing passes it up
+            chosen = self._next(node, queue, passed if has_room else {})
+            if isinstance(chosen, Pick) or (has_room and isinstance(chosen, QueuePick)):
                 yield chosen
                 continue
-            if chosen is not None:
+            if isinstance(chosen, _Hold) and (has_room or chosen.ask.is_master):
                 self._queues.hold(queue, chosen.attempt, chosen.ask)
             break
+        if queue.held_for is None and node.reserved_for is None:
+            queue.room = None
         self._queues.enter_again(queue)
+
+    def _may_keep_room(self, queue: NodeQueue) -> bool:
+        """Of a queue where nothing more may wait: masters do not."""
+        node = queue.node
+        may = not queue.is_silent and not node.is_draining and node.reserved_for is None
+        return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
+
+    def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]) -> QueuePick | Pick | _Hold | None:
+        for leaf in self._leaves():
+            chosen = self._in_leaf(leaf, node, queue, passed)
+            if chosen is not None:
+                return chosen
+        return None
 
     def for_nobody(self, node: NodeView) -> None:
         """The same where nobody wants anything."""
@@ -121,10 +141,10 @@ class QueueFilling:
 
     def _in_leaf(
         self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
-    ) -> QueuePick | _Hold | None:
+    ) -> QueuePick | Pick | _Hold | None:
         """What comes first in the leaf queue."""
         view = self._view
-        best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | _Hold] | None = None
+        best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | Pick | _Hold] | None = None
         fits, mb, cores, extras = view.calculator.fits_among, node.free_mb, node.free_cores, node.free_extras
         #: what was found out of sizes and users
         fitting: dict[int, bool] = {}
@@ -156,7 +176,7 @@ class QueueFilling:
 
     def _first_ask(
         self, attempt: AttemptView, shape: Resource, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
-    ) -> QueuePick | _Hold | None:
+    ) -> QueuePick | Pick | _Hold | None:
         """The attempt's first ask of this shape that takes the place, or has its turn and must not wait."""
         view, queues = self._view, self._queues
         if attempt.blacklist and not attempt.accepts(node):
@@ -168,6 +188,8 @@ class QueueFilling:
             elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
                 rule = "its queue had room, and it was this ask's turn"
                 return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
+            elif has_room_before_queue(view, ask, node):
+                return Pick(attempt, ask, node, near)
             elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending:
                 return _Hold(attempt, ask)
         return None

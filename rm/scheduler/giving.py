@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
 from rm.scheduler.decisions import Allocate, Decision, QueuePlace
-from rm.scheduler.filling import QueueFilling, QueuePick
+from rm.scheduler.filling import BEFORE_QUEUE, QueueFilling, QueuePick
 from rm.scheduler.job_order import JobStarvation, Starving
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, unreserve
@@ -109,7 +109,8 @@ class Giving:
                         yield unreserve(self._view, kept, "the ask got its container")
         if self.filling is not None:
             for found in self.filling.for_node(node, passed):
-                yield self._carry_out(found, now, found.place.rule, found.place)
+                place = found.place if isinstance(found, QueuePick) else None
+                yield self._carry_out(found, now, place.rule if place is not None else BEFORE_QUEUE, place)
                 self._view.file(found.attempt)
                 kept = found.attempt.reservation
                 if kept is not None and not kept.ask.pending:
@@ -141,6 +142,10 @@ class Giving:
         )
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         view.charge(container_id, app, node, size, ask.is_master, priority)
+        if node.queue is not None:
+            node.queue.room = None
+        if ask.is_master:
+            view.masters_wanted.discard(attempt.id)
         queues, jobs = view.node_queues, view.jobs
         if queues is not None:
             if view.shares is not None:

@@ -42,6 +42,7 @@ class NodeQueue:
         "is_heard",
         "is_listed",
         "is_silent",
+        "keeps_room",
         "listed_at",
         "look_at",
         "looked_at",
@@ -49,6 +50,7 @@ class NodeQueue:
         "node",
         "queued",
         "reported_at",
+        "room",
         "running",
         "score",
         "slots",
@@ -106,6 +108,10 @@ class NodeQueue:
         self.waiting: dict[ContainerId, Waiting] = {}
         #: sum of their resources
         self.excess = _NOTHING
+        #: its node keeps room for a master where it is told so
+        self.keeps_room = False
+        #: what runs leaves so much free by the node's last word, which it keeps for a master; None: it keeps nothing
+        self.room: Resource | None = None
         #: what must not wait and has its turn here: the queue is left to drain
         self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
 

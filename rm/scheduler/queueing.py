@@ -146,6 +146,8 @@ class NodeQueues:
         if self.spec is None:
             return
         is_new = not queue.is_heard or queue.is_told_more(event)
+        queue.keeps_room = event.keeps_room
+        queue.room = event.free.smaller(queue.node.total) if event.free is not None else None
         if is_new:
             self._take_in(queue, event)
             queue.told_waiting, queue.is_heard = event.waiting, True

@@ -239,6 +239,7 @@ class Scheduler:
 
     def _end_attempt(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
         leaf = attempt.app.leaf
+        self.view.masters_wanted.discard(attempt.id)
         self.view.unfile(attempt)
         self.queues.attempt_ended(attempt)
         self.queues.lost_places.forget(attempt.app.id)
@@ -259,6 +260,8 @@ class Scheduler:
             leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
             attempt.master = need
             self.view.count_master(attempt, need, 1)
+            if any(ask.is_master for ask in attempt.asks):
+                self.view.masters_wanted.add(attempt.id)
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
 
     def _admit_everywhere(self, now: float) -> Iterator[Decision]:

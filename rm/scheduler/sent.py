@@ -84,7 +84,7 @@ class SentContainers:
 
     def trim(self, queue: NodeQueue) -> None:
         """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
-        if not queue.waiting:
+        if not queue.waiting or queue.room is not None:  # room that a master is to have: the node says who starts
             return
         over = _beyond(queue.node)
         for container_id, sent in list(queue.waiting.items()):

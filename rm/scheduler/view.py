@@ -40,6 +40,8 @@ class ClusterView:
         self.containers: dict[ContainerId, Held] = {}
         self.tags = TagStore()
         self.reservations: dict[NodeId, Reservation] = {}
+        #: attempts whose masters may start and have got no container yet
+        self.masters_wanted: set[ApplicationAttemptId] = set()
         #: what is left of each application; None where nobody asks
         self.jobs: Jobs | None = None
         #: what waits at the nodes; None where nothing ever may

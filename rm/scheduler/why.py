@@ -201,7 +201,9 @@ def _kept_free(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> lis
     if reservation is not None and reservation.ask is ask:
         found.append(f"room at {reservation.node.id} is kept for it")
     held = queues.holds(attempt, ask) if queues is not None and queues.spec is not None else 0
-    if held:
+    if held and ask.is_master:
+        found.append("a node is told to keep room for it, or to empty its queue where it cannot")
+    elif held:
         found.append("a node is being emptied for it" if held == 1 else f"{held} nodes are being emptied for it")
     return found
 

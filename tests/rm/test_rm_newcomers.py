@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, NodeQueueSettings
+from nm.queue import Arrived, Decision, Ended, Launch, MastersExpected, NodeQueue, NodeQueueSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
@@ -23,6 +23,7 @@ from rm.scheduler.events import (
     TaskTimes,
     WaitingTolerated,
 )
+from rm.scheduler.masters import masters_to_come
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -47,7 +48,9 @@ class Cluster:
     """A scheduler and real node queues, and masters that ask for everything when they start and learn at its end how
     long a task ran."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_room: bool = False) -> None:
+        """`keeps_room`: nodes keep room for masters where they are told so."""
+        self.keeps = keeps_room
         spec = QueueingSpec(bound=BOUND, overdue_s=OVERDUE_S)
         tree = parse_capacity_scheduler({PREFIX + name: value for name, value in SRJF.items()})
         self.scheduler = Scheduler(tree, SchedulerLimits(AllocationBounds(SLOT, SLOT), queueing=spec))
@@ -59,6 +62,8 @@ class Cluster:
         self.started: defaultdict[ApplicationId, list[float]] = defaultdict(list)
         self.is_master: set[ContainerId] = set()
         self.running: dict[NodeId, dict[ContainerId, float]] = {}
+        #: what started in the room that its node kept for a master
+        self.passed: list[ContainerId] = []
         #: when, node, what
         self.ends: list[tuple[float, NodeId, ContainerId]] = []
         self.over: dict[NodeId, list[ContainerId]] = defaultdict(list)
@@ -89,6 +94,9 @@ class Cluster:
             one, app_id = decision.container_id, decision.container_id.application_id
             self.running[node_id][one] = self.now
             assert len(self.running[node_id]) <= SLOTS, "no node runs more than fits"
+            free = self.queues[node_id].free_for_masters()
+            if free is not None and not SLOT.fits_in(free):
+                self.passed.append(one)
             after_s = self.now - self.accepted[app_id]
             if one in self.is_master:
                 self.masters[app_id] = after_s
@@ -135,13 +143,19 @@ class Cluster:
         seen = self.queues[node_id].snapshot(self.now, first=100)
         waiting = frozenset(task.container_id for task in seen.waiting)
         running = frozenset(self.running[node_id])
-        self.tell(NodeQueueReported(node_id, len(running), len(waiting), seen.wait_s, waiting, running))
+        number, free = len(running), self.queues[node_id].free_for_masters()
+        said = NodeQueueReported(node_id, number, len(waiting), seen.wait_s, waiting, running, None, self.keeps, free)
+        self.tell(said)
         for one in self.over.pop(node_id, []):
             app_id = one.application_id
             self.tell(TaskTimes(app_id, 1, 0.0, self.tasks[app_id][1], node_id, one))
             self.tell(Estimated(app_id, 1, self.tasks[app_id][1]))
             self.tell(ContainerEnded(one))
         self.tell(NodeBeat(node_id))
+        node = self.scheduler.view.nodes.get(node_id)
+        assert node is not None
+        expected = MastersExpected(masters_to_come(self.scheduler.view, node))
+        self.at_node(node_id, self.queues[node_id].handle(expected, self.now))
 
 
 @pytest.mark.parametrize("phase_s", [0.0, 1.0, 2.5, 4.0, 5.5])
@@ -153,6 +167,19 @@ def test_a_new_job_begins_once_a_queue_has_drained_beside_one_that_fills_all(pha
     cluster.run(40.0)
     assert cluster.masters[zeta] <= math.ceil(BOUND / SLOTS) * LONG_S, "what waits at one node runs first"
     assert cluster.started[zeta][0] - cluster.masters[zeta] <= LONG_S + BEAT_S, "its turn goes on"
+    assert cluster.started[zeta][-1] <= 4 * LONG_S
+
+
+@pytest.mark.parametrize("phase_s", [0.0, 1.0, 2.5, 4.0, 5.5])
+def test_a_master_comes_to_the_room_of_what_ends_next_at_a_node_that_keeps_it(phase_s: float) -> None:
+    """No node runs more than fits meanwhile, which `at_node` asserts."""
+    cluster = Cluster(keeps_room=True)
+    cluster.app(40, LONG_S, estimate=LONG_S, master=False)
+    cluster.run(8.0 + phase_s)
+    zeta = cluster.app(4, 2.0)
+    cluster.run(40.0)
+    assert cluster.masters[zeta] <= LONG_S + BEAT_S, "one task's time, however many wait"
+    assert not cluster.passed, "nothing that waited at its node started before it once the node had been told"
     assert cluster.started[zeta][-1] <= 4 * LONG_S
 
 

@@ -453,16 +453,32 @@ class QueuedContainer(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., waited_ms: _Optional[int] = ..., expected_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueue(_message.Message):
-    __slots__ = ("running", "queued", "wait_ms", "waiting")
+    __slots__ = ("running", "queued", "wait_ms", "waiting", "free")
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
+    FREE_FIELD_NUMBER: _ClassVar[int]
     running: int
     queued: int
     wait_ms: int
     waiting: _containers.RepeatedCompositeFieldContainer[QueuedContainer]
-    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ...) -> None: ...
+    free: _yarn_common_pb2.Resource
+    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ..., free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ...) -> None: ...
+
+class MasterRoom(_message.Message):
+    __slots__ = ("application_id", "resource")
+    APPLICATION_ID_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    application_id: _yarn_common_pb2.ApplicationId
+    resource: _yarn_common_pb2.Resource
+    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ...) -> None: ...
+
+class MasterRooms(_message.Message):
+    __slots__ = ("rooms",)
+    ROOMS_FIELD_NUMBER: _ClassVar[int]
+    rooms: _containers.RepeatedCompositeFieldContainer[MasterRoom]
+    def __init__(self, rooms: _Optional[_Iterable[_Union[MasterRoom, _Mapping]]] = ...) -> None: ...
 
 class StageEstimate(_message.Message):
     __slots__ = ("priority", "estimate_ms")
@@ -521,14 +537,16 @@ class LeafOrder(_message.Message):
     def __init__(self, queue: _Optional[str] = ..., order: _Optional[str] = ..., starve_ms: _Optional[int] = ..., starve_ratio: _Optional[float] = ...) -> None: ...
 
 class NodeQueueOrders(_message.Message):
-    __slots__ = ("settings", "jobs", "files_read_ms")
+    __slots__ = ("settings", "jobs", "files_read_ms", "masters")
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     JOBS_FIELD_NUMBER: _ClassVar[int]
     FILES_READ_MS_FIELD_NUMBER: _ClassVar[int]
+    MASTERS_FIELD_NUMBER: _ClassVar[int]
     settings: NodeQueueSettings
     jobs: _containers.RepeatedCompositeFieldContainer[JobFacts]
     files_read_ms: int
-    def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ..., files_read_ms: _Optional[int] = ...) -> None: ...
+    masters: MasterRooms
+    def __init__(self, settings: _Optional[_Union[NodeQueueSettings, _Mapping]] = ..., jobs: _Optional[_Iterable[_Union[JobFacts, _Mapping]]] = ..., files_read_ms: _Optional[int] = ..., masters: _Optional[_Union[MasterRooms, _Mapping]] = ...) -> None: ...
 
 class ProxiedMaster(_message.Message):
     __slots__ = ("attempt_id", "user", "job_arrival_ms", "master", "token", "registration", "lowest_id", "response_id", "placed", "asks", "blacklist", "live", "placed_for")

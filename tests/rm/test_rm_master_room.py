@@ -1,0 +1,139 @@
+"""Masters that go where others wait: what the scheduler reads out of a node's words, and what the node is told."""
+
+import pytest
+from test_rm_node_queueing import ON, OURS, ask, cluster, given
+from test_rm_queueing import GB, Life, named
+
+from rm.node_queueing import MASTER_ROOMS
+from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported
+from rm.scheduler.masters import masters_to_come
+from yaqd.model import ApplicationAttemptId, ContainerId, Resource
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto.protocols import ResourceTracker
+
+
+class Keeping(Life):
+    """With a node of four slots that keeps room for masters, and says which containers wait there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at = self.node("a")
+
+    def says(self, waiting: int, *, free_gb: int | None = None) -> list[str]:
+        """The last ones wait."""
+        held = list(self.live)
+        runs, waits = frozenset(held[: len(held) - waiting]), frozenset(held[len(held) - waiting :])
+        free = Resource(free_gb * GB, free_gb) if free_gb is not None else None
+        self.tell(NodeQueueReported(self.at, len(runs), waiting, 1.0, waits, runs, None, True, free))
+        return named(self.tell(NodeBeat(self.at)))
+
+    def to_come(self) -> dict[int, Resource]:
+        node = self.scheduler.view.nodes.get(self.at)
+        assert node is not None
+        return {app.id: room for app, room in masters_to_come(self.scheduler.view, node).items()}
+
+    def waits(self) -> int:
+        queue = self.scheduler.queues.get(self.at)
+        assert queue is not None
+        return len(queue.waiting)
+
+
+def full() -> Keeping:
+    """Four run and two wait, which is the bound, when a master comes."""
+    life = Keeping()
+    assert life.ask(life.app(), 6) == ["a"] * 4 + ["a*"] * 2
+    assert life.says(2) == [] and life.to_come() == {}
+    life.app(has_master=True)
+    assert life.says(2) == [] and life.to_come() == {2: Resource(GB, 1)}, "also where no more may wait"
+    return life
+
+
+def test_a_master_goes_where_what_runs_leaves_room() -> None:
+    life = full()
+    assert life.says(2, free_gb=0) == []
+    assert life.end("a") == [], "as before nothing follows it into the queue"
+    assert life.waits() == 2, "nor does what waits start in the room that is kept"
+    assert life.says(2, free_gb=1) == ["a"]
+    [master] = [one for one in life.live.values() if one.is_master]
+    assert master.queued is None and "before what waits" in master.reason
+    assert life.waits() == 2 and life.to_come() == {2: Resource(GB, 1)}, "until it is known to have started"
+    life.live = dict(sorted(life.live.items(), key=lambda item: not item[1].is_master))
+    life.says(2)
+    assert life.to_come() == {}
+
+
+def test_room_that_the_node_does_not_keep_is_nobodys() -> None:
+    life = full()
+    life.end("a")
+    assert life.says(1) == [], "it has started one that waited"
+    assert [life.end("a"), life.end("a")] == [[], ["a"]], "so the master comes where all that waited have started"
+
+
+@pytest.mark.parametrize("goes", ["attempt", "node", "enabled"])
+def test_no_room_is_kept_for_a_master_that_does_not_come(goes: str) -> None:
+    life = full()
+    attempt = list(life.scheduler.view.applications.values())[1].attempt
+    assert attempt is not None
+    if goes == "attempt":
+        life.tell(AttemptEnded(attempt.id))
+        assert life.to_come() == {} and not life.scheduler.view.masters_wanted
+    elif goes == "node":
+        life.tell(NodeDraining(life.at))
+        assert life.says(2, free_gb=1) == []
+    else:
+        life.tell(NodeQueueReported(life.at, 4, 2, 1.0))
+        assert life.to_come() == {}, "the node does not keep any"
+
+
+def test_lies_of_free_room_are_bounded_by_the_node() -> None:
+    life = full()
+    life.tell(NodeQueueReported(life.at, 4, 2, 1.0, None, frozenset(), None, True, Resource(1 << 30, 1 << 20)))
+    queue = life.scheduler.queues.get(life.at)
+    assert queue is not None and queue.room == Resource(4 * GB, 4)
+
+
+def test_a_reserved_node_gives_its_room_to_the_master_as_well() -> None:
+    life = full()
+    life.now += 6.0
+    assert life.says(2, free_gb=0) == []
+    assert life.scheduler.view.reservations and life.to_come() == {2: Resource(GB, 1)}
+    life.end("a")
+    assert life.says(2, free_gb=1) == ["a"]
+    assert not life.scheduler.view.reservations
+
+
+async def test_a_node_is_told_of_masters_to_come_again_where_it_keeps_no_room() -> None:
+    async with cluster(ON) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=(*OURS, MASTER_ROOMS))
+        _, master = await rm.running(node, application_name="sleep")
+        containers = given(await master.allocate(ask(9)))
+        for container_id in containers:
+            node.run(container_id)
+
+        async def told(free_mb: int | None = None) -> list[tuple[int, int]] | None:
+            request = node.heartbeat()
+            said = request.node_status.yaq_queue
+            said.running, said.queued, said.wait_ms = 4, 3, 500
+            if free_mb is not None:
+                convert.put_resource(said.free, Resource(free_mb, free_mb // 1024))
+            for status in request.node_status.containersStatuses:
+                waits = convert.container_id(status.container_id) in containers[3:]
+                status.container_sub_state = common.CSS_SCHEDULED if waits else common.CSS_RUNNING
+            response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+            node.response_id = response.response_id
+            if not response.yaq_orders.HasField("masters"):
+                return None
+            return [(one.application_id.id, one.resource.memory) for one in response.yaq_orders.masters.rooms]
+
+        assert await told() is None
+        second = await rm.submit()
+        await rm.until(lambda: rm.manager.scheduler.view.masters_wanted)
+        assert await told() == [(second.id, 1024)]
+        assert await told(free_mb=0) is None, "it has been told and does it"
+        assert await told() == [(second.id, 1024)], "it does not"
+        node.end(containers[0], 0)
+        assert await told(free_mb=1024) is None, "its room is kept until it has started"
+        await rm.launched(second, node)
+        node.run(ContainerId.make(ApplicationAttemptId(second, 1), 1))
+        assert await told() == [], "the master runs"
