@@ -162,9 +162,13 @@ class Reports:
         scheduled = view.applications.get(app.id)
         used = reserved = needed = _NOT_KNOWN
         if scheduled is not None and not app.is_concluded:
-            used, reserved, needed = scheduled.used, Resource(), scheduled.used
-            message.num_used_containers = scheduled.containers
+            sent = scheduled.sent
+            used, reserved, needed = scheduled.used - sent.used, Resource(), scheduled.used
+            message.num_used_containers = scheduled.containers - sent.containers
             message.num_reserved_containers = 0
+            if sent.containers:
+                message.yaq_waiting = sent.containers
+                convert.put_resource(message.yaq_waiting_resources, sent.used)
             attempt = scheduled.attempt
             if attempt is not None:
                 for ask in attempt.asks:

@@ -65,6 +65,9 @@ class ApplicationReport:
     finish_ms: int
     used: Resource
     used_containers: int
+    #: in nodes' queues, beside what is used
+    waiting: Resource
+    waiting_containers: int
     memory_seconds: int
     vcore_seconds: int
     tags: tuple[str, ...]
@@ -282,6 +285,8 @@ def _application(message: common.ApplicationReport) -> ApplicationReport:
         finish_ms=message.finishTime,
         used=convert.resource(usage.used_resources).floored(),
         used_containers=max(0, usage.num_used_containers),
+        waiting=convert.resource(usage.yaq_waiting_resources).floored(),
+        waiting_containers=max(0, usage.yaq_waiting),
         memory_seconds=max(0, usage.memory_seconds),
         vcore_seconds=max(0, usage.vcore_seconds),
         tags=tuple(message.applicationTags),

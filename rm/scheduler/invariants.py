@@ -51,6 +51,7 @@ def _shrunk(view: ClusterView) -> bool:
 
 def _validate_charges(view: ClusterView) -> None:
     by_app: dict[int, Resource] = {}
+    sent_by_app: dict[int, list[Resource]] = {}
     by_leaf: dict[str, Resource] = {}
     by_user: dict[tuple[str, str], list[Resource]] = {}
     sent = _sent(view)
@@ -59,6 +60,7 @@ def _validate_charges(view: ClusterView) -> None:
         by_app[app.sequence] = by_app.get(app.sequence, Resource()) + held.resource
         assert app.leaf.users[app.user] is app.owner
         if container_id in sent:
+            sent_by_app.setdefault(app.sequence, []).append(held.resource)
             continue
         by_leaf[app.leaf.path] = by_leaf.get(app.leaf.path, Resource()) + held.resource
         by_user.setdefault((app.leaf.path, app.user), []).append(held.resource)
@@ -66,6 +68,8 @@ def _validate_charges(view: ClusterView) -> None:
         _validate_users(view, leaf, by_user)
     for app in view.applications.values():
         assert app.used == by_app.get(app.sequence, Resource()), app.id
+        waiting = sent_by_app.get(app.sequence, [])
+        assert (app.sent.used, app.sent.containers) == (_sum(waiting), len(waiting)), app.id
     for queue in view.queues.values():
         below = Resource()
         for leaf in (q for q in queue.walk() if q.is_leaf):

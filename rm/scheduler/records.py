@@ -164,7 +164,7 @@ class QueueView(Tally):
 class AppView(Tally):
     """An unfinished application."""
 
-    __slots__ = ("asking", "attempt", "id", "leaf", "owner", "priority", "sequence", "user")
+    __slots__ = ("asking", "attempt", "id", "leaf", "owner", "priority", "sent", "sequence", "user")
 
     def __init__(
         self,
@@ -188,6 +188,8 @@ class AppView(Tally):
         #: order of submission
         self.sequence = sequence
         self.attempt: AttemptView | None = None
+        #: what of it waits at nodes: it is in `used` as well
+        self.sent = Tally()
 
 
 class AttemptView:

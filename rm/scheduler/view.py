@@ -183,9 +183,13 @@ class ClusterView:
             change = amount * sign
             for tally in holders:
                 tally.sent.book(change, sign)
+            app.sent.book(change, sign)
             self.book(app, change * -1, -sign)
             return
-        mb, cores = amount.memory_mb * sign, amount.vcores * sign
+        mb, cores, waiting = amount.memory_mb * sign, amount.vcores * sign, app.sent
+        waiting.used_mb += mb
+        waiting.used_cores += cores
+        waiting.containers += sign
         for tally in holders:
             tally.used_mb -= mb
             tally.used_cores -= cores

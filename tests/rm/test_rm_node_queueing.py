@@ -59,6 +59,10 @@ async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
         # 4 GB less the master's leave room for three; three more wait.
         assert len(given(response)) == 6
         assert response.limit.memory == 0
+        usage = (await rm.report(app_id)).app_resource_Usage
+        assert (usage.num_used_containers, usage.used_resources.memory) == (4, 4096), "what waits is not in use"
+        assert (usage.yaq_waiting, usage.yaq_waiting_resources.memory) == (3, 3072)
+        assert usage.needed_resources.memory == 10 * 1024 and 0 < usage.cluster_usage_percentage <= 100
         token = token_of(response.allocated_containers[5])
         assert token.yaq_task.estimate_ms == 10_000 and token.yaq_task.leaf_queue == "root.default"
         app = rm.manager.cluster.applications[app_id]

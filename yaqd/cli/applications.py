@@ -30,6 +30,9 @@ _LOG_STATES = {
 _KEPT_BACK = (
     "progress",
     "containers",
+    "waiting",
+    "waiting_mb",
+    "waiting_vcores",
     "used_mb",
     "used_vcores",
     "memory_seconds",
@@ -283,9 +286,11 @@ def _fields(report: "ApplicationReport", user: str) -> list[tuple[str, object]]:
     if report.is_hidden:
         return [*fields, ("not shown", f"progress, use, tracking, logs, diagnostics: {user} may not view it")]
     fields.insert(-1, ("progress", _progress(report)))
+    waits = f"{report.waiting_containers} containers, {report.waiting}"
     return [
         *fields,
         ("in use", f"{report.used_containers} containers, {report.used}"),
+        *([("waits at nodes", waits)] if report.waiting_containers else []),
         ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
         ("tracking", report.tracking_url or "-"),
         ("logs", _LOG_STATES.get(report.log_aggregation, "-")),
@@ -314,8 +319,11 @@ def _everything_as_dict(report: "ApplicationReport") -> dict[str, Any]:
         "start_ms": report.start_ms,
         "finish_ms": report.finish_ms,
         "containers": report.used_containers,
+        "waiting": report.waiting_containers,
         "used_mb": report.used.memory_mb,
         "used_vcores": report.used.vcores,
+        "waiting_mb": report.waiting.memory_mb,
+        "waiting_vcores": report.waiting.vcores,
         "memory_seconds": report.memory_seconds,
         "vcore_seconds": report.vcore_seconds,
         "tracking_url": report.tracking_url,

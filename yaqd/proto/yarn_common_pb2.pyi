@@ -591,7 +591,7 @@ class StringFloatMap(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
 
 class ApplicationResourceUsageReport(_message.Message):
-    __slots__ = ("num_used_containers", "num_reserved_containers", "used_resources", "reserved_resources", "needed_resources", "memory_seconds", "vcore_seconds", "queue_usage_percentage", "cluster_usage_percentage", "preempted_memory_seconds", "preempted_vcore_seconds", "application_resource_usage_map", "application_preempted_resource_usage_map")
+    __slots__ = ("num_used_containers", "num_reserved_containers", "used_resources", "reserved_resources", "needed_resources", "memory_seconds", "vcore_seconds", "queue_usage_percentage", "cluster_usage_percentage", "preempted_memory_seconds", "preempted_vcore_seconds", "application_resource_usage_map", "application_preempted_resource_usage_map", "yaq_waiting", "yaq_waiting_resources")
     NUM_USED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     NUM_RESERVED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     USED_RESOURCES_FIELD_NUMBER: _ClassVar[int]
@@ -605,6 +605,8 @@ class ApplicationResourceUsageReport(_message.Message):
     PREEMPTED_VCORE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     APPLICATION_RESOURCE_USAGE_MAP_FIELD_NUMBER: _ClassVar[int]
     APPLICATION_PREEMPTED_RESOURCE_USAGE_MAP_FIELD_NUMBER: _ClassVar[int]
+    YAQ_WAITING_FIELD_NUMBER: _ClassVar[int]
+    YAQ_WAITING_RESOURCES_FIELD_NUMBER: _ClassVar[int]
     num_used_containers: int
     num_reserved_containers: int
     used_resources: Resource
@@ -618,7 +620,9 @@ class ApplicationResourceUsageReport(_message.Message):
     preempted_vcore_seconds: int
     application_resource_usage_map: _containers.RepeatedCompositeFieldContainer[StringLongMap]
     application_preempted_resource_usage_map: _containers.RepeatedCompositeFieldContainer[StringLongMap]
-    def __init__(self, num_used_containers: _Optional[int] = ..., num_reserved_containers: _Optional[int] = ..., used_resources: _Optional[_Union[Resource, _Mapping]] = ..., reserved_resources: _Optional[_Union[Resource, _Mapping]] = ..., needed_resources: _Optional[_Union[Resource, _Mapping]] = ..., memory_seconds: _Optional[int] = ..., vcore_seconds: _Optional[int] = ..., queue_usage_percentage: _Optional[float] = ..., cluster_usage_percentage: _Optional[float] = ..., preempted_memory_seconds: _Optional[int] = ..., preempted_vcore_seconds: _Optional[int] = ..., application_resource_usage_map: _Optional[_Iterable[_Union[StringLongMap, _Mapping]]] = ..., application_preempted_resource_usage_map: _Optional[_Iterable[_Union[StringLongMap, _Mapping]]] = ...) -> None: ...
+    yaq_waiting: int
+    yaq_waiting_resources: Resource
+    def __init__(self, num_used_containers: _Optional[int] = ..., num_reserved_containers: _Optional[int] = ..., used_resources: _Optional[_Union[Resource, _Mapping]] = ..., reserved_resources: _Optional[_Union[Resource, _Mapping]] = ..., needed_resources: _Optional[_Union[Resource, _Mapping]] = ..., memory_seconds: _Optional[int] = ..., vcore_seconds: _Optional[int] = ..., queue_usage_percentage: _Optional[float] = ..., cluster_usage_percentage: _Optional[float] = ..., preempted_memory_seconds: _Optional[int] = ..., preempted_vcore_seconds: _Optional[int] = ..., application_resource_usage_map: _Optional[_Iterable[_Union[StringLongMap, _Mapping]]] = ..., application_preempted_resource_usage_map: _Optional[_Iterable[_Union[StringLongMap, _Mapping]]] = ..., yaq_waiting: _Optional[int] = ..., yaq_waiting_resources: _Optional[_Union[Resource, _Mapping]] = ...) -> None: ...
 
 class ApplicationReport(_message.Message):
     __slots__ = ("applicationId", "user", "queue", "name", "host", "rpc_port", "client_to_am_token", "yarn_application_state", "trackingUrl", "diagnostics", "startTime", "finishTime", "final_application_status", "app_resource_Usage", "originalTrackingUrl", "currentApplicationAttemptId", "progress", "applicationType", "am_rm_token", "applicationTags", "log_aggregation_status", "unmanaged_application", "priority", "appNodeLabelExpression", "amNodeLabelExpression", "appTimeouts", "launchTime", "submitTime", "rmClusterId")
