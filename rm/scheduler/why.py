@@ -52,7 +52,7 @@ def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: fl
     never = _never_waits(queues, attempt, ask)
     shortest, said_at = math.inf, None
     if never is not None:
-        said += [*([never] if never else []), *_ahead(attempt.app.leaf, before)]
+        said += [*([never] if never else []), *_silent(queues, heard_since), *_ahead(attempt.app.leaf, before)]
         said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
     elif queues is not None:
         heard = [q for q in queues.all() if q.reported_at is not None and q.reported_at >= heard_since]
@@ -206,6 +206,13 @@ def _kept_free(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> lis
     elif held:
         found.append("a node is being emptied for it" if held == 1 else f"{held} nodes are being emptied for it")
     return found
+
+
+def _silent(queues: NodeQueues | None, heard_since: float) -> list[str]:
+    """Nodes that look as full as they were when they were last heard of."""
+    known = [q.reported_at for q in queues.all() if q.reported_at is not None] if queues is not None else []
+    silent = sum(1 for at in known if at < heard_since)
+    return [f"{silent} of {len(known)} nodes have not been heard of lately"] if silent else []
 
 
 def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:

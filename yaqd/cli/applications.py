@@ -128,7 +128,7 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
         shown = None if report.is_hidden else [as_dict(attempt) for attempt in attempts]
         print_json({**report_as_dict(report), "attempts": shown, "job": details})
         return
-    print_fields(_fields(report, user))
+    print_fields(_fields(report, user, _why(conf, report)))
     show_attempts(attempts)
     show_job_details(details)
 
@@ -268,8 +268,25 @@ def parse_application_id(text: str) -> "ApplicationId":
         raise CommandError(f'"{text}" is no application id; it looks like application_1700000000000_0001') from None
 
 
-def _fields(report: "ApplicationReport", user: str) -> list[tuple[str, object]]:
-    """Labels and values; what the ResourceManager keeps from this user is named, not made up."""
+def _why(conf: Configuration, report: "ApplicationReport") -> str:
+    """Why it waits for its master, in a sentence, as `yaq explain` has it; what the report says where nobody knows."""
+    from yaqd.cli.exits import CommandError
+    from yaqd.cli.rm_web import get_json
+
+    if report.state.name != "ACCEPTED" or report.is_hidden:
+        return report.diagnostics
+    try:
+        asks = get_json(conf, f"/ws/v1/yaq/explain/{report.id}")["explanation"]["asks"]
+        return next((str(ask["why"]) for ask in asks if ask["isMaster"]), report.diagnostics)
+    except (CommandError, KeyError, TypeError):
+        return report.diagnostics
+
+
+def _fields(report: "ApplicationReport", user: str, why: str) -> list[tuple[str, object]]:
+    """Labels and values; `why`: what keeps it from running, or what it ended with.
+
+    What the ResourceManager keeps from this user is named, not made up.
+    """
     fields: list[tuple[str, object]] = [
         ("application", report.id),
         ("name", report.name),
@@ -294,7 +311,7 @@ def _fields(report: "ApplicationReport", user: str) -> list[tuple[str, object]]:
         ("used", f"{report.memory_seconds} MB-seconds, {report.vcore_seconds} vcore-seconds"),
         ("tracking", report.tracking_url or "-"),
         ("logs", _LOG_STATES.get(report.log_aggregation, "-")),
-        ("diagnostics", report.diagnostics or "-"),
+        ("diagnostics", why or "-"),
     ]
 
 

@@ -1,9 +1,11 @@
 """`yaq node`: the cluster's nodes."""
 
+from typing import Any
+
 import click
 
 from yaqd.cli.options import json_option, with_conf
-from yaqd.cli.output import print_json, print_table, shortened
+from yaqd.cli.output import duration, print_json, print_table, shortened
 from yaqd.config import Configuration
 
 #: of what a node says of its health, so that the last words of one bad folder are still there
@@ -23,7 +25,8 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     """List the nodes with what they offer and what is in use.
 
     Containers are those given there: of them so many run, or are about to, and so many wait in the node's queue for
-    their turn, by its last report. What is in use is what the guaranteed ones hold, at most all of the node.
+    their turn, by its last report; a node that does not report any more is said to be silent, and since when, until it
+    counts as lost. What is in use is what the guaranteed ones hold, at most all of the node.
 
     \b
     Example:
@@ -36,12 +39,14 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     with rm_client(conf) as rm:
         nodes = rm.nodes(() if show_all else usable)
     nodes.sort(key=lambda found: (found.id.host, found.id.port))
+    silent = _silent(conf)
     if as_json:
         print_json(
             [
                 {
                     "id": str(n.id),
                     "state": n.state.name,
+                    "silent_s": silent.get(str(n.id)),
                     "http_address": n.http_address,
                     "rack": n.rack,
                     "containers": n.containers,
@@ -63,7 +68,7 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     rows = [
         (
             n.id,
-            n.state.name,
+            _state(n.state.name, silent.get(str(n.id))),
             n.http_address,
             f"{n.containers - n.waiting} run, {n.waiting} wait" if n.waiting else n.containers,
             f"{n.used.memory_mb}/{n.capability.memory_mb}",
@@ -75,3 +80,19 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     ]
     headings = ("node", "state", "web", "containers", "memory MB", "vcores", "further", "health")
     print_table(headings, rows, empty="no nodes are there")
+
+
+def _state(state: str, silent_s: float | None) -> str:
+    return state if silent_s is None else f"{state}, silent for {duration(silent_s * 1000)}"
+
+
+def _silent(conf: Configuration) -> dict[str, float]:
+    """For how long nodes have not been heard of that should have been; a stock ResourceManager does not say."""
+    from yaqd.cli.exits import CommandError
+    from yaqd.cli.rm_web import get_json
+
+    try:
+        nodes: list[dict[str, Any]] = get_json(conf, "/ws/v1/yaq/nodes")["nodes"]
+        return {str(node["id"]): float(node["silentS"]) for node in nodes if node["silentS"] is not None}
+    except (CommandError, KeyError, TypeError, ValueError):
+        return {}
