@@ -390,6 +390,7 @@ def test_a_request_that_drips_is_not_waited_for(served: Served) -> None:
 
 
 def test_long_answers_go_out_beside_each_other_and_before_short_ones_on_one_connection(served: Served) -> None:
+    served.service.limits = ShuffleLimits(100, False, 30.0, stall_timeout_s=60)  # a client may be slow to go on
     content = {f"m{number}": os.urandom(3 << 20) for number in range(4)}
     for map_id, data in content.items():
         served.write(map_id, [data, b"short"])
