@@ -151,7 +151,7 @@ class MergedOutputs:
         count = 1 if at_any_rate else _in_common(file.maps, first, asked, number)
         run = Run(first, first + count)
         part.asked.append(run)
-        _, raw_lengths, part_lengths = part.columns
+        raw_lengths, part_lengths = part.columns.raw_lengths, part.columns.part_lengths
         these = slice(*run)
         headers = shuffle_headers(request.reduce, file.texts[these], part_lengths[these], raw_lengths[these])
         return MergedStretch(part, run, headers, self._outputs, self._kept, request.job), number + count

@@ -11,9 +11,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from riffle_merger.format import FormatError
-from riffle_merger.format.checksum import crc32
-from riffle_merger.format.merged import Columns, MergedPartition, checked_trailers
+from riffle_merger.format.merged import Columns, MergedPartition, check_segments
 from yaqd.security.writable import encode_text
 
 log = logging.getLogger(__name__)
@@ -91,14 +89,14 @@ class Part:
         return Run(first, end)
 
     def length(self, run: Run) -> int:
-        starts, _, part_lengths = self.columns
+        starts, part_lengths = self.columns.starts, self.columns.part_lengths
         return starts[run.end - 1] + part_lengths[run.end - 1] - starts[run.first]
 
     def verify(self, run: Run, data: memoryview) -> None:
         """Raises FormatError."""
-        trailers = checked_trailers(data, self.columns.part_lengths[slice(*run)], str(self.file.path))
-        if run == self.all and crc32(trailers) != self.whole.checksum:
-            raise FormatError(f"{self.file.path}: partition {self.partition} is not what was merged")
+        these, columns = slice(*run), self.columns
+        name = f"{self.file.path}: partition {self.partition}"
+        check_segments(data, columns.part_lengths[these], columns.checksums[these], name)
 
     def _asked_side_by_side(self) -> dict[int, Run]:
         """By number of a segment that is asked for: those that lie side by side with it and are, too."""

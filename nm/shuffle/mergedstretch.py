@@ -19,7 +19,7 @@ from nm.shuffle.mergedsegment import Part, Run, give_up
 from nm.shuffle.outputs import MapOutputs
 from riffle_merger.format import FormatError
 from riffle_merger.format.checksum import crc32
-from riffle_merger.format.merged import CHECKSUM_BYTES, checked_trailer
+from riffle_merger.format.merged import CHECKSUM_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class MergedStretch:
         part, map_id = self._part, self._part.file.maps[self._at]
         output = self._outputs.load(self._job, map_id)
         entry = output.segment(part.partition)
-        _, raw_lengths, part_lengths = part.columns
+        raw_lengths, part_lengths = part.columns.raw_lengths, part.columns.part_lengths
         if (entry.part_length, entry.raw_length) != (part_lengths[self._at], raw_lengths[self._at]):
             raise OutputMissing(f"{map_id} is not what was merged")
         return OutputSegment(self._outputs, output, entry)
@@ -145,16 +145,16 @@ class MergedStretch:
         return b"".join(pieces)
 
     def _alone(self, counts: ReadCounts) -> bytes:
-        starts, _, part_lengths = self._part.columns
-        data = self._pread(starts[self._at], part_lengths[self._at], counts)
-        checked_trailer(memoryview(data), str(self._part.file.path))
+        columns, at = self._part.columns, self._at
+        data = self._pread(columns.starts[at], columns.part_lengths[at], counts)
+        self._part.verify(Run(at, at + 1), memoryview(data))
         return data
 
     # Others -----------------------------------------------------------------------------------------------------------
 
     def _range(self, counts: ReadCounts) -> Range:
-        starts, _, part_lengths = self._part.columns
-        start, length = starts[self._at], part_lengths[self._at]
+        columns = self._part.columns
+        start, length = columns.starts[self._at], columns.part_lengths[self._at]
         found = self._kept_run(counts)
         if found is not None:
             _, key, kept = found
@@ -245,6 +245,7 @@ class MergedStretch:
             data = self._pread_from(file, at, min(_VERIFY_BYTES, end - at), counts)
             checksum = crc32(data, checksum)
             at += len(data)
-        if self._pread_from(file, end, CHECKSUM_BYTES, counts) != checksum.to_bytes(4, "big"):
+        stored = int.from_bytes(self._pread_from(file, end, CHECKSUM_BYTES, counts), "big")
+        if not stored == checksum == part.columns.checksums[self._at]:
             raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")
         part.file.verified.add(key)

@@ -5,16 +5,18 @@ included: first all maps' segments of partition 0 in the order of the index's na
 on without gaps. So one sequential read gives a reducer its part of all these maps, and any single map's segment can
 still be given alone, to a stock reducer for one.
 
-Version 1, numbers big-endian:
+Version 2, numbers big-endian:
 
     index     = header, names, partitions, segments, crc32
-    header    = "YQM" 0x01, u32 maps (> 0), u32 partitions, u32 bytes of the names
+    header    = "YQM" 0x02, u32 maps (> 0), u32 partitions, u32 bytes of the names
     names     = per map: u16 length, UTF-8 name of the map attempt
-    partition = i64 offset in the merged file, i64 length, u32 checksum
-    segment   = i64 offset in the merged file, i64 raw length, i64 part length    (partitions times maps of them)
+    partition = i64 offset in the merged file, i64 length
+    segment   = i64 raw length, i64 part length, u32 checksum    (partitions times maps of them)
 
-A partition's checksum is the CRC-32 over the four checksum bytes at the end of each of its segments, one after the
-other. With the segments' own checksums it covers every byte, and a merge has to run over the data only once.
+A segment's checksum is the one at its end, 0 of an empty one: so it is known of any part of a partition whether these
+are the segments of these maps, even where two as long stand in each other's place, and a merge has to run over the data
+only once. Where a segment lies follows from the lengths before it. Version 1 had the offset instead, and one checksum
+for a partition.
 
 Node daemons import this module, so it uses the standard library alone; an index is kept as its bytes and decoded
 where it is asked, since a server needs one partition of perhaps thousands.
@@ -22,7 +24,7 @@ where it is asked, since a server needs one partition of perhaps thousands.
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from operator import eq
@@ -33,13 +35,13 @@ from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex, CorruptSegment
 from riffle_merger.format.index import PARTITIONS_MAX, IndexEntry
 
-MAGIC = b"YQM\x01"
+MAGIC = b"YQM\x02"
 _HEADER = struct.Struct(">4sIII")
 _NAME_LENGTH = struct.Struct(">H")
-_PARTITION = struct.Struct(">qqI")
+_PARTITION = struct.Struct(">qq")
 #: one column each of the table of partitions
-_OFFSET, _LENGTH = struct.Struct(">q12x"), struct.Struct(">8xq4x")
-_SEGMENT = struct.Struct(">qqq")
+_OFFSET, _LENGTH = struct.Struct(">q8x"), struct.Struct(">8xq")
+_SEGMENT = struct.Struct(">qqI")
 _CHECKSUM = struct.Struct(">I")
 CHECKSUM_BYTES = _CHECKSUM.size
 
@@ -67,8 +69,6 @@ class MergedPartition:
 
     offset: int
     length: int
-    #: CRC-32 over the checksums at the end of its segments
-    checksum: int
 
 
 class Columns(NamedTuple):
@@ -77,6 +77,8 @@ class Columns(NamedTuple):
     starts: tuple[int, ...]
     raw_lengths: tuple[int, ...]
     part_lengths: tuple[int, ...]
+    #: at their ends
+    checksums: tuple[int, ...]
 
 
 def is_safe_name(name: str) -> bool:
@@ -139,21 +141,21 @@ class MergedIndex:
         cls,
         maps: Sequence[str],
         lengths: Iterable[Iterable[tuple[int, int]]],
-        checksums: Sequence[int],
+        checksums: Sequence[Sequence[int]],
         *,
         name: str = "merged index",
     ) -> "MergedIndex":
         """The index of a file that was just written: `lengths` has (raw length, part length) of each map, partition
-        by partition, `checksums` one per partition as described above. CorruptIndex when that cannot be an index."""
+        by partition, `checksums` likewise, as described above. CorruptIndex when that cannot be an index."""
         names = [map_name.encode("utf-8") for map_name in maps]
         encoded = b"".join(_NAME_LENGTH.pack(len(text)) + text for text in names)
         parts, cells, offset = bytearray(), bytearray(), 0
-        for segments, checksum in zip(lengths, checksums, strict=True):
+        for segments, their_checksums in zip(lengths, checksums, strict=True):
             start = offset
-            for raw_length, part_length in segments:
-                cells += _SEGMENT.pack(offset, raw_length, part_length)
+            for (raw_length, part_length), checksum in zip(segments, their_checksums, strict=True):
+                cells += _SEGMENT.pack(raw_length, part_length, checksum)
                 offset += part_length
-            parts += _PARTITION.pack(start, offset - start, checksum)
+            parts += _PARTITION.pack(start, offset - start)
         header = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded))
         body = b"".join((header, encoded, parts, cells))
         index = cls(body + _CHECKSUM.pack(crc32(body)), name=name)
@@ -182,10 +184,9 @@ class MergedIndex:
             raise CorruptIndex(f"{name}: has {file_bytes} bytes, its index describes {self.file_bytes}")
 
     def check(self) -> None:
-        """Refuse an index in which any segment is not where it has to be."""
+        """Refuse an index in which the segments of any partition are not as long as it."""
         for partition in range(self.partitions):
-            for _ in self._segments(partition):
-                pass
+            self._columns(partition)
 
     def map_number(self, map_name: str) -> int | None:
         """The place of a map attempt in each partition, None when it is not in this file."""
@@ -198,20 +199,15 @@ class MergedIndex:
 
     def segments(self, partition: int) -> list[IndexEntry]:
         """Where in the merged file each map's segment lies, in the order of `maps`. IndexError, CorruptIndex."""
-        return list(map(IndexEntry, *self.columns(partition)))
+        starts, raw_lengths, part_lengths, _ = self.columns(partition)
+        return list(map(IndexEntry, starts, raw_lengths, part_lengths))
 
     def columns(self, partition: int) -> Columns:
-        """As `segments`, for servers: without a Python step for each segment, which only a lie is worth."""
+        """As `segments`, for servers: without a Python step for each segment."""
         last = self._last
         if last is not None and last[0] == partition:
             return last[1]
-        whole, row = self.partition(partition), self._row(partition)
-        columns = Columns(*zip(*_SEGMENT.iter_unpack(row), strict=True))
-        ends = tuple(accumulate(columns.part_lengths, initial=whole.offset))
-        is_right = columns.starts == ends[:-1] and ends[-1] == whole.offset + whole.length
-        if not is_right or min(columns.raw_lengths) < 0 or min(columns.part_lengths) < 0:
-            for _ in self._segments(partition):  # which says what is wrong
-                pass
+        columns = self._columns(partition)
         self._last = partition, columns
         return columns
 
@@ -222,18 +218,16 @@ class MergedIndex:
         return self.segments(partition)[number]
 
     def verify(self, partition: int, data: bytes | bytearray | memoryview) -> None:
-        """Check the bytes of a whole partition: CorruptSegment names the first map whose segment is damaged."""
+        """Check the bytes of a whole partition: CorruptSegment names the first map whose segment is damaged, or not the
+        one that was merged."""
         whole = self.partition(partition)
         if len(data) != whole.length:
             raise CorruptSegment(f"{self.name}: partition {partition} has {len(data)} bytes, not {whole.length}")
-        view, checksum = memoryview(data), 0
-        for map_name, entry in zip(self.maps, self._segments(partition), strict=True):
-            start = entry.start - whole.offset
-            segment = view[start : start + entry.part_length]
-            where = f"{self.name.removesuffix('.index')}: partition {partition} of {map_name}"
-            checksum = crc32(checked_trailer(segment, where), checksum)
-        if checksum != whole.checksum:
-            raise CorruptSegment(f"{self.name}: partition {partition} is not made of the segments that were merged")
+        starts, _, part_lengths, checksums = self._columns(partition)
+        view = memoryview(data)
+        for map_name, at, length, checksum in zip(self.maps, starts, part_lengths, checksums, strict=True):
+            segment = view[at - whole.offset : at - whole.offset + length]
+            check_segment(segment, checksum, f"{self.name.removesuffix('.index')}: partition {partition} of {map_name}")
 
     def _read_header(self) -> tuple[int, int, int]:
         magic, maps, partitions, names_bytes = _HEADER.unpack_from(self._data)
@@ -273,7 +267,7 @@ class MergedIndex:
         if table[8 :: _PARTITION.size].tobytes().isascii() and all(map(eq, offsets, accumulate(lengths, initial=0))):
             return  # no length is negative: none begins with a bit that is set
         expected = 0
-        for partition, (offset, length, _) in enumerate(_PARTITION.iter_unpack(table)):
+        for partition, (offset, length) in enumerate(_PARTITION.iter_unpack(table)):
             if offset != expected or length < 0:
                 raise CorruptIndex(
                     f"{self.name}: partition {partition} lies at {offset} with length {length}, "
@@ -290,19 +284,15 @@ class MergedIndex:
         start = self._segments_at + partition * length
         return memoryview(self._data)[start : start + length]
 
-    def _segments(self, partition: int) -> Iterator[IndexEntry]:
+    def _columns(self, partition: int) -> Columns:
         whole = self.partition(partition)
-        expected = whole.offset
-        for offset, raw_length, part_length in _SEGMENT.iter_unpack(self._row(partition)):
-            if offset != expected or raw_length < 0 or part_length < 0:
-                raise CorruptIndex(
-                    f"{self.name}: in partition {partition} a segment lies at {offset}, raw length {raw_length}, "
-                    f"part length {part_length}; the one before ends at {expected}"
-                )
-            expected = offset + part_length
-            yield IndexEntry(offset, raw_length, part_length)
-        if expected != whole.offset + whole.length:
+        raw_lengths, part_lengths, checksums = zip(*_SEGMENT.iter_unpack(self._row(partition)), strict=True)
+        *starts, end = accumulate(part_lengths, initial=whole.offset)
+        if min(raw_lengths) < 0 or min(part_lengths) < 0:
+            raise CorruptIndex(f"{self.name}: a segment of partition {partition} has a negative length")
+        if end != whole.offset + whole.length:
             raise CorruptIndex(f"{self.name}: partition {partition} has {whole.length} bytes, not its segments' sum")
+        return Columns(tuple(starts), raw_lengths, part_lengths, checksums)
 
 
 def checked_trailer(segment: memoryview, name: str) -> memoryview:
@@ -319,15 +309,21 @@ def checked_trailer(segment: memoryview, name: str) -> memoryview:
     return trailer
 
 
-def checked_trailers(segments: memoryview, lengths: Sequence[int], name: str) -> bytes:
-    """As `checked_trailer`, of segments side by side, one after the other."""
+def check_segment(segment: memoryview, checksum: int, name: str) -> None:
+    """Refuse a whole segment that is damaged, or another than the index says: CorruptSegment."""
+    trailer = checked_trailer(segment, name)
+    if int.from_bytes(trailer, "big") != checksum:
+        raise CorruptSegment(f"{name}: is not the segment that was merged")
+
+
+def check_segments(segments: memoryview, lengths: Sequence[int], checksums: Sequence[int], name: str) -> None:
+    """As `check_segment`, of segments side by side, one after the other."""
     ends = list(accumulate(lengths))
     if min(lengths, default=CHECKSUM_BYTES) >= CHECKSUM_BYTES:
         trailers = b"".join([segments[end - CHECKSUM_BYTES : end] for end in ends])
         starts = chain((0,), ends)
         computed = [crc32(segments[start : end - CHECKSUM_BYTES]) for start, end in zip(starts, ends, strict=False)]
-        if struct.pack(f">{len(computed)}I", *computed) == trailers:
-            return trailers
-    # one is empty, or damaged and named
-    each = (checked_trailer(segments[end - length : end], name) for length, end in zip(lengths, ends, strict=True))
-    return b"".join(each)
+        if trailers == struct.pack(f">{len(computed)}I", *computed) and computed == list(checksums):
+            return
+    for length, end, checksum in zip(lengths, ends, checksums, strict=True):  # one is empty, or wrong and named
+        check_segment(segments[end - length : end], checksum, name)

@@ -195,7 +195,7 @@ def _read_ahead(
             reading.wait()  # nobody may read into a buffer that is given back
 
 
-def _index(order: MergeOrder, inputs: Sequence[Input], checksums: Sequence[int]) -> MergedIndex:
+def _index(order: MergeOrder, inputs: Sequence[Input], checksums: Sequence[Sequence[int]]) -> MergedIndex:
     """Built, then parsed again from its bytes: what is published has been read once as its readers will."""
 
     def lengths() -> Iterator[Iterator[tuple[int, int]]]:

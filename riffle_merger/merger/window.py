@@ -13,6 +13,7 @@ check sums are computed by whoever writes, so that a window is read while the on
 import mmap
 import os
 import threading
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -101,8 +102,8 @@ class Windows:
         self._checks = _Checks(inputs)
 
     @property
-    def checksums(self) -> list[int]:
-        """Of the partitions, once all is filled."""
+    def checksums(self) -> "list[array[int]]":
+        """Of the segments of each partition, once all is filled."""
         return self._checks.checksums
 
     def _walk(self) -> Iterator[tuple[int, IndexEntry]]:
@@ -221,12 +222,12 @@ def _write(descriptor: int, data: memoryview, offset: int) -> None:
 
 
 class _Checks:
-    """Verifies segment after segment while their bytes pass, and keeps each partition's checksum."""
+    """Verifies segment after segment while their bytes pass, and keeps their checksums, partition by partition."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
-        self.checksums: list[int] = []
-        self._partition = 0
+        self.checksums: list[array[int]] = []
+        self._partition = array("I")
         self._segment = 0
         #: the last bytes of a segment that comes in pieces: its own checksum, perhaps
         self._tail = b""
@@ -240,19 +241,18 @@ class _Checks:
             computed, trailer = self._add_part(view)
             if not piece.is_last:
                 return
-        if len(trailer):
-            stored = int.from_bytes(trailer, "big")
-            if len(trailer) < _CHECKSUM_BYTES or stored != computed:
-                name = self._inputs[piece.number].name
-                raise NotMergeable(
-                    f"{name}: partition {len(self.checksums)} has the checksum {stored:#010x}, "
-                    f"its contents give {computed:#010x}"
-                )
-            self._partition = crc32(trailer, self._partition)
+        stored = int.from_bytes(trailer, "big")  # 0 of an empty one
+        if len(trailer) and (len(trailer) < _CHECKSUM_BYTES or stored != computed):
+            name = self._inputs[piece.number].name
+            raise NotMergeable(
+                f"{name}: partition {len(self.checksums)} has the checksum {stored:#010x}, "
+                f"its contents give {computed:#010x}"
+            )
+        self._partition.append(stored)
         self._segment, self._tail = 0, b""
         if piece.number == len(self._inputs) - 1:
             self.checksums.append(self._partition)
-            self._partition = 0
+            self._partition = array("I")
 
     def _add_part(self, view: memoryview) -> tuple[int, bytes]:
         """All but the last four bytes so far go into the checksum."""

@@ -90,7 +90,7 @@ class Served:
             entries = [index[partition] for index in indexes]
             rows.append([file[e.start : e.start + e.part_length] for file, e in zip(files, entries, strict=True)])
         lengths = [[(index[p].raw_length, index[p].part_length) for index in indexes] for p in range(len(rows))]
-        checksums = [zlib.crc32(b"".join(segment[-4:] for segment in row)) for row in rows]
+        checksums = [[int.from_bytes(segment[-4:], "big") for segment in row] for row in rows]
         folder = self.output_dir.parent / MERGED_FOLDER
         folder.mkdir(exist_ok=True)
         data, index = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"

@@ -88,15 +88,31 @@ def test_an_original_that_is_no_longer_what_was_merged_is_not_sent_in_its_place(
     assert fetch(served, REDUCE, MAPS) == before
 
 
-def test_segments_that_are_right_in_themselves_and_of_other_maps_are_not_sent(served: Served) -> None:
-    before = write(served, 5000)
-    file = served.merge("all", MAPS)
+#: what is kept, in bytes, and a segment's length: a segment is read by itself, with others, or in place
+@pytest.mark.parametrize(("served", "length"), [(0, 5000), (1 << 20, 30_000), (1 << 20, 100_000)], indirect=["served"])
+def test_a_part_of_segments_in_each_others_place_is_not_sent(served: Served, length: int) -> None:
+    """A reducer asks for twenty at a time: what is wrong is noticed where the partition is not read whole."""
+    write(served, length)
+    before = fetch(served, REDUCE, MAPS[:2])
+    swap_first(served.merge("all", MAPS))
+    assert fetch(served, REDUCE, MAPS[:2]) == before
+    settle(served)
+    counts = served.service.statistics.reads
+    assert (counts.fallbacks, counts.merged_segments) == (2, 0)
+
+
+def swap_first(file: MergedFile) -> None:
     first, second = MergedIndex.load(file.index_path).segments(REDUCE)[:2]
     content = bytearray(file.path.read_bytes())
     of_first = content[first.start : second.start]
     content[first.start : second.start] = content[second.start : second.start + second.part_length]
     content[second.start : second.start + second.part_length] = of_first
     file.path.write_bytes(content)
+
+
+def test_segments_that_are_right_in_themselves_and_of_other_maps_are_not_sent(served: Served) -> None:
+    before = write(served, 5000)
+    swap_first(served.merge("all", MAPS))
     assert fetch(served, REDUCE, MAPS) == before
     settle(served)
     assert served.service.statistics.reads.fallbacks == len(MAPS)

@@ -1,5 +1,6 @@
 """The merged file's index against itself, against damage, and against lies that carry a right checksum."""
 
+import contextlib
 import struct
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from riffle_merger.format import CorruptIndex, CorruptSegment, IndexEntry, MergedIndex
-from riffle_merger.format.merged import INDEX_BYTES_MAX, MAGIC, is_safe_name
+from riffle_merger.format.merged import INDEX_BYTES_MAX, MAGIC, check_segments, is_safe_name
 from tests.riffle_merger.map_outputs import lines_run
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(is_safe_name)
@@ -30,7 +31,7 @@ def sealed(body: bytes | None) -> bytes:
 
 def merged(names: list[str], bodies: list[list[bytes | None]]) -> tuple[MergedIndex, bytes]:
     rows = [[sealed(body) for body in row] for row in bodies]
-    checksums = [zlib.crc32(b"".join(segment[-4:] for segment in row)) for row in rows]
+    checksums = [[int.from_bytes(segment[-4:], "big") for segment in row] for row in rows]
     lengths = [[(2 * len(segment), len(segment)) for segment in row] for row in rows]
     return MergedIndex.build(names, lengths, checksums), b"".join(segment for row in rows for segment in row)
 
@@ -39,12 +40,12 @@ def signed(body: bytes) -> bytes:
     return body + struct.pack(">I", zlib.crc32(body))
 
 
-def one_map(*, partitions: list[tuple[int, int]], segments: list[tuple[int, int, int]], maps: int = 1) -> bytes:
-    """An index with a right checksum, whatever it says."""
+def one_map(*, partitions: list[tuple[int, int]], segments: list[tuple[int, int]], maps: int = 1) -> bytes:
+    """An index with a right checksum, whatever it says; raw and part length of each segment."""
     names = b"".join(struct.pack(">H", 2) + b"m%d" % number for number in range(maps))
     body = struct.pack(">4sIII", MAGIC, maps, len(partitions), len(names)) + names
-    body += b"".join(struct.pack(">qqI", *partition, 0) for partition in partitions)
-    return signed(body + b"".join(struct.pack(">qqq", *segment) for segment in segments))
+    body += b"".join(struct.pack(">qq", *partition) for partition in partitions)
+    return signed(body + b"".join(struct.pack(">qqI", *segment, 0) for segment in segments))
 
 
 @given(SHAPES)
@@ -96,8 +97,43 @@ def test_any_flipped_bit_and_any_cut_is_refused(
 def test_a_whole_segment_of_another_merge_is_noticed() -> None:
     index, data = merged(["a", "b"], [[b"one", b"two"]])
     index.verify(0, data)
-    with pytest.raises(CorruptSegment, match="not made of the segments"):
+    with pytest.raises(CorruptSegment, match="partition 0 of b: is not the segment that was merged"):
         index.verify(0, sealed(b"one") + sealed(b"six"))
+
+
+@given(SHAPES, st.data())
+def test_segments_in_each_others_place_are_noticed_in_any_part_of_a_partition(
+    shape: tuple[list[str], list[list[bytes | None]]], data: st.DataObject
+) -> None:
+    """Of one length, which the index's lengths cannot tell."""
+    names, bodies = shape
+    index, contents = merged(names, bodies)
+    if not bodies:
+        return
+    partition = data.draw(st.integers(0, len(bodies) - 1))
+    starts, _, lengths, checksums = index.columns(partition)
+    first = data.draw(st.integers(0, len(names) - 1))
+    end = data.draw(st.integers(first + 1, len(names)))
+    part = bytearray(contents[starts[first] : starts[end - 1] + lengths[end - 1]])
+    check_segments(memoryview(part), lengths[first:end], checksums[first:end], "part")
+    number = data.draw(st.integers(first, end - 1))
+    own = sealed(bodies[partition][number])
+    if len(own) > 4:
+        other = sealed(data.draw(st.binary(min_size=len(own) - 4, max_size=len(own) - 4)))
+        at = starts[number] - starts[first]
+        part[at : at + len(own)] = other
+        with contextlib.nullcontext() if other == own else pytest.raises(CorruptSegment, match="not the segment"):
+            check_segments(memoryview(part), lengths[first:end], checksums[first:end], "part")
+
+
+@given(SHAPES)
+def test_an_index_has_no_more_than_twenty_bytes_for_a_segment(
+    shape: tuple[list[str], list[list[bytes | None]]],
+) -> None:
+    names, bodies = shape
+    data = merged(names, bodies)[0].to_bytes()
+    named = sum(2 + len(name.encode()) for name in names)
+    assert len(data) == 16 + named + len(bodies) * (16 + 20 * len(names)) + 4
 
 
 @given(st.binary(max_size=200))
@@ -112,13 +148,14 @@ def test_a_stranger_s_bytes_with_a_right_checksum_never_do_more_than_raise(body:
 @pytest.mark.parametrize(
     "lie",
     [
-        one_map(partitions=[(1, 4)], segments=[(1, 2, 4)]),
-        one_map(partitions=[(0, -4)], segments=[(0, 2, 4)]),
-        one_map(partitions=[(0, 4), (3, 4)], segments=[(0, 2, 4), (3, 2, 4)]),
-        one_map(partitions=[(0, 5)], segments=[(0, 2, 4)]),
-        one_map(partitions=[(0, 4)], segments=[(0, -1, 4)]),
-        one_map(partitions=[(0, 2**63 - 1), (2**63 - 1, 1)], segments=[(0, 0, 2**63 - 1), (2**63 - 1, 0, 2)]),
-        one_map(partitions=[(0, 8)], segments=[(0, 2, 9), (9, 2, -1)], maps=2),
+        one_map(partitions=[(1, 4)], segments=[(2, 4)]),
+        one_map(partitions=[(0, -4)], segments=[(2, 4)]),
+        one_map(partitions=[(0, 4), (3, 4)], segments=[(2, 4), (2, 4)]),
+        one_map(partitions=[(0, 5)], segments=[(2, 4)]),
+        one_map(partitions=[(0, 4)], segments=[(-1, 4)]),
+        one_map(partitions=[(0, 2**63 - 1), (2**63 - 1, 1)], segments=[(0, 2**63 - 1), (0, 2)]),
+        one_map(partitions=[(0, 8)], segments=[(2, 9), (2, -1)], maps=2),
+        one_map(partitions=[(0, 4)], segments=[(2, 4)]).replace(MAGIC, b"YQM\x01"),
         signed(struct.pack(">4sIII", MAGIC, 0, 0, 0)),
         signed(struct.pack(">4sIII", MAGIC, 2**32 - 1, 2**32 - 1, 2**32 - 1)),
         signed(struct.pack(">4sIIIH2s", MAGIC, 1, 0, 4, 2, b"..")),
@@ -134,9 +171,9 @@ def test_lies_are_refused(lie: bytes) -> None:
 
 
 def test_a_lying_row_is_refused_where_it_is_asked_for() -> None:
-    index = MergedIndex.parse(one_map(partitions=[(0, 4), (4, 4)], segments=[(0, 2, 4), (0, 2, 4)]))
+    index = MergedIndex.parse(one_map(partitions=[(0, 4), (4, 4)], segments=[(2, 4), (2, 5)]))
     assert index.segments(0) == [IndexEntry(0, 2, 4)]
-    with pytest.raises(CorruptIndex, match="ends at 4"):
+    with pytest.raises(CorruptIndex, match="partition 1 has 4 bytes"):
         index.segments(1)
     for partition in (-1, 2):
         with pytest.raises(IndexError):
@@ -144,9 +181,9 @@ def test_a_lying_row_is_refused_where_it_is_asked_for() -> None:
 
 
 def test_no_python_step_is_taken_for_each_partition() -> None:
-    table = b"".join(struct.pack(">qqI", 4 * number, 4, 0) for number in range(20_000))
+    table = b"".join(struct.pack(">qq", 4 * number, 4) for number in range(20_000))
     names = struct.pack(">H1s", 1, b"a")
-    data = signed(struct.pack(">4sIII", MAGIC, 1, 20_000, len(names)) + names + table + bytes(24 * 20_000))
+    data = signed(struct.pack(">4sIII", MAGIC, 1, 20_000, len(names)) + names + table + bytes(20 * 20_000))
     assert lines_run(lambda: MergedIndex.parse(data)) < 200
     assert MergedIndex.parse(data).file_bytes == 80_000
 

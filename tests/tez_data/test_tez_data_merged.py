@@ -65,7 +65,7 @@ def merge(folder: Path, names: list[str], name: str = "one") -> None:
         parts = [f[e.start : e.start + e.part_length] for f, e in zip(files, entries, strict=True)]
         data += b"".join(parts)
         lengths.append([(e.raw_length, e.part_length) for e in entries])
-        checksums.append(zlib.crc32(b"".join(part[-4:] for part in parts)))
+        checksums.append([int.from_bytes(part[-4:], "big") for part in parts])
     place = folder / MERGED_FOLDER
     place.mkdir()
     (place / f"{name}{DATA_SUFFIX}").write_bytes(data)

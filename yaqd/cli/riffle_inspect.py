@@ -90,17 +90,13 @@ def _of_disk(path: Path, partition: int | None, verify: bool) -> dict[str, Any]:
 
 def _partitions(index: Any) -> list[dict[str, int]]:
     found = (index.partition(number) for number in range(index.partitions))
-    return [
-        {"partition": number, "offset": part.offset, "length": part.length, "checksum": part.checksum}
-        for number, part in enumerate(found)
-    ]
+    return [{"partition": number, "offset": part.offset, "length": part.length} for number, part in enumerate(found)]
 
 
 def _segments(index: Any, partition: int) -> list[dict[str, Any]]:
-    return [
-        {"map": name, "offset": entry.start, "length": entry.part_length, "raw": entry.raw_length}
-        for name, entry in zip(index.maps, index.segments(partition), strict=True)
-    ]
+    starts, raw_lengths, part_lengths, checksums = index.columns(partition)
+    rows = zip(index.maps, starts, part_lengths, raw_lengths, checksums, strict=True)
+    return [dict(zip(("map", "offset", "length", "raw", "checksum"), row, strict=True)) for row in rows]
 
 
 def _damaged(index: Any, data: Path) -> list[str]:
