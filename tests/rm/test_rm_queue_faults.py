@@ -191,6 +191,7 @@ async def test_a_wall_clock_that_jumps_teaches_and_ends_nothing(jump_s: int) -> 
         stock.end(on_stock[0])
         await stock.beat()
         assert rm.manager.scheduler.queues.estimate(app_id, 1) == 7.0, "a stock node says nothing: it was measured"
+        await beat(node, running=4)  # it had been silent for so long that nobody sent it more
         assert len(given(await master.allocate())) >= 1 + 3, "and what can end waits at the other"
         await beat(node, running=4, queued=3)
         found = json.loads(await command(rm, "explain", str(app_id), "--json"))
