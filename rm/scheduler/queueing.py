@@ -91,6 +91,7 @@ class NodeQueues:
             queue.is_listed = False
             if spec is None:
                 queue.reported_at = None  # what it reports is not read until it is told to queue again
+                queue.room, queue.keeps_room = None, False
             self.release(queue)
             self._set_bound(queue)
             self._enter(queue)

@@ -5,7 +5,7 @@ from test_rm_node_queueing import ON, OURS, ask, cluster, given
 from test_rm_queueing import GB, Life, named
 
 from rm.node_queueing import MASTER_ROOMS
-from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported
+from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.masters import masters_to_come
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
@@ -101,6 +101,19 @@ def test_a_reserved_node_gives_its_room_to_the_master_as_well() -> None:
     life.end("a")
     assert life.says(2, free_gb=1) == ["a"]
     assert not life.scheduler.view.reservations
+
+
+def test_where_queues_are_turned_off_a_reserved_node_gives_a_master_free_room_alone() -> None:
+    life = full()
+    life.now += 6.0
+    assert life.says(2, free_gb=0) == [] and life.scheduler.view.reservations
+    life.end("a")
+    runs = frozenset(list(life.live)[:3])
+    life.tell(NodeQueueReported(life.at, 3, 2, 1.0, None, runs, None, True, Resource(GB, 1)))
+    life.tell(QueueingChanged(None))
+    assert named(life.tell(NodeBeat(life.at))) == [], "what waited has been charged for"
+    assert life.to_come() == {}
+    assert [life.end("a"), life.end("a")] == [[], ["a"]]
 
 
 async def test_a_node_is_told_of_masters_to_come_again_where_it_keeps_no_room() -> None:
