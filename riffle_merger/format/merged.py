@@ -211,12 +211,6 @@ class MergedIndex:
         self._last = partition, columns
         return columns
 
-    def segment(self, partition: int, number: int) -> IndexEntry:
-        """One map's segment; `number` is its `map_number`. IndexError, CorruptIndex."""
-        if not 0 <= number < len(self.maps):
-            raise IndexError(f"map {number} of {len(self.maps)}")
-        return self.segments(partition)[number]
-
     def verify(self, partition: int, data: bytes | bytearray | memoryview) -> None:
         """Check the bytes of a whole partition: CorruptSegment names the first map whose segment is damaged, or not the
         one that was merged."""

@@ -160,8 +160,8 @@ class Run:
             yield decode_block(header, stored, self.source.name)
 
 
-def verify(source: Source) -> None:
-    """Check the segment's checksum; CorruptSegment names what was found."""
+def verify(source: Source, checksum: int | None = None) -> None:
+    """Check the segment's checksum, and that it is this one; CorruptSegment names what was found."""
     body = source.length - CHECKSUM_BYTES
     if body < 0:
         raise CorruptSegment(f"{source.name}: {source.length} bytes cannot hold a checksum")
@@ -171,6 +171,8 @@ def verify(source: Source) -> None:
     (stored,) = _CHECKSUM.unpack(source.read(body, CHECKSUM_BYTES))
     if stored != computed:
         raise CorruptSegment(f"{source.name}: checksum is {stored:#010x}, contents give {computed:#010x}")
+    if checksum is not None and stored != checksum:
+        raise CorruptSegment(f"{source.name}: is another segment, with checksum {stored:#010x}, not {checksum:#010x}")
 
 
 def find_runs(source: Source) -> list[Run]:

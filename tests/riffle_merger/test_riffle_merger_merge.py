@@ -69,7 +69,7 @@ def test_segments_come_out_partition_by_partition(
             whole = index.partition(partition)
             index.verify(partition, data[whole.offset : whole.offset + whole.length])
             for number, output in enumerate(outputs):
-                entry = index.segment(partition, number)
+                entry = index.segments(partition)[number]
                 assert entry.raw_length == 3 * len(output[partition])
                 assert data[entry.start : entry.start + entry.part_length] == output[partition]
         assert pool.used == 0

@@ -62,7 +62,7 @@ def test_every_segment_is_found_where_it_was_put(shape: tuple[list[str], list[li
         for name, body in zip(names, row, strict=True):
             number = index.map_number(name)
             assert number is not None
-            entry = index.segment(partition, number)
+            entry = index.segments(partition)[number]
             assert data[entry.start : entry.start + entry.part_length] == sealed(body)
             assert entry.raw_length == 2 * entry.part_length
     assert index.map_number("another") is None or "another" in names

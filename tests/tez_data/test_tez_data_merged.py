@@ -108,7 +108,10 @@ def test_a_merged_file_of_this_node_is_read_in_place_and_its_order_restored(tmp_
     assert fetch(tmp_path, tmp_path / "node", names) == (expected(12), 0)
 
 
-@pytest.mark.parametrize("spoiled", ["flipped bit", "truncated", "no index", "index of others", "no file", "bad name"])
+@pytest.mark.parametrize(
+    "spoiled",
+    ["flipped bit", "segment of another", "truncated", "no index", "index of others", "no file", "bad name"],
+)
 def test_a_damaged_merged_file_is_replaced_by_the_originals(tmp_path: Path, spoiled: str) -> None:
     folder = tmp_path / "node"
     names = write_maps(folder, 5)
@@ -117,6 +120,13 @@ def test_a_damaged_merged_file_is_replaced_by_the_originals(tmp_path: Path, spoi
     whole = data.read_bytes()
     if spoiled == "flipped bit":
         data.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+    elif spoiled == "segment of another":  # as long, and whole
+        entries = MergedIndex.load(index).segments(1)
+        (start, length), (other, other_length) = (
+            (entries[number].start, entries[number].part_length) for number in (0, 4)
+        )
+        assert length == other_length
+        data.write_bytes(whole[:start] + whole[other : other + length] + whole[start + length :])
     elif spoiled == "truncated":
         data.write_bytes(whole[:-1])
     elif spoiled == "no index":

@@ -242,8 +242,8 @@ class Fetcher:
             found = self._merged.find(location.merged, location.attempt, self._partition)
             if found is None:
                 return False
-            path, entry = found
-            segment = self._sink.locate(location.attempt, path, entry.start, entry.part_length)
+            path, start, length, checksum = found
+            segment = self._sink.locate(location.attempt, path, start, length, checksum=checksum)
         except (OSError, FormatError) as error:
             logger.warning("cannot read merged file in place, taking the original: %s", error)
             return False

@@ -2,10 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from riffle_merger.format.errors import FormatError
-from riffle_merger.format.index import IndexEntry
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, is_safe_name
+
+
+class Place(NamedTuple):
+    """One segment in a merged file, bytes."""
+
+    path: Path
+    start: int
+    length: int
+    #: what the segment has at its end, unless another stands there
+    checksum: int
 
 
 class LocalMerged:
@@ -15,8 +25,8 @@ class LocalMerged:
         self._folders = folders
         self._last: tuple[str, Path, MergedIndex] | None = None
 
-    def find(self, merged: str, attempt: str, partition: int) -> tuple[Path, IndexEntry] | None:
-        """The file and the segment's place in it; None where the file is not here. FormatError or OSError where it is,
+    def find(self, merged: str, attempt: str, partition: int) -> Place | None:
+        """Where the segment is; None where the file is not here. FormatError or OSError where it is,
         and cannot be used."""
         if not is_safe_name(merged):
             return None
@@ -30,7 +40,8 @@ class LocalMerged:
             raise FormatError(f"{path} has no map output {attempt}")
         if not 0 <= partition < index.partitions:
             raise FormatError(f"{path} has no partition {partition}")
-        return path, index.segment(partition, number)
+        starts, _, part_lengths, checksums = index.columns(partition)
+        return Place(path, starts[number], part_lengths[number], checksums[number])
 
     def _open(self, merged: str) -> tuple[str, Path, MergedIndex] | None:
         for folder in self._folders:

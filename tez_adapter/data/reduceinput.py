@@ -108,11 +108,14 @@ class ReduceInput:
             self._release(length)
             raise
 
-    def locate(self, name: str, path: str | Path, start: int, length: int) -> Segment:
-        """Examine a segment that lies in a file of this node, to be read in place. CorruptSegment, or OSError."""
+    def locate(self, name: str, path: str | Path, start: int, length: int, *, checksum: int | None = None) -> Segment:
+        """Examine a segment that lies in a file of this node, to be read in place. CorruptSegment, or OSError.
+
+        `checksum`: its own, where another segment as long might stand in its place.
+        """
         source = FileSource(path, start, length, name=name)
         try:
-            return self._examine(source)
+            return self._examine(source, checksum=checksum)
         finally:
             source.close()  # opened again when the merge needs it: there may be thousands
 
@@ -162,8 +165,10 @@ class ReduceInput:
                 self._count("REDUCE_INPUT_RECORDS", len(batch))
                 yield batch
 
-    def _examine(self, source: Source, *, reserved_bytes: int = 0, temporary: Path | None = None) -> Segment:
-        verify(source)
+    def _examine(
+        self, source: Source, *, reserved_bytes: int = 0, temporary: Path | None = None, checksum: int | None = None
+    ) -> Segment:
+        verify(source, checksum)
         return Segment(source, find_runs(source), reserved_bytes, temporary)
 
     def _receive_to_disk(self, name: str, length: int, body: SegmentBody) -> Segment:
