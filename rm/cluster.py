@@ -109,6 +109,7 @@ class Cluster:
             self.perform(LaunchMaster(attempt))
         else:
             log.debug("%s: allocated on %s (%s)", container.id, node.id, decision.reason)
+            container.estimate_s = self.scheduler.queues.estimate(attempt.app.id, decision.priority)
             attempt.containers[container.id] = container
             attempt.allocated.append(container)
 

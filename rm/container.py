@@ -88,6 +88,7 @@ class RmContainer:
         "confirmed",
         "created_at",
         "created_ms",
+        "estimate_s",
         "finished_ms",
         "http_address",
         "id",
@@ -120,6 +121,8 @@ class RmContainer:
         self.created_ms = created_ms
         #: on the clock that only goes forward, s
         self.created_at = created_at
+        #: how long one like it ran as far as was known when it was placed, s; None: nothing was known
+        self.estimate_s: float | None = None
         #: up to when its use is in its application's totals, epoch ms
         self.booked_ms = created_ms
         self.finished_ms = 0

@@ -162,8 +162,7 @@ class NodeQueueing:
         is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
         times = status.yaq_times if is_told else None
         if times is not None and self.is_on:
-            known = self._cluster.scheduler.queues.estimate(container.attempt.app.id, container.allocation.priority)
-            self.records.note(container, known, times)
+            self.records.note(container, times)
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
     def lost(self, node: RmNode, kept: Collection[ContainerId] = ()) -> None:

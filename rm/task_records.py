@@ -42,7 +42,8 @@ class TaskRecord:
     container: str
     node: str
     priority: int
-    #: as known when it was sent to wait, or when it ended, before it told; None: no end was known
+    #: as known when it was placed; None: no end was known. Rows of an earlier release may have what was known when it
+    #: ended, where it was given free room
     estimate_s: float | None
     #: where it should have waited; None: it was given free room, or nobody knew
     expected_wait_s: float | None
@@ -103,8 +104,8 @@ class TaskRecords:
             self._by_app[app_id] = deque(_read(text), maxlen=_PER_APPLICATION)
         return self._by_app.get(app_id) or deque(maxlen=_PER_APPLICATION)
 
-    def note(self, container: RmContainer, estimate_s: float | None, times: common.TaskTimes) -> None:
-        """`estimate_s`: what is known now of containers like this one; `times`: as its node says."""
+    def note(self, container: RmContainer, times: common.TaskTimes) -> None:
+        """`times`: as its node says."""
         app_id, allocation = container.attempt.app.id, container.allocation
         records = self._of(app_id)
         self._by_app.pop(app_id, None)
@@ -114,6 +115,7 @@ class TaskRecords:
         place = allocation.queued
         room_ago_s = room_said_ago(container)
         expected_s = place.expected_wait_s if place is not None and room_ago_s is None else None
+        estimate_s = container.estimate_s
         if place is not None and place.estimate_s is not None:
             estimate_s = place.estimate_s
         records.append(

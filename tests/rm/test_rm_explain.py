@@ -345,8 +345,10 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
     for number in range(1, 231):
         attempt = SimpleNamespace(app=SimpleNamespace(id=ApplicationId(1, number)))
         allocation = SimpleNamespace(priority=1, queued=None, reason="r", execution_type=ExecutionType.GUARANTEED)
-        container = SimpleNamespace(attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n")
-        records.note(cast(RmContainer, container), 2.0, common.TaskTimes(run_ms=3000))
+        container = SimpleNamespace(
+            attempt=attempt, allocation=allocation, id=f"c{number}", node_id="n", estimate_s=2.0
+        )
+        records.note(cast(RmContainer, container), common.TaskTimes(run_ms=3000))
     saved = []
     for _ in range(40):
         clock.seconds += 1.0

@@ -193,6 +193,32 @@ def test_what_was_expected_is_compared_with_when_the_program_started() -> None:
     assert (seen["withWait"], seen["meanWaitedS"], seen["meanWaitErrorS"]) == (3, 2.0, round((0.5 + 1 + 1) / 3, 3))
 
 
+async def test_an_estimate_is_what_was_known_when_the_container_was_placed() -> None:
+    async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node, application_name="new")
+        await beat(node, running=1)
+        containers = given(await master.allocate(ask(3)))
+        for container_id in containers:
+            node.run(container_id)
+        await beat(node, running=4)
+        for run_ms, container_id in zip((4000, 8000, 6000), containers, strict=True):
+            node.end(container_id)
+            await beat(node, running=3, times=(0, run_ms))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert [one["estimateS"] for one in found["ended"]] == [None] * 3, "of siblings it was learnt later"
+        assert found["accuracy"]["withEstimate"] == 0
+        assert "expected to run" not in await command(rm, "explain", str(app_id))
+        [known] = given(await master.allocate(ask(1)))
+        node.run(known)
+        await beat(node, running=2)
+        node.end(known)
+        await beat(node, running=1, times=(0, 9000))
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert (found["ended"][-1]["estimateS"], found["ended"][-1]["ranS"]) == (pytest.approx(6.0, abs=1.0), 9.0)
+        assert found["accuracy"]["withEstimate"] == 1
+
+
 async def test_top_says_that_nobody_knows_how_many_fit() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)
