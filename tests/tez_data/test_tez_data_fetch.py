@@ -34,6 +34,10 @@ def attempt(index: int, number: int = 0) -> str:
     return f"attempt_1_0001_m_{index:06d}_{number}"
 
 
+def lost_header(name: str, reduce: int = 1) -> bytes:
+    return write_vint(len(name)) + name.encode() + 2 * write_vint(-1) + write_vint(reduce)
+
+
 @dataclass
 class Service:
     """A ShuffleHandler over a folder; `spoil` may change (attempt, header and segment) of what is sent."""
@@ -66,7 +70,7 @@ class Service:
             return
         partition = int(query["reduce"][0])
         body = b"".join(self.part(name, partition) for name in attempts if name not in self.lost)
-        body += b"".join(self.lost_header(name, partition) for name in attempts if name in self.lost)
+        body += b"".join(lost_header(name, partition) for name in attempts if name in self.lost)
         handler.send_response(200)
         handler.send_header("ReplyHash", sign(self.reply_key, url_hash.encode()))
         handler.send_header("name", "mapreduce")
@@ -74,9 +78,6 @@ class Service:
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         handler.wfile.write(body)
-
-    def lost_header(self, name: str, reduce: int) -> bytes:
-        return write_vint(len(name)) + name.encode() + 2 * write_vint(-1) + write_vint(reduce)
 
     def part(self, name: str, reduce: int) -> bytes:
         entry = SpillIndex.load(self.root / "output" / name / "file.out.index")[reduce]
@@ -224,7 +225,14 @@ def cut(name: str, header: bytes, segment: bytes) -> bytes:
     return header + segment[: len(segment) // 2]
 
 
-@pytest.mark.parametrize("spoil", [flip_last, other_attempt, huge_length, negative_length, other_partition, cut])
+def another_lost(name: str, header: bytes, segment: bytes) -> bytes:
+    return lost_header(attempt(9))
+
+
+SPOILS = [flip_last, other_attempt, huge_length, negative_length, other_partition, cut, another_lost]
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_lying_service_is_a_reported_failure_each_time(tmp_path: Path, service: Service, spoil: Any) -> None:
     write_map(service.root, 0)
     service.spoil = spoil
@@ -330,13 +338,33 @@ def test_an_answer_that_is_cut_after_what_is_lost_reports_that_alone(tmp_path: P
     for index in range(5):
         write_map(service.root, index)
     service.spoil = lambda name, header, segment: (
-        service.lost_header(name, 1) + header[:9] if name == attempt(1) else header + segment
+        lost_header(name) + header[:9] if name == attempt(1) else header + segment
     )
     with Reducer(tmp_path, service, 5, settings=replace(QUICK, tries_max=1)) as reducer:
         reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(5)))
         with pytest.raises(FetchFailed):
             reducer.fetcher.wait(20)
         assert {failure.location.map_index for failure in reducer.failures} == {1}
+
+
+@pytest.mark.parametrize(
+    "of_second",
+    [
+        pytest.param(lost_header(attempt(1)), id="what follows has a length"),
+        pytest.param(lost_header(attempt(1)) + lost_header(attempt(0)), id="another was sent"),
+        pytest.param(lost_header(attempt(0)), id="it was sent"),
+    ],
+)
+def test_what_was_sent_or_has_a_length_is_not_lost(tmp_path: Path, service: Service, of_second: bytes) -> None:
+    for index in range(3):
+        write_map(service.root, index)
+    service.spoil = lambda name, header, segment: of_second if name == attempt(1) else header + segment
+    with Reducer(tmp_path, service, 3, settings=replace(QUICK, tries_max=1)) as reducer:
+        reducer.fetcher.add(*(MapLocation(index, attempt(index), "127.0.0.1", service.port) for index in range(3)))
+        with pytest.raises(FetchFailed, match=attempt(1)):
+            reducer.fetcher.wait(20)
+        reducer.fetcher.close()  # and all is reported
+        assert [failure.location.map_index for failure in reducer.failures] == [1]
 
 
 def test_close_cuts_a_silent_peer(tmp_path: Path, service: Service) -> None:

@@ -66,13 +66,17 @@ class ShuffleResponse:
         """(attempt, stored length, body) in the order asked for. OutputsLost after what is there, ShuffleError when the
         peer sends anything else."""
         awaited = iter(attempts)
-        for _ in attempts:
+        missing = dict.fromkeys(attempts)
+        while missing:
             attempt, length = self._read_header(partition)
             if length == _LOST:
-                lost = [attempt, *self._further_lost(partition)]
-                raise OutputsLost([attempt for attempt in attempts if attempt in lost])
+                said = {attempt, *self._further_lost(partition, len(attempts))}
+                if lost := [attempt for attempt in missing if attempt in said]:
+                    raise OutputsLost(lost)
+                raise ShuffleError(f"says that {attempt!r} is lost, which was not asked for or is here")
             if attempt not in awaited:  # and what stands before it there is lost
                 raise ShuffleError(f"sent map output {attempt!r}, which was not asked for or not there")
+            del missing[attempt]
             before = self._remaining
             yield attempt, length, self
             if before - self._remaining != length:
@@ -89,12 +93,16 @@ class ShuffleResponse:
         self._remaining -= done
         return done
 
-    def _further_lost(self, partition: int) -> list[str]:
-        """What the headers say that are left, if they can be read: an answer may end after the first."""
-        lost = []
+    def _further_lost(self, partition: int, most: int) -> list[str]:
+        """What the headers behind say is lost too, up to one that says something else or cannot be read: an answer may
+        end after the first."""
+        lost: list[str] = []
         with suppress(ShuffleError, OSError):
-            while self._remaining:
-                lost.append(self._read_header(partition)[0])
+            while self._remaining and len(lost) < most:
+                attempt, length = self._read_header(partition)
+                if length != _LOST:
+                    break
+                lost.append(attempt)
         return lost
 
     def _read_header(self, partition: int) -> tuple[str, int]:
