@@ -137,6 +137,27 @@ def test_conf_show_tells_values_and_origins(tmp_path: Path) -> None:
     assert "yarn.scheduler.minimum-allocation-mb" in everything.stdout
 
 
+def test_conf_show_reads_the_file_of_queues_too(tmp_path: Path) -> None:
+    prefix = "yarn.scheduler.capacity"
+    lines = f'<property name="{prefix}.root.queues" value="a,b"/>\n<property name="yarn.acl.enable" value="true"/>'
+    file = tmp_path / "capacity-scheduler.xml"
+    file.write_text(f"<configuration>\n{lines}\n</configuration>")
+    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
+    expected = [{"key": f"{prefix}.root.queues", "value": "a,b", "origin": f"{file}:2"}]
+    here = ("--conf", str(tmp_path), "--json")
+    assert json.loads(run("conf", "show", f"{prefix}.root.queues", *here).stdout) == expected
+    assert json.loads(run("conf", "show", *here).stdout) == expected
+    shown = {entry["key"]: entry for entry in json.loads(run("conf", "show", "--all", *here).stdout)}
+    assert shown[f"{prefix}.root.queues"] == expected[0]
+    assert shown["yarn.acl.enable"]["value"] == "false", "nobody reads it there"
+    overridden = json.loads(run("conf", "show", *here, "-D", f"{prefix}.root.queues=c").stdout)
+    assert overridden == [{"key": f"{prefix}.root.queues", "value": "c", "origin": "-D"}]
+    result = run("conf", "show", f"{prefix}.maximum-am-resource-percent", *here[:2])
+    assert result.exit_code == BAD_INPUT and "nothing sets it" in result.stderr and "did you mean" not in result.stderr
+    file.write_text("<configuration>")
+    assert run("conf", "show", "yarn.acl.enable", *here).exit_code == 0, "it is in another file"
+
+
 def test_conf_check_prints_each_finding_and_fails(tmp_path: Path) -> None:
     site = tmp_path / "yarn-site.xml"
     site.write_text('<configuration>\n<property name="yarn.acl.enabel" value="true"/></configuration>')

@@ -1,6 +1,7 @@
 """`yaq conf`: what the configuration is, where each value comes from, what is wrong with it."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -9,6 +10,9 @@ from yaqd.cli.exits import BAD_INPUT, CommandError
 from yaqd.cli.options import conf_dir_option, json_option, with_conf
 from yaqd.cli.output import print_json, print_table
 from yaqd.config import Configuration
+
+#: what is read from `capacity-scheduler.xml` before any other file
+_QUEUES: Final = ("yarn.scheduler.capacity.", "yarn.resourcemanager.monitor.capacity.preemption.")
 
 
 @click.group(help="Look at the configuration, find mistakes in it.")
@@ -28,19 +32,46 @@ def show(conf: Configuration, keys: tuple[str, ...], show_all: bool, as_json: bo
     Example:
       yaq conf show yarn.resourcemanager.address
     """
-    from yaqd.config.check import nearest_key
-
+    # a mistake in the file of queues is in the way of nobody who asks for something else
+    wants_queues = not keys or any(map(_is_of_queues, keys))
+    queues = conf.capacity_scheduler() if wants_queues else conf
     for key in keys:
-        if key not in conf:
-            nearest = nearest_key(key)
-            hint = f"did you mean {nearest}?" if nearest else "`yaq conf docs` lists the known keys"
-            raise CommandError(f"{key}: nothing sets it and it has no default; {hint}")
-    chosen = list(keys) or ([key for key, _ in conf.items()] if show_all else conf.changed_keys())
-    rows = [(key, conf.get(key, "") or "", str(conf.origin(key))) for key in chosen]
+        if key not in (queues if _is_of_queues(key) else conf):
+            raise CommandError(_unset(key))
+    chosen = list(keys) or _all_keys(conf, queues, show_all)
+    rows = []
+    for key in chosen:
+        source = queues if _is_of_queues(key) else conf
+        rows.append((key, source.get(key, "") or "", str(source.origin(key))))
     if as_json:
         print_json([{"key": key, "value": value, "origin": origin} for key, value, origin in rows])
     else:
         print_table(("key", "value", "origin"), rows, empty="nothing differs from the defaults (--all shows them)")
+
+
+def _is_of_queues(key: str) -> bool:
+    """The ResourceManager reads it from `capacity-scheduler.xml` first."""
+    return key.startswith(_QUEUES)
+
+
+def _all_keys(conf: Configuration, queues: Configuration, show_defaults: bool) -> list[str]:
+    """What is set, and the defaults too; of the file of queues what anybody reads there."""
+
+    def keys(of: Configuration) -> list[str]:
+        return [key for key, _ in of.items()] if show_defaults else of.changed_keys()
+
+    return sorted({key for key in keys(conf) if not _is_of_queues(key)} | set(filter(_is_of_queues, keys(queues))))
+
+
+def _unset(key: str) -> str:
+    from yaqd.config.catalogue import documentation
+    from yaqd.config.check import nearest_key
+
+    if documentation(key) is not None:
+        return f"{key}: nothing sets it; `yaq conf docs` says what that means"
+    nearest = nearest_key(key)
+    hint = f"did you mean {nearest}?" if nearest else "`yaq conf docs` lists the known keys"
+    return f"{key}: nothing sets it and it has no default; {hint}"
 
 
 @conf.command("check")
