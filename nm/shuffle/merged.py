@@ -22,6 +22,12 @@ from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER
 
 log = logging.getLogger(__name__)
 
+#: Of one job on one node, in all its merged files together: some 20 MB. The largest jobs have as many maps on a whole
+#: cluster.
+PUBLISHED_MAPS_MAX = 50_000
+#: names of files, usable or not, that are remembered of one job
+_FILES_MAX = 50_000
+
 
 def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
     """The verified index of a merged file that really lies in the folder. Blocking. Raises OutputMissing."""
@@ -33,6 +39,8 @@ def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
             raise OutputMissing(f"{path} is not a file")
         index = MergedIndex.load(index_path)
         index.check_file(found.st_size, name=str(path))
+        if not index.partitions:
+            raise OutputMissing(f"{index_path} has no partition")
     except (OSError, FormatError) as error:
         raise OutputMissing(str(error)) from None
     return index
@@ -57,6 +65,10 @@ class MergedOutputs:
         self._jobs: dict[str, dict[str, tuple[MergedFile, int]]] = {}
         #: by job: names of the files that are known, or were found unusable
         self._names: dict[str, set[str]] = {}
+        #: by job: names of maps, and about how many bytes, that files hold whose maps are answered from them
+        self._published: dict[str, tuple[int, int]] = {}
+        #: jobs that have more than they may
+        self._full: set[str] = set()
         self._indexes: OrderedDict[Path, MergedIndex] = OrderedDict()
         self._index_bytes = 0
 
@@ -67,8 +79,9 @@ class MergedOutputs:
 
     @property
     def memory_bytes(self) -> int:
-        """Of indexes and kept partitions."""
-        return self._index_bytes + self._kept.held_bytes
+        """Of names, indexes and kept partitions."""
+        names = sum(size for _, size in tuple(self._published.values()))
+        return names + self._index_bytes + self._kept.held_bytes
 
     @property
     def maps(self) -> int:
@@ -84,18 +97,24 @@ class MergedOutputs:
         return map_id in self._jobs.get(job_id, ())
 
     def publish(self, job_id: str, file: MergedFile) -> None:
-        """From now on the file's maps are answered from it; those that another file has stay with that one."""
+        """From now on the file's maps are answered from it, unless the job has too many; those that another file has
+        stay with that one."""
         maps = self._jobs.setdefault(job_id, {})
-        self._names.setdefault(job_id, set()).add(file.path.stem)
+        names = self._names.setdefault(job_id, set())
+        if len(names) < _FILES_MAX:
+            names.add(file.path.stem)
+        places = {}
         for number, map_id in enumerate(file.maps):
             known = maps.get(map_id)
             if known is None or known[0].is_bad:
-                maps[map_id] = file, number
+                places[map_id] = file, number
+        if places and self._has_room(job_id, file):
+            maps |= places
 
     def look_for(self, job: ShuffleJob, job_id: str, name: str) -> None:
         """A client was told of this file, and the node may not have looked since it appeared. Blocking."""
         names = self._names.setdefault(job_id, set())
-        if name in names or not is_safe_name(name):
+        if name in names or len(names) >= _FILES_MAX or job_id in self._full or not is_safe_name(name):
             return
         for app_dir in self._outputs.app_dirs(job):
             folder = app_dir / MERGED_FOLDER
@@ -116,11 +135,31 @@ class MergedOutputs:
 
     def forget_job(self, job_id: str) -> None:
         self._names.pop(job_id, None)
+        self._published.pop(job_id, None)
+        self._full.discard(job_id)
         files = {file.path for file, _ in self._jobs.pop(job_id, {}).values()}
         for path in files:
             self._forget_index(path)
             self._outputs.files.forget(path)
         self._kept.forget_where(lambda key, _: isinstance(key, tuple) and key[0] in files)
+
+    def _has_room(self, job_id: str, file: MergedFile) -> bool:
+        """Counts the file where the job has; a file counts with all its names, for it holds them however few are
+        answered from it."""
+        count, size = self._published.get(job_id, (0, 0))
+        count += len(file.maps)
+        if count <= PUBLISHED_MAPS_MAX:
+            self._published[job_id] = count, size + file.cost_bytes
+            return True
+        if job_id not in self._full:
+            self._full.add(job_id)
+            log.warning(
+                "merged files of %s have more than %d maps here: the originals of %s and others are served",
+                job_id,
+                PUBLISHED_MAPS_MAX,
+                file.path,
+            )
+        return False
 
     def sweep(self) -> None:
         self._kept.sweep()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nm.shuffle.files import OutputMissing
-from nm.shuffle.merged import load_merged
+from nm.shuffle.merged import PUBLISHED_MAPS_MAX, load_merged
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.watch import Output
@@ -48,6 +48,8 @@ class FolderScan:
         self._load = load
         self._now_ns = now_ns
         self._known: set[str] = set()
+        #: in merged files that were returned
+        self._merged_maps = 0
         #: looks at what was not whole
         self._looks: dict[str, int] = {}
         #: when each folder was last changed, as of the last look
@@ -64,9 +66,12 @@ class FolderScan:
             for entry in self._fresh(app_dir / MERGED_FOLDER):
                 if entry.name.startswith(".") or not entry.name.endswith(INDEX_SUFFIX):
                     continue
+                if self._merged_maps > PUBLISHED_MAPS_MAX:
+                    break  # none of the others would be served
                 merged = _merged(Path(entry), app_dir)
                 if self._is_over(entry.path, merged is not None) and merged is not None:
                     found.merged.append(merged)
+                    self._merged_maps += len(merged.maps)
         return found
 
     def _fresh(self, folder: Path) -> "Iterator[os.DirEntry[str]]":

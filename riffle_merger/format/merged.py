@@ -45,8 +45,9 @@ _SEGMENT = struct.Struct(">qqI")
 _CHECKSUM = struct.Struct(">I")
 CHECKSUM_BYTES = _CHECKSUM.size
 
-#: Bounds of what is accepted, far above any merge that makes sense: the index then has some 100 MB.
-MAPS_MAX = 10_000
+#: Bounds of what is accepted, above any merge that makes sense: the index then has some 100 MB. A merge keeps its
+#: inputs open, and whoever serves from the file holds all names.
+MAPS_MAX = 1000
 SEGMENTS_MAX = 4_000_000
 NAME_BYTES_MAX = 255
 INDEX_BYTES_MAX = (

@@ -19,9 +19,11 @@ from typing import Final, Self
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import CorruptIndex
 from riffle_merger.format.index import PARTITIONS_MAX
-from riffle_merger.format.merged import MAPS_MAX, NAME_BYTES_MAX, SEGMENTS_MAX, is_safe_name
+from riffle_merger.format.merged import NAME_BYTES_MAX, SEGMENTS_MAX, is_safe_name
 
 MAGIC: Final = b"YAQPACK1"
+#: bound of what is accepted: only whoever reads the file holds its names, and as long as it reads
+MAPS_MAX: Final = 10_000
 _FOOTER: Final = struct.Struct(">8sIIII")
 FOOTER_BYTES: Final = _FOOTER.size
 _NAME_LENGTH: Final = struct.Struct(">H")

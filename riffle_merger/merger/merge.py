@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riffle_merger.format.errors import FormatError
-from riffle_merger.format.merged import MergedIndex, is_safe_name
+from riffle_merger.format.merged import MAPS_MAX, MergedIndex, is_safe_name
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Output, open_inputs
 from riffle_merger.merger.pool import BufferPool
@@ -16,7 +16,7 @@ from riffle_merger.merger.window import Counts, Input, Window, Windows
 from riffle_merger.plan.buffers import INDEX_COPIES, buffers_wanted
 
 #: inputs of one merge: each keeps a file open, and more than this makes reads small again
-INPUTS_MAX = 1000
+INPUTS_MAX = MAPS_MAX
 #: threads that read one merge's inputs; two keep a disk busier than one, which copies what has come while none waits
 READERS = 2
 

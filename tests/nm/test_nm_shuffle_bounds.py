@@ -1,0 +1,105 @@
+"""What the service holds of merged files stays within bounds, though a job's containers may write such files."""
+
+import hashlib
+import logging
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
+
+from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.merged import PUBLISHED_MAPS_MAX
+from nm.shuffle.scan import FolderScan
+from nm.shuffle.server import MergedLimits, ShuffleLimits
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER
+
+MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
+#: map outputs in one merge, at most
+INPUTS_MAX = 1000
+INDEX_CACHE_BYTES = 64 << 10
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    limits = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4)
+    served = Served(tmp_path, jobs, limits, 1 << 20, MergedLimits(4 << 20, 60, INDEX_CACHE_BYTES))
+    yield served
+    served.service.stop()
+
+
+def folder_scan(served: Served) -> FolderScan:
+    job = ShuffleJob(APPLICATION, USER, b"secret")
+    return FolderScan([served.output_dir.parent], lambda map_id: served.outputs.load(job, map_id))
+
+
+def forge(served: Served, name: str, maps: list[str], partitions: int = 1) -> tuple[Path, Path]:
+    """As a container may: an empty file, and an index of it whose checksum is right."""
+    folder = served.output_dir.parent / MERGED_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    names = b"".join(struct.pack(">H", len(map_id)) + map_id.encode() for map_id in maps)
+    head = struct.pack(">4sIII", b"YQM\x02", len(maps), partitions, len(names))
+    body = head + names + bytes(partitions * (16 + 20 * len(maps)))
+    data, index = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"
+    data.write_bytes(b"")
+    index.write_bytes(body + struct.pack(">I", zlib.crc32(body)))
+    return data, index
+
+
+def attempts(first: int, count: int) -> list[str]:
+    return [f"attempt_1_0001_m_{number:06d}_9" for number in range(first, first + count)]
+
+
+def in_service(served: Served) -> None:
+    """Returns when the service has done what it was told."""
+    settle(served)
+    served.get(served.target(MAPS[:1]))
+    settle(served)
+
+
+@pytest.mark.parametrize(("maps", "partitions"), [(INPUTS_MAX + 1, 1), (2, 0)])
+def test_an_index_that_no_merge_can_have_made_is_not_used(served: Served, maps: int, partitions: int) -> None:
+    served.write(MAPS[0], [b"here"])
+    forge(served, "good", attempts(0, INPUTS_MAX))
+    forge(served, "bad", attempts(INPUTS_MAX, maps), partitions)
+    assert [file.path.stem for file in folder_scan(served).scan().merged] == ["good"]
+    for name, known in (("bad", 0), ("good", INPUTS_MAX)):
+        response, _ = served.get(served.target(MAPS[:1], 0, f"&merged={name}"))
+        assert (response.status, served.service.merged.maps) == (200, known)
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["found", "named-by-a-client"])
+def test_only_so_many_maps_of_a_job_are_known_from_merged_files(
+    served: Served, caplog: pytest.LogCaptureFixture, is_named: bool
+) -> None:
+    served.write(MAPS[0], [b"here"])
+    before = fetch(served, 0, MAPS[:1])
+    files = PUBLISHED_MAPS_MAX // INPUTS_MAX + 3
+    for number in range(files):  # each with a map of its own is enough for all its names to be held
+        forge(served, f"f{number}", [*attempts(0, INPUTS_MAX - 1), *attempts(INPUTS_MAX + number, 1)])
+    scan = folder_scan(served)
+    found = scan.scan().merged
+    assert len(found) == files - 2, "one too many, for the service to see"
+    assert scan.scan().merged == []
+    caplog.set_level(logging.WARNING)
+    if is_named:
+        for number in range(files):
+            _, body = served.get(served.target(MAPS[:1], 0, f"&merged=f{number}"))
+            assert hashlib.sha256(body).hexdigest() == before
+    else:
+        for file in [*found, *found]:  # as one that a client has named, and the node then finds
+            served.service.publish(JOB, file)
+        in_service(served)
+    assert served.service.merged.maps == INPUTS_MAX - 1 + files - 3
+    assert sum("the originals of" in record.message for record in caplog.records) == 1
+    held = served.service.merged.memory_bytes
+    assert 300 * PUBLISHED_MAPS_MAX < held < 600 * PUBLISHED_MAPS_MAX
+    served.service.forget_job(JOB)
+    in_service(served)
+    forge(served, "next", attempts(0, 1))
+    served.get(served.target(MAPS[:1], 0, "&merged=next"))
+    assert served.service.merged.maps == 1
