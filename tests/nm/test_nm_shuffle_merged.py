@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,17 +33,25 @@ REDUCES = 3
 KEPT_BYTES = 4 << 20
 #: longer than what is copied, and than what may be kept
 LENGTHS = (0, 1, 5000, 40_000, 120_000)
+LIMITS = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=60)
+
+
+@contextlib.contextmanager
+def serving(root: Path, limits: ShuffleLimits = LIMITS, kept_s: float = 60) -> Iterator[Served]:
+    jobs = ShuffleJobs()
+    jobs.add(APPLICATION, USER, job_token())
+    served = Served(root, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, kept_s, 4096))
+    try:
+        yield served
+    finally:
+        served.service.stop()
 
 
 @pytest.fixture
 def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     """Parameter: how many seconds what nobody asks for is kept; as the time-out, by itself more than a test takes."""
-    jobs = ShuffleJobs()
-    jobs.add(APPLICATION, USER, job_token())
-    limits = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=60)
-    served = Served(tmp_path, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, getattr(request, "param", 60), 4096))
-    yield served
-    served.service.stop()
+    with serving(tmp_path, kept_s=getattr(request, "param", 60)) as served:
+        yield served
 
 
 def write(served: Served, length: int, maps: list[str] = MAPS) -> None:
@@ -316,8 +325,18 @@ def as_sent(map_id: str, part: int, raw: int, reduce: int, data: bytes) -> bytes
 
 @pytest.mark.parametrize("length", [5000, 40_000])
 @pytest.mark.parametrize("is_merged", [False, True])
-def test_an_answer_that_cannot_go_on_says_which_segment_is_lost(served: Served, length: int, is_merged: bool) -> None:
-    """It was there when the length of the answer was told; all before it is sent."""
+@pytest.mark.parametrize("keeps_open", ["nobody", "client", "service"])
+def test_an_answer_that_cannot_go_on_says_which_segment_is_lost(
+    tmp_path: Path, length: int, is_merged: bool, keeps_open: str
+) -> None:
+    """It was there when the length of the answer was told; all before it is sent, and then the connection ends, whoever
+    would have it kept: idle ones last longer here than a client waits."""
+    limits = replace(LIMITS, keep_alive=keeps_open == "service", keep_alive_timeout_s=60)
+    with serving(tmp_path, limits) as served:
+        see_what_is_lost(served, length, is_merged, "&keepAlive=true" if keeps_open == "client" else "")
+
+
+def see_what_is_lost(served: Served, length: int, is_merged: bool, more: str) -> None:
     write(served, length)
     at, lost = len(MAPS) // 2, MAPS[len(MAPS) // 2]
     if is_merged:
@@ -327,7 +346,7 @@ def test_an_answer_that_cannot_go_on_says_which_segment_is_lost(served: Served, 
     served.outputs.files.forget(served.output_dir / lost / "file.out")
     shutil.rmtree(served.output_dir / lost)
     with pytest.raises(http.client.IncompleteRead) as caught:
-        served.get(served.target(MAPS, 1))
+        served.get(served.target(MAPS, 1, more))
     found = segments(caught.value.partial)
     assert [row[0] for row in found] == MAPS[: at + 1]
     assert found[-1] == (lost, -1, -1, 1, b"") and all(row[1] == length + 5 for row in found[:-1])
