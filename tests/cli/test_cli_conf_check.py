@@ -75,6 +75,22 @@ def test_what_a_node_or_a_job_that_merges_refuses_is_an_error(tmp_path: Path, ke
     assert line.startswith(f"{tmp_path}/yarn-site.xml:3: error: {key}: ") and words in line
 
 
+def test_a_folder_without_configuration_files_is_not_sound(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "conf").mkdir()
+    words = ["conf", "check", "--conf", str(tmp_path)]
+    result = CliRunner().invoke(yaq, words)
+    none = f"{tmp_path}: error: no configuration file in {tmp_path}"
+    assert result.exit_code == 2 and result.output == f"{none}\n{tmp_path}: 1 error\n"
+    (tmp_path / "conf" / "core-site.xml").write_text("<configuration/>")
+    result = CliRunner().invoke(yaq, words)
+    assert result.exit_code == 2 and f"{none}; did you mean {tmp_path}/conf?\n" in result.output
+    for name in ("hdfs-site.xml", "capacity-scheduler.xml"):
+        (tmp_path / name).write_text("<configuration/>")
+        assert "no configuration file" not in CliRunner().invoke(yaq, words).output
+        (tmp_path / name).unlink()
+
+
 @pytest.mark.parametrize("enabled", ["false", "true", "yes"])
 def test_settings_of_merging_are_checked_whether_it_is_on_or_not(tmp_path: Path, enabled: str) -> None:
     wrong = {

@@ -14,18 +14,18 @@ from pathlib import Path
 from yaqd.config import values
 from yaqd.config.catalogue import documentation, documented_names, near_in_family
 from yaqd.config.check_queues import queue_warnings
-from yaqd.config.configuration import DEFAULT_RESOURCES, Configuration
+from yaqd.config.configuration import Configuration
 from yaqd.config.defaults import QUEUES_FILE
 from yaqd.config.deprecated import CURRENT_NAMES
 from yaqd.config.errors import ConfigError
+from yaqd.config.folders import FILES, lacks_files
 from yaqd.config.foreign import UNREAD_PREFIXES
-from yaqd.config.resource_types import NODE_FILE, SIZES_FILE, TYPES_FILE, node_resources, resource_types
+from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.config.xmlfile import Property, read_properties
 
 OWN_PREFIXES = ("yarn.", "yaq.")
 #: Where a name one or two letters off a known one earns a note.
 HADOOP_PREFIXES = ("mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io.", "net.")
-_RESOURCE_FILES = (TYPES_FILE, NODE_FILE, SIZES_FILE)
 # Names are long, so two wrong letters still leave them very alike; unread families are compared more strictly.
 ALIKE = 0.88
 VERY_ALIKE = 0.95
@@ -59,8 +59,10 @@ def check_folder(conf_dir: Path) -> list[Finding]:
     """Findings about the folder's site files and queues, in file and line order, then about resolved values."""
     if not conf_dir.is_dir():
         raise ConfigError(f"no configuration folder {conf_dir}", remedy="create it or name another")
+    if (lack := lacks_files(conf_dir)) is not None:
+        return [Finding(Severity.ERROR, lack, file=conf_dir)]
     findings: list[Finding] = []
-    for name in (*(f"{resource}-site.xml" for resource in DEFAULT_RESOURCES), QUEUES_FILE, *_RESOURCE_FILES):
+    for name in FILES:
         file = conf_dir / name
         if not file.exists():
             continue
