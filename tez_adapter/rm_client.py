@@ -140,6 +140,7 @@ class RmClient:
         """`patience_s`: how long a ResourceManager that refuses connections is tried again."""
         self.user = user or hadoop_user()
         self.address = conf.get_address(ADDRESS_KEY)
+        self._conf_dir = conf.conf_dir
         attempts = max(1, int(patience_s / 0.3))
         self._client = BlockingRpcClient(
             *self.address,
@@ -162,10 +163,12 @@ class RmClient:
         try:
             return self._client.call(method, request, idempotent=True)
         except RpcError as error:
+            from yaqd.config.folders import hint
+
             host, port = self.address
             raise RmUnavailable(
                 f"no ResourceManager at {host}:{port} ({ADDRESS_KEY}): {error}; start it, or name another with "
-                f"HADOOP_CONF_DIR or -D {ADDRESS_KEY}=HOST:PORT"
+                f"HADOOP_CONF_DIR or -D {ADDRESS_KEY}=HOST:PORT{hint(self._conf_dir)}"
             ) from None
 
     # ---- applications

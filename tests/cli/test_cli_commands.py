@@ -123,6 +123,20 @@ def test_a_cluster_that_does_not_answer_is_code_3(words: list[str]) -> None:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [["app", "list"], ["top", "--once"], ["rm", "refresh", "queues"]], ids=" ".join)
+def test_where_nobody_answers_a_folder_without_files_is_named(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "yarn-site.xml").write_text("<configuration/>")
+    (port,) = free_ports([0])
+    services = "address", "admin.address", "webapp.address"
+    settings = [word for name in services for word in ("-D", f"yarn.resourcemanager.{name}=127.0.0.1:{port}")]
+    hint = f"(no configuration file in {tmp_path}; did you mean {tmp_path}/conf?)\n"
+    result = run(*words, *settings, env={"HADOOP_CONF_DIR": str(tmp_path)})
+    assert (result.exit_code, result.stderr.count("\n")) == (UNREACHABLE, 1) and result.stderr.endswith(hint)
+    result = run(*words, *settings, env={"HADOOP_CONF_DIR": str(tmp_path / "conf")})
+    assert result.exit_code == UNREACHABLE and "no configuration file" not in result.stderr
+
+
 def test_conf_show_tells_values_and_origins(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_text(
         '<configuration>\n<property name="fs.defaultFS" value="hdfs://h:1"/></configuration>'

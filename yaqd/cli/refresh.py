@@ -115,6 +115,7 @@ class _Administration:
         self._unavailable: Callable[[str], Exception] = RmUnavailable
         self._refused, self._silent = RemoteException, RpcError
         self._host, self._port = conf.get_address(_ADDRESS_KEY)
+        self._conf_dir = conf.conf_dir
         self._client = BlockingRpcClient(
             self._host,
             self._port,
@@ -138,7 +139,9 @@ class _Administration:
             remedy = "; yarn.admin.acl says who may" if message != error.message else ""
             raise CommandError(f"{name} not refreshed: {message}{remedy}", BAD_INPUT) from None
         except self._silent as error:
+            from yaqd.config.folders import hint
+
             raise self._unavailable(
                 f"no ResourceManager at {self._host}:{self._port} ({_ADDRESS_KEY}): {error}; start it, or name another "
-                f"with HADOOP_CONF_DIR or -D {_ADDRESS_KEY}=HOST:PORT"
+                f"with HADOOP_CONF_DIR or -D {_ADDRESS_KEY}=HOST:PORT{hint(self._conf_dir)}"
             ) from None

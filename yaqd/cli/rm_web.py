@@ -26,8 +26,11 @@ def get_json(conf: Configuration, path: str) -> Any:
         response = connection.getresponse()
         body = response.read(_BYTES_MAX)
     except (OSError, http.client.HTTPException) as error:
+        from yaqd.config.folders import hint
+
         text = f"the ResourceManager's web server {address} does not answer ({error}): start it, or correct "
-        raise CommandError(text + "yarn.resourcemanager.webapp.address", UNREACHABLE) from None
+        text += f"yarn.resourcemanager.webapp.address{hint(conf.conf_dir)}"
+        raise CommandError(text, UNREACHABLE) from None
     finally:
         connection.close()
     try:
