@@ -212,6 +212,12 @@ class MergedIndex:
         self._last = partition, columns
         return columns
 
+    def checksum(self, partition: int) -> int:
+        """One for all of a partition, to compare merged files by: CRC-32 over its segments' checksums, as they stand in
+        the index. IndexError, CorruptIndex."""
+        checksums = self._columns(partition).checksums
+        return crc32(struct.pack(f">{len(checksums)}I", *checksums))
+
     def verify(self, partition: int, data: bytes | bytearray | memoryview) -> None:
         """Check the bytes of a whole partition: CorruptSegment names the first map whose segment is damaged, or not the
         one that was merged."""

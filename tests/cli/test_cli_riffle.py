@@ -1,6 +1,7 @@
 """`yaq riffle` on files and against nodes that answer, do not, or talk nonsense."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     code, text = run("inspect", f"{merged}.index", "--partition", "2", "--json")
     assert [row["map"] for row in json.loads(text)["rows"]] == ["attempt_a", "attempt_b"]
     assert run("inspect", str(merged), "--partition", "3")[0] == 2
+    see_checksums(merged, [[b"attempt_a" * 20, b"attempt_b" * 20], [None, None], [b"x" * 500] * 2])
 
     code, text = run("merge", str(tmp_path), "attempt_b", "--name", "one")
     assert code == 0 and "1 writes" not in text
@@ -52,6 +54,14 @@ def test_files_are_merged_shown_and_checked(tmp_path: Path) -> None:
     assert code == 1 and "attempt_a" in text and "1 of 3 partitions are damaged" in text
     merged.write_bytes(data[:-1])
     assert run("inspect", str(merged))[0] == 1
+
+
+def see_checksums(merged: Path, rows: list[list[bytes | None]]) -> None:
+    """Of each partition: over those at its segments' ends, 0 of a segment of no bytes."""
+    expected = [zlib.crc32(b"".join((sealed(body) or bytes(4))[-4:] for body in row)) for row in rows]
+    assert [row["checksum"] for row in json.loads(run("inspect", str(merged), "--json")[1])["rows"]] == expected
+    table = [line.split() for line in run("inspect", str(merged))[1].splitlines()][-len(rows) - 1 :]
+    assert [line[-1] for line in table] == ["checksum", *map(str, expected)]
 
 
 def test_what_a_merge_is_asked_for_wrongly_is_named(tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ def inspect(conf: Configuration, path: str, partition: int | None, verify: bool,
 
     Of a job with its map outputs on HDFS PATH is the URI of a file, or of the job's staging folder, whose files are
     listed. Listed is where each partition is, in bytes; with --partition each map's segment in it, with its length as
-    stored and, on a node's disk, as RAW what it is unpacked. Exit code 1: it is damaged or no merged file.
+    stored and, on a node's disk, as raw what it is unpacked. There each segment has a checksum too, the CRC-32 at its
+    end or 0 of an empty one, and each partition the CRC-32 over its segments' checksums, four bytes each, big-endian:
+    all out of the index, --verify compares it with the data. Exit code 1: it is damaged or no merged file.
 
     \b
     Example:
@@ -90,7 +92,10 @@ def _of_disk(path: Path, partition: int | None, verify: bool) -> dict[str, Any]:
 
 def _partitions(index: Any) -> list[dict[str, int]]:
     found = (index.partition(number) for number in range(index.partitions))
-    return [{"partition": number, "offset": part.offset, "length": part.length} for number, part in enumerate(found)]
+    return [
+        {"partition": number, "offset": part.offset, "length": part.length, "checksum": index.checksum(number)}
+        for number, part in enumerate(found)
+    ]
 
 
 def _segments(index: Any, partition: int) -> list[dict[str, Any]]:
