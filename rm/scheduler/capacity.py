@@ -228,6 +228,8 @@ class CapacityPolicy:
             return None
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
             return None  # it waits at nodes instead
+        if not self._comes_soon(view, attempt, ask, node, now):
+            return None
         if ask.placement is not None:
             return None  # what it may stand beside changes meanwhile
         if not view.calculator.fits(shape, node.total) or not attempt.accepts(node):
@@ -235,6 +237,16 @@ class CapacityPolicy:
         if not view.has_room(leaf, shape) or self.locality(view, attempt, ask, node) is None:
             return None
         return Keep(attempt, ask, node)
+
+    def _comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
+        """Or does room come sooner at another node with a queue?"""
+
+        def suits(other: NodeView) -> bool:
+            is_large_enough = view.calculator.fits(ask.capability, other.total)
+            return is_large_enough and attempt.accepts(other) and self.locality(view, attempt, ask, other) is not None
+
+        queues = view.node_queues
+        return queues is None or queues.soonest.is_good(attempt, ask, node, suits, now)
 
     def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
         """How near the node is to what the ask wants, None when it should not be taken (yet)."""

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from rm.scheduler.asks import Ask
+from rm.scheduler.asks import Ask, AskKey
 from rm.scheduler.candidates import Candidates, locality
 from rm.scheduler.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
@@ -26,7 +26,7 @@ from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
-from yaqd.model import ANY_HOST, Resource
+from yaqd.model import ANY_HOST, ApplicationAttemptId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.place import choose
 
@@ -64,6 +64,8 @@ class QueueFilling:
         self._view = view
         self._queues = queues
         self._policy = policy
+        #: for what the queue that looks for asks was held until now
+        self._was_held_for: tuple[ApplicationAttemptId, AskKey] | None = None
 
     # ---- an ask looks for a queue
 
@@ -97,19 +99,20 @@ class QueueFilling:
 
     # ---- a queue looks for asks
 
-    def for_node(self, node: NodeView, passed: dict[int, Ask]) -> Iterator[QueuePick | Pick]:
+    def for_node(self, node: NodeView, passed: dict[int, Ask], now: float) -> Iterator[QueuePick | Pick]:
         """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
         asks that were offered it and wait for a better place."""
         queue = node.queue
         if queue is None:
             return
+        self._was_held_for = queue.held_for
         self._queues.release(queue)
         while self._view.root.waiting:
             has_room = self._queues.has_room(queue)
             if not has_room and not self._may_keep_room(queue):
                 break
             # a full queue offers nothing, so that nothing passes it up
-            chosen = self._next(node, queue, passed if has_room else {})
+            chosen = self._next(node, queue, passed if has_room else {}, now)
             if isinstance(chosen, Pick) or (has_room and isinstance(chosen, QueuePick)):
                 yield chosen
                 continue
@@ -126,9 +129,11 @@ class QueueFilling:
         may = not queue.is_silent and not node.is_draining and node.reserved_for is None
         return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
 
-    def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]) -> QueuePick | Pick | _Hold | None:
+    def _next(
+        self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
+    ) -> QueuePick | Pick | _Hold | None:
         for leaf in self._leaves():
-            chosen = self._in_leaf(leaf, node, queue, passed)
+            chosen = self._in_leaf(leaf, node, queue, passed, now)
             if chosen is not None:
                 return chosen
         return None
@@ -140,7 +145,7 @@ class QueueFilling:
             self._queues.enter_again(node.queue)
 
     def _in_leaf(
-        self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
+        self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
     ) -> QueuePick | Pick | _Hold | None:
         """What comes first in the leaf queue."""
         view = self._view
@@ -164,7 +169,7 @@ class QueueFilling:
             for key in islice(line, _REFUSALS_MAX):
                 if best is not None and key > best[0][0]:
                     break
-                found = self._first_ask(leaf.attempts[key[-1]], shape, node, queue, passed)
+                found = self._first_ask(leaf.attempts[key[-1]], shape, node, queue, passed, now)
                 if isinstance(found, QueuePick) and not is_scarce:
                     break
                 if found is not None:
@@ -175,7 +180,13 @@ class QueueFilling:
         return best[1] if best is not None else None
 
     def _first_ask(
-        self, attempt: AttemptView, shape: Resource, node: NodeView, queue: NodeQueue, passed: dict[int, Ask]
+        self,
+        attempt: AttemptView,
+        shape: Resource,
+        node: NodeView,
+        queue: NodeQueue,
+        passed: dict[int, Ask],
+        now: float,
     ) -> QueuePick | Pick | _Hold | None:
         """The attempt's first ask of this shape that takes the place, or has its turn and must not wait."""
         view, queues = self._view, self._queues
@@ -190,9 +201,23 @@ class QueueFilling:
                 return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
             elif has_room_before_queue(view, ask, node):
                 return Pick(attempt, ask, node, near)
-            elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending:
+            elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending and self._comes_soon(
+                attempt, ask, queue, now
+            ):
                 return _Hold(attempt, ask)
         return None
+
+    def _comes_soon(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, now: float) -> bool:
+        """Or does room come sooner at another node? What began to empty goes on."""
+        if self._was_held_for == (attempt.id, ask.key) and queue.wait_s < math.inf:
+            return True
+
+        def suits(other: NodeView) -> bool:
+            if not _is_large_enough(self._view, ask.capability, other) or not attempt.accepts(other):
+                return False
+            return self._policy.locality(self._view, attempt, ask, other) is not None
+
+        return self._queues.soonest.is_good(attempt, ask, queue.node, suits, now)
 
     def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
         """As it is before the container is sent there."""

@@ -108,7 +108,7 @@ class Giving:
                     if kept is not None and (kept.node is node or not kept.ask.pending):
                         yield unreserve(self._view, kept, "the ask got its container")
         if self.filling is not None:
-            for found in self.filling.for_node(node, passed):
+            for found in self.filling.for_node(node, passed, now):
                 place = found.place if isinstance(found, QueuePick) else None
                 yield self._carry_out(found, now, place.rule if place is not None else BEFORE_QUEUE, place)
                 self._view.file(found.attempt)

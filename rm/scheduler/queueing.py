@@ -25,6 +25,7 @@ from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.sent import SentContainers
+from rm.scheduler.soonest import Soonest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer
@@ -59,6 +60,7 @@ class NodeQueues:
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
+        self.soonest = Soonest(self._queues)
         self._everywhere: Placer[NodeQueue] = self._placer()
         #: those of racks that were asked for
         self._racks: dict[str, Placer[NodeQueue]] = {}
