@@ -1,6 +1,7 @@
 """What the ResourceManager reads from its configuration: every key, typed and checked, once at the start."""
 
 import getpass
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from yaqd.config.resource_types import ResourceType, require_dominant, resource_
 from yaqd.model import Resource
 from yaqd.security.delegation import DelegationLimits
 from yaqd.web.server import HttpLimits
+
+log = logging.getLogger(__name__)
 
 _SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
 
@@ -181,9 +184,15 @@ def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationB
 
 
 def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings, QueueSettings]:
-    """What a refresh of the queues takes from the files as they are now. Blocking. Raises ConfigError."""
+    """What a refresh of the queues takes from the files as they are now. What does nothing there is logged, as at the
+    start. Blocking. Raises ConfigError."""
+    from yaqd.config.check import worth_logging
+
     fresh = conf.reread()
-    return read_queues(fresh), PreemptionSettings.read(fresh), QueueSettings.read(fresh)
+    found = read_queues(fresh), PreemptionSettings.read(fresh), QueueSettings.read(fresh)
+    for finding in worth_logging(fresh):
+        log.warning("%s", finding)
+    return found
 
 
 def read_queues(conf: Configuration) -> SchedulerSpec:

@@ -148,11 +148,12 @@ async def test_queues() -> None:
             await rm.submit(queue="batch")
 
 
-async def test_refreshing_queues_takes_the_file_as_it_is_now(tmp_path: Path) -> None:
-    def write(default: int) -> None:
+async def test_refreshing_queues_takes_the_file_as_it_is_now(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def write(default: int, **more: int) -> None:
         prefix = "yarn.scheduler.capacity.root"
-        pairs = {"queues": "default,new", "default.capacity": default, "new.capacity": 100 - default}
+        pairs = {"queues": "default,new", "default.capacity": default, "new.capacity": 100 - default, **more}
         body = "".join(f"<property><name>{prefix}.{k}</name><value>{v}</value></property>" for k, v in pairs.items())
+        body += '<property name="yarn.scheduler.capacity.maximum-aplications" value="9"/>' if more else ""
         (tmp_path / "capacity-scheduler.xml").write_text(f"<configuration>{body}</configuration>")
 
     write(100)
@@ -169,6 +170,11 @@ async def test_refreshing_queues_takes_the_file_as_it_is_now(tmp_path: Path) -> 
         with pytest.raises(RemoteIOError, match=r"root\.default\.capacity"):
             await client.call(Admin.refreshQueues, admin.RefreshQueuesRequest())
         assert manager.scheduler.view.queues["root.new"].spec.capacity == pytest.approx(0.6)
+        assert "unknown" not in caplog.text
+        write(60, **{"new.capacty": 30})
+        await client.call(Admin.refreshQueues, admin.RefreshQueuesRequest())
+        assert "unknown setting of a queue; did you mean root.new.capacity?" in caplog.text
+        assert "unknown key; did you mean yarn.scheduler.capacity.maximum-applications?" in caplog.text
     finally:
         await client.close()
         await manager.stop()

@@ -69,15 +69,12 @@ def nm_start(ctx: click.Context, conf: Configuration, name: str) -> None:
 
 def prepare(conf: Configuration, name: str) -> None:
     """Refuses what no daemon here can do, sets up logging, and logs what is wrong with the site files."""
-    from yaqd.config.check import Severity, check_folder, contradictions
+    from yaqd.config.check import worth_logging
 
     check_supported(conf)
     set_up_logging(conf, name)
-    for finding in contradictions(conf):
+    for finding in worth_logging(conf):
         log.warning("%s", finding)
-    for finding in check_folder(conf.conf_dir) if conf.conf_dir is not None else ():
-        if finding.severity is Severity.ERROR:
-            log.warning("%s", finding)
 
 
 def check_supported(conf: Configuration) -> None:

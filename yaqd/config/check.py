@@ -78,6 +78,14 @@ def check_folder(conf_dir: Path) -> list[Finding]:
     return findings
 
 
+def worth_logging(conf: Configuration) -> list[Finding]:
+    """What a daemon says of the files it has read, and starts all the same: settings that do nothing, or not what was
+    meant. Blocking."""
+    wrong = contradictions(conf)
+    in_files = check_folder(conf.conf_dir) if conf.conf_dir is not None else []
+    return wrong + [found for found in in_files if found.severity is not Severity.NOTE and found not in wrong]
+
+
 def _with_queues(properties: list[Property]) -> list[Finding]:
     """Findings about the file of queues: what a queue's settings miss takes the place of a note about the same line."""
     warned = {
