@@ -113,7 +113,7 @@ def _bar(share: float) -> str:
 def _legend(nodes: list[dict[str, Any]]) -> str:
     """Of what no heading can say, where it is shown."""
     is_open = any(node["queues"] and node["slots"] is None for node in nodes)
-    return "running 2/-: how many fit is known once one has waited there" if is_open else ""
+    return "running N/-: how many fit is known once one has waited there" if is_open else ""
 
 
 def _row(node: dict[str, Any]) -> tuple[object, ...]:
