@@ -160,7 +160,11 @@ def test_a_history_shows_how_large_its_cluster_was_at_least(tmp_path: Path) -> N
         attempt_on("c:1", 1_000, None, "KILLED"),
         attempt_on("c:1", 1_000, 10**400, "KILLED"),
     ]
-    second = [attempt_on("a:1", 3_000, 3_500), attempt_on("d:1", 3_000, 3_501)]
+    second = [
+        attempt_on("a:1", 3_000, 3_500),
+        attempt_on("a:1", 3_500, 3_600),
+        attempt_on("d:1", 3_000, 3_501),
+    ]
     for number, attempts in enumerate((first, second)):
         written(tmp_path, f"job_1_000{number}.jsonl", "".join(json.dumps(one) + "\n" for one in [job, *attempts]))
     assert read_workload(tmp_path).seen == ClusterSeen(nodes=3, slots=3)
