@@ -18,7 +18,14 @@ from nm.shuffle.mergedstretch import MergedStretch
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import ShuffleRequest
 from riffle_merger.format import FormatError
-from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, is_safe_name
+from riffle_merger.format.merged import (
+    DATA_SUFFIX,
+    INDEX_BYTES_MAX,
+    INDEX_SUFFIX,
+    MERGED_FOLDER,
+    MergedIndex,
+    is_safe_name,
+)
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +36,21 @@ PUBLISHED_MAPS_MAX = 50_000
 _FILES_MAX = 50_000
 
 
-def load_merged(path: Path, index_path: Path, *, folder: Path) -> MergedIndex:
-    """The verified index of a merged file that really lies in the folder. Blocking. Raises OutputMissing."""
+def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int) -> MergedIndex:
+    """The verified index of a merged file that really lies in the folder, and takes no more memory than that; a file of
+    more bytes is not read. Blocking. Raises OutputMissing."""
     if os.path.realpath(path.parent) != os.path.realpath(folder):
         raise OutputMissing(f"{path} is not inside its application's folder")
     try:
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode):
             raise OutputMissing(f"{path} is not a file")
-        index = MergedIndex.load(index_path)
+        index = MergedIndex.load(index_path, bytes_max=min(bytes_max, INDEX_BYTES_MAX))
         index.check_file(found.st_size, name=str(path))
         if not index.partitions:
             raise OutputMissing(f"{index_path} has no partition")
+        if index.cost_bytes > bytes_max:
+            raise OutputMissing(f"{index_path} takes {index.cost_bytes} bytes, of {bytes_max} for all indexes")
     except (OSError, FormatError) as error:
         raise OutputMissing(str(error)) from None
     return index
@@ -60,7 +70,8 @@ class MergedOutputs:
     def __init__(self, outputs: MapOutputs, kept: KeptSegments, *, index_cache_bytes: int) -> None:
         self._outputs = outputs
         self._kept = kept
-        self._index_cache_bytes = index_cache_bytes
+        #: for all indexes that are kept, and so for any one
+        self.index_cache_bytes = index_cache_bytes
         #: by job and map attempt: the file, and the map's place in it
         self._jobs: dict[str, dict[str, tuple[MergedFile, int]]] = {}
         #: by job: names of the files that are known, or were found unusable
@@ -76,6 +87,11 @@ class MergedOutputs:
     def kept_bytes(self) -> int:
         """Of what was read of partitions at once."""
         return self._kept.held_bytes
+
+    @property
+    def index_bytes(self) -> int:
+        """Of the indexes that are kept."""
+        return self._index_bytes
 
     @property
     def memory_bytes(self) -> int:
@@ -125,7 +141,7 @@ class MergedOutputs:
                 continue
             names.add(name)  # whatever is wrong with it: it is not read for each request
             try:
-                index = load_merged(path, index_path, folder=folder)
+                index = load_merged(path, index_path, folder=folder, bytes_max=self.index_cache_bytes)
             except OutputMissing as error:
                 log.warning("merged file left alone, the originals are served: %s", error)
                 return
@@ -199,7 +215,8 @@ class MergedOutputs:
         try:
             index = self._indexes.get(file.path)
             if index is None:
-                index = load_merged(file.path, file.index_path, folder=file.path.parent)
+                folder = file.path.parent
+                index = load_merged(file.path, file.index_path, folder=folder, bytes_max=self.index_cache_bytes)
                 self._remember(file.path, index)
             else:
                 self._indexes.move_to_end(file.path)
@@ -215,7 +232,7 @@ class MergedOutputs:
     def _remember(self, path: Path, index: MergedIndex) -> None:
         self._indexes[path] = index
         self._index_bytes += index.cost_bytes
-        while self._index_bytes > self._index_cache_bytes and len(self._indexes) > 1:
+        while self._index_bytes > self.index_cache_bytes:
             self._index_bytes -= self._indexes.popitem(last=False)[1].cost_bytes
 
     def _forget_index(self, path: Path) -> None:

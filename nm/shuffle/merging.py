@@ -162,7 +162,9 @@ class OutputMerging:
     def _state(self, job: ShuffleJob) -> _Job:
         now = asyncio.get_running_loop().time()
         folders = self._directories.app_dirs(job.user, job.application)
-        return _Job(job, FolderScan(folders, partial(self._outputs.load, job)), JobWatch(self._settings, now))
+        index_bytes_max = self._service.merged.index_cache_bytes
+        scan = FolderScan(folders, partial(self._outputs.load, job), index_bytes_max=index_bytes_max)
+        return _Job(job, scan, JobWatch(self._settings, now))
 
     def _act(self, job_id: str, state: _Job, found: Found) -> None:
         if self._known_jobs.get(job_id) is None:

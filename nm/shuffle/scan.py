@@ -17,7 +17,7 @@ from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.watch import Output
 from riffle_merger.format import FormatError
-from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_BYTES_MAX, INDEX_SUFFIX, MERGED_FOLDER
 
 #: entries of one folder that are looked at
 _ENTRIES_MAX = 100_000
@@ -41,11 +41,14 @@ class FolderScan:
         app_dirs: Sequence[Path],
         load: Callable[[str], MapOutput],
         *,
+        index_bytes_max: int = INDEX_BYTES_MAX,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        """`load`: the map output of that name, or OutputMissing. `now_ns`: the clock of the file system."""
+        """`load`: the map output of that name, or OutputMissing. `index_bytes_max`: memory for a merged file's index.
+        `now_ns`: the clock of the file system."""
         self._app_dirs = tuple(app_dirs)
         self._load = load
+        self._index_bytes_max = index_bytes_max
         self._now_ns = now_ns
         self._known: set[str] = set()
         #: in merged files that were returned
@@ -68,7 +71,7 @@ class FolderScan:
                     continue
                 if self._merged_maps > PUBLISHED_MAPS_MAX:
                     break  # none of the others would be served
-                merged = _merged(Path(entry), app_dir)
+                merged = _merged(Path(entry), app_dir, self._index_bytes_max)
                 if self._is_over(entry.path, merged is not None) and merged is not None:
                     found.merged.append(merged)
                     self._merged_maps += len(merged.maps)
@@ -118,10 +121,10 @@ def _appeared(entry: "os.DirEntry[str]") -> tuple[int, str]:
         return 0, entry.name  # gone with the application
 
 
-def _merged(index_path: Path, app_dir: Path) -> MergedFile | None:
+def _merged(index_path: Path, app_dir: Path, bytes_max: int) -> MergedFile | None:
     data = index_path.with_name(index_path.name.removesuffix(INDEX_SUFFIX) + DATA_SUFFIX)
     try:
-        index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER)
+        index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER, bytes_max=bytes_max)
         index.check()
     except (OutputMissing, FormatError):
         return None

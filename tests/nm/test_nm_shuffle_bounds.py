@@ -12,14 +12,15 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.merged import PUBLISHED_MAPS_MAX
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import MergedLimits, ShuffleLimits
-from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 #: map outputs in one merge, at most
 INPUTS_MAX = 1000
-INDEX_CACHE_BYTES = 64 << 10
+INDEX_CACHE_BYTES = 512 << 10
 
 
 @pytest.fixture
@@ -34,7 +35,11 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def folder_scan(served: Served) -> FolderScan:
     job = ShuffleJob(APPLICATION, USER, b"secret")
-    return FolderScan([served.output_dir.parent], lambda map_id: served.outputs.load(job, map_id))
+    return FolderScan(
+        [served.output_dir.parent],
+        lambda map_id: served.outputs.load(job, map_id),
+        index_bytes_max=INDEX_CACHE_BYTES,
+    )
 
 
 def forge(served: Served, name: str, maps: list[str], partitions: int = 1) -> tuple[Path, Path]:
@@ -91,7 +96,9 @@ def test_only_so_many_maps_of_a_job_are_known_from_merged_files(
             _, body = served.get(served.target(MAPS[:1], 0, f"&merged=f{number}"))
             assert hashlib.sha256(body).hexdigest() == before
     else:
-        for file in [*found, *found]:  # as one that a client has named, and the node then finds
+        for file in [
+            file for file in found for _ in range(2)
+        ]:  # as one that a client has named, and the node then finds
             served.service.publish(JOB, file)
         in_service(served)
     assert served.service.merged.maps == INPUTS_MAX - 1 + files - 3
@@ -103,3 +110,39 @@ def test_only_so_many_maps_of_a_job_are_known_from_merged_files(
     forge(served, "next", attempts(0, 1))
     served.get(served.target(MAPS[:1], 0, "&merged=next"))
     assert served.service.merged.maps == 1
+
+
+def test_indexes_are_kept_within_their_memory(served: Served) -> None:
+    served.write(MAPS[0], [b"here"] * 2)
+    merged, held = served.service.merged, 0
+    for number in range(8):
+        forge(served, f"f{number}", attempts(400 * number, 400), partitions=2)
+        served.get(served.target(MAPS[:1], 0, f"&merged=f{number}"))
+        assert (merged.maps, merged.index_bytes <= INDEX_CACHE_BYTES) == (400 * (number + 1), True)
+        held = max(held, merged.index_bytes)
+    assert held > INDEX_CACHE_BYTES / 2
+
+
+@pytest.mark.parametrize("size", [INDEX_CACHE_BYTES + 1, INDEX_CACHE_BYTES - 10_000], ids=["file", "memory"])
+def test_an_index_that_takes_more_than_there_is_for_all_is_not_used(
+    served: Served, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.write(MAPS[0], [b"here"])
+    before = fetch(served, 0, MAPS[:1])
+    data, index = forge(served, "large", attempts(0, 100), size // (16 + 20 * 100))
+    parsed = []
+    load = MergedIndex.parse
+    monkeypatch.setattr(MergedIndex, "parse", lambda data, *, name: (parsed.append(name), load(data, name=name))[1])
+    if size > INDEX_CACHE_BYTES:
+        with index.open("ab") as file:
+            file.truncate(size)
+    assert folder_scan(served).scan().merged == []
+    for _ in range(2):
+        response, body = served.get(served.target(MAPS[:1], 0, "&merged=large"))
+        assert (response.status, hashlib.sha256(body).hexdigest()) == (200, before)
+    settle(served)
+    served.service.publish(JOB, MergedFile(data, index, (MAPS[0],)))  # it was smaller when the node looked
+    assert fetch(served, 0, MAPS[:1]) == before
+    merged = served.service.merged
+    assert (merged.maps, merged.index_bytes) == (1, 0)
+    assert bool(parsed) == (size < INDEX_CACHE_BYTES), "not even read"

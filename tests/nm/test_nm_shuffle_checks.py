@@ -27,7 +27,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     jobs = ShuffleJobs()
     jobs.add(APPLICATION, USER, job_token())
     limits = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=60)
-    merging = MergedLimits(getattr(request, "param", 4 << 20), 60, 4096)
+    merging = MergedLimits(getattr(request, "param", 4 << 20), 60, 64 << 10)
     served = Served(tmp_path, jobs, limits, 1 << 20, merging)
     yield served
     served.service.stop()

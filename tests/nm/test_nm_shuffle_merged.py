@@ -31,6 +31,8 @@ MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 REDUCES = 3
 #: what is kept, and as long as a partition may be to be kept: a quarter
 KEPT_BYTES = 4 << 20
+#: what the index of a file with all maps takes; two with half of them each take more
+INDEX_BYTES = 5600
 #: longer than what is copied, and than what may be kept
 LENGTHS = (0, 1, 5000, 40_000, 120_000)
 LIMITS = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=60)
@@ -40,7 +42,7 @@ LIMITS = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout
 def serving(root: Path, limits: ShuffleLimits = LIMITS, kept_s: float = 60) -> Iterator[Served]:
     jobs = ShuffleJobs()
     jobs.add(APPLICATION, USER, job_token())
-    served = Served(root, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, kept_s, 4096))
+    served = Served(root, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, kept_s, 1 << 20))
     try:
         yield served
     finally:
@@ -83,6 +85,7 @@ def test_merged_files_give_the_same_bytes(served: Served, length: int) -> None:
     before = {(r, n): fetch(served, r, maps) for r in range(REDUCES) for n, maps in enumerate(asked)}
     settle(served)
     assert served.service.statistics.reads.merged_segments == 0
+    served.service.merged.index_cache_bytes = INDEX_BYTES
     served.merge("one", MAPS[:6])
     served.merge("two", MAPS[6:11])  # the last one stays by itself
     after = {(r, n): fetch(served, r, maps) for r in range(REDUCES) for n, maps in enumerate(asked)}
@@ -418,7 +421,7 @@ def test_any_mix_of_merged_and_not(tmp_path_factory: pytest.TempPathFactory, see
     jobs.add(APPLICATION, USER, job_token())
     limits = ShuffleLimits(100, False, 0.4)
     kept = rng.choice([0, 1000, 100_000, 10_000_000])
-    served = Served(tmp_path_factory.mktemp("mix"), jobs, limits, 4096, MergedLimits(kept, 5, 100))
+    served = Served(tmp_path_factory.mktemp("mix"), jobs, limits, 4096, MergedLimits(kept, 5, INDEX_BYTES))
     try:
         maps = MAPS[: rng.randint(1, len(MAPS))]
         for map_id in maps:
