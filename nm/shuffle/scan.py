@@ -16,7 +16,6 @@ from nm.shuffle.merged import PUBLISHED_MAPS_MAX, load_merged
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.watch import Output
-from riffle_merger.format import FormatError
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_BYTES_MAX, INDEX_SUFFIX, MERGED_FOLDER
 
 #: entries of one folder that are looked at
@@ -25,6 +24,10 @@ _ENTRIES_MAX = 100_000
 _LOOKS_MAX = 600
 #: a folder may have changed again at the same stroke of the file system's clock
 _SETTLED_NS = 2_000_000_000
+
+
+#: what changes with a file's contents; None where there is none
+_FileState = tuple[int, int, int, int] | None
 
 
 @dataclass(slots=True)
@@ -55,6 +58,8 @@ class FolderScan:
         self._merged_maps = 0
         #: looks at what was not whole
         self._looks: dict[str, int] = {}
+        #: as of the last look at an index that could not be used: it is not read again before something changed
+        self._unusable: dict[str, tuple[_FileState, _FileState]] = {}
         #: when each folder was last changed, as of the last look
         self._changed: dict[Path, int] = {}
 
@@ -71,7 +76,7 @@ class FolderScan:
                     continue
                 if self._merged_maps > PUBLISHED_MAPS_MAX:
                     break  # none of the others would be served
-                merged = _merged(Path(entry), app_dir, self._index_bytes_max)
+                merged = self._merged(Path(entry), app_dir)
                 if self._is_over(entry.path, merged is not None) and merged is not None:
                     found.merged.append(merged)
                     self._merged_maps += len(merged.maps)
@@ -102,11 +107,26 @@ class FolderScan:
         except OutputMissing:
             return None
 
+    def _merged(self, index_path: Path, app_dir: Path) -> MergedFile | None:
+        """None as long as it is not whole. Its rows are checked when they are asked for: there may be a million, and
+        all jobs' folders wait for the look at this one."""
+        data = index_path.with_name(index_path.name.removesuffix(INDEX_SUFFIX) + DATA_SUFFIX)
+        states = _file_state(index_path), _file_state(data)
+        if self._unusable.get(str(index_path)) == states:
+            return None
+        try:
+            index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER, bytes_max=self._index_bytes_max)
+        except OutputMissing:
+            self._unusable[str(index_path)] = states
+            return None
+        return MergedFile(data, index_path, index.maps)
+
     def _is_over(self, path: str, is_whole: bool) -> bool:
         """Remembers the entry unless it is to be looked at again."""
         looks = self._looks.pop(path, 0) + 1
         if is_whole or looks >= _LOOKS_MAX:
             self._known.add(path)
+            self._unusable.pop(path, None)
             return True
         self._looks[path] = looks
         return False
@@ -121,11 +141,9 @@ def _appeared(entry: "os.DirEntry[str]") -> tuple[int, str]:
         return 0, entry.name  # gone with the application
 
 
-def _merged(index_path: Path, app_dir: Path, bytes_max: int) -> MergedFile | None:
-    data = index_path.with_name(index_path.name.removesuffix(INDEX_SUFFIX) + DATA_SUFFIX)
+def _file_state(path: Path) -> _FileState:
     try:
-        index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER, bytes_max=bytes_max)
-        index.check()
-    except (OutputMissing, FormatError):
+        found = path.lstat()
+    except OSError:
         return None
-    return MergedFile(data, index_path, index.maps)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -15,7 +15,7 @@ from nm.shuffle.merged import PUBLISHED_MAPS_MAX
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import MergedLimits, ShuffleLimits
-from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, Columns, MergedIndex
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 #: map outputs in one merge, at most
@@ -57,6 +57,19 @@ def forge(served: Served, name: str, maps: list[str], partitions: int = 1) -> tu
 
 def attempts(first: int, count: int) -> list[str]:
     return [f"attempt_1_0001_m_{number:06d}_9" for number in range(first, first + count)]
+
+
+def note_parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of indexes that are parsed from now on."""
+    parsed: list[str] = []
+    parse = MergedIndex.parse
+
+    def noted(data: bytes, *, name: str) -> MergedIndex:
+        parsed.append(name)
+        return parse(data, name=name)
+
+    monkeypatch.setattr(MergedIndex, "parse", noted)
+    return parsed
 
 
 def in_service(served: Served) -> None:
@@ -130,9 +143,7 @@ def test_an_index_that_takes_more_than_there_is_for_all_is_not_used(
     served.write(MAPS[0], [b"here"])
     before = fetch(served, 0, MAPS[:1])
     data, index = forge(served, "large", attempts(0, 100), size // (16 + 20 * 100))
-    parsed = []
-    load = MergedIndex.parse
-    monkeypatch.setattr(MergedIndex, "parse", lambda data, *, name: (parsed.append(name), load(data, name=name))[1])
+    parsed = note_parsed(monkeypatch)
     if size > INDEX_CACHE_BYTES:
         with index.open("ab") as file:
             file.truncate(size)
@@ -146,3 +157,54 @@ def test_an_index_that_takes_more_than_there_is_for_all_is_not_used(
     merged = served.service.merged
     assert (merged.maps, merged.index_bytes) == (1, 0)
     assert bool(parsed) == (size < INDEX_CACHE_BYTES), "not even read"
+
+
+def test_an_index_that_cannot_be_used_is_read_again_when_something_changed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = note_parsed(monkeypatch)
+    data, index = forge(served, "late", attempts(0, 2))
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-1])
+    data.unlink()
+    scan = folder_scan(served)
+    reads = []
+    for change in (None, None, lambda: data.write_bytes(b"x"), None, lambda: index.write_bytes(whole), None):
+        if change is not None:
+            change()
+        assert scan.scan().merged == []
+        reads.append(len(parsed))
+    assert reads == [0, 0, 1, 1, 2, 2]
+    data.write_bytes(b"")
+    assert [file.path for file in scan.scan().merged] == [data]
+
+
+def test_a_row_that_lies_costs_the_look_at_the_folder_nothing_and_is_not_served(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = MAPS[:2]
+    for map_id in maps:
+        served.write(map_id, [b"zero", b"one", b"two"])
+    before = [fetch(served, reduce, maps) for reduce in range(3)]
+    file = served.write_merged("all", maps)
+    content = bytearray(file.index_path.read_bytes())
+    struct.pack_into(">q", content, len(content) - 4 - 20 + 8, 1)  # the last segment's length
+    content[-4:] = struct.pack(">I", zlib.crc32(content[:-4]))
+    file.index_path.write_bytes(content)
+    rows: list[int] = []
+    columns = MergedIndex._columns
+
+    def noted(index: MergedIndex, row: int) -> Columns:
+        rows.append(row)
+        return columns(index, row)
+
+    monkeypatch.setattr(MergedIndex, "_columns", noted)
+    (found,) = folder_scan(served).scan().merged
+    assert rows == []
+    served.service.publish(JOB, found)
+    assert [fetch(served, reduce, maps) for reduce in range(3)] == before
+    settle(served)
+    assert found.is_bad and rows == [0, 1, 2]
+    counts = served.service.statistics.reads
+    assert counts.merged_segments == 4
+    assert [fetch(served, reduce, maps) for reduce in range(3)] == before
