@@ -224,7 +224,7 @@ class MergedOutputs:
                 raise OutputMissing(f"{file.index_path} has changed")
             if reduce >= index.partitions:
                 return None  # the original refuses it
-            return Part(file, reduce, index.partition(reduce), index.columns(reduce))
+            return Part(file, reduce, index.partition(reduce), index.columns(reduce).packed())
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None

@@ -54,6 +54,7 @@ class Part:
     file: MergedFile
     partition: int
     whole: MergedPartition
+    #: packed: whoever takes nothing of an answer has them held, of all maps however few were asked for
     columns: Columns
     #: of what the request asks for; complete before the first is sent
     asked: list[Run] = field(default_factory=list)

@@ -24,6 +24,7 @@ where it is asked, since a server needs one partition of perhaps thousands.
 
 import os
 import struct
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
@@ -75,11 +76,16 @@ class MergedPartition:
 class Columns(NamedTuple):
     """One partition's segments in the order of the index's maps; bytes, as in IndexEntry."""
 
-    starts: tuple[int, ...]
-    raw_lengths: tuple[int, ...]
-    part_lengths: tuple[int, ...]
+    starts: Sequence[int]
+    raw_lengths: Sequence[int]
+    part_lengths: Sequence[int]
     #: at their ends
-    checksums: tuple[int, ...]
+    checksums: Sequence[int]
+
+    def packed(self) -> "Columns":
+        """The same in a fifth of the memory, for whoever keeps it."""
+        starts, raw_lengths, part_lengths, checksums = self
+        return Columns(array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums))
 
 
 def is_safe_name(name: str) -> bool:

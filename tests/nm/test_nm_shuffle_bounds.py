@@ -2,7 +2,9 @@
 
 import hashlib
 import logging
+import os
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.merged import PUBLISHED_MAPS_MAX
 from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.request import ShuffleRequest
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import MergedLimits, ShuffleLimits
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, Columns, MergedIndex
@@ -42,15 +45,18 @@ def folder_scan(served: Served) -> FolderScan:
     )
 
 
-def forge(served: Served, name: str, maps: list[str], partitions: int = 1) -> tuple[Path, Path]:
-    """As a container may: an empty file, and an index of it whose checksum is right."""
+def forge(served: Served, name: str, maps: list[str], partitions: int = 1, length: int = 0) -> tuple[Path, Path]:
+    """As a container may: a file of holes, and an index of it whose checksum is right. `length`: of a segment."""
     folder = served.output_dir.parent / MERGED_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     names = b"".join(struct.pack(">H", len(map_id)) + map_id.encode() for map_id in maps)
     head = struct.pack(">4sIII", b"YQM\x02", len(maps), partitions, len(names))
-    body = head + names + bytes(partitions * (16 + 20 * len(maps)))
+    whole = len(maps) * length
+    table = b"".join(struct.pack(">qq", whole * partition, whole) for partition in range(partitions))
+    body = head + names + table + struct.pack(">qqI", length, length, 1 << 31) * (len(maps) * partitions)
     data, index = folder / f"{name}{DATA_SUFFIX}", folder / f"{name}{INDEX_SUFFIX}"
     data.write_bytes(b"")
+    os.truncate(data, whole * partitions)
     index.write_bytes(body + struct.pack(">I", zlib.crc32(body)))
     return data, index
 
@@ -208,3 +214,28 @@ def test_a_row_that_lies_costs_the_look_at_the_folder_nothing_and_is_not_served(
     counts = served.service.statistics.reads
     assert counts.merged_segments == 4
     assert [fetch(served, reduce, maps) for reduce in range(3)] == before
+
+
+def test_who_asks_for_little_of_a_file_and_takes_nothing_has_little_held(served: Served) -> None:
+    maps, partitions = attempts(0, INPUTS_MAX), 20
+    merged = served.service.merged
+    merged.index_cache_bytes = 1 << 20
+    data, index = forge(served, "wide", maps, partitions, length=1000)
+    merged.publish(JOB, MergedFile(data, index, tuple(maps)))
+    job = served.service.jobs.get(JOB)
+    assert job is not None
+
+    def answer(reduce: int) -> object:
+        request = ShuffleRequest(job, JOB, tuple(maps[:2]), reduce, "", wants_keep_alive=False, reply_hash="")
+        found = merged.find(request, 0, {})
+        assert found is not None
+        return found
+
+    held = [answer(0)]  # after which the index is kept
+    tracemalloc.start()
+    try:
+        held += [answer(reduce) for reduce in range(1, partitions)]
+        answer(0)
+        assert tracemalloc.get_traced_memory()[0] < 40 * INPUTS_MAX * partitions
+    finally:
+        tracemalloc.stop()
