@@ -20,6 +20,8 @@ from riffle_merger.format.merged import DATA_SUFFIX, INDEX_BYTES_MAX, INDEX_SUFF
 
 #: entries of one folder that are looked at
 _ENTRIES_MAX = 100_000
+#: of one job, names of entries that are remembered: a container may make and delete as many as it likes
+NAMES_MAX = 200_000
 #: looks at an entry that is not whole before it is given up
 _LOOKS_MAX = 600
 #: a folder may have changed again at the same stroke of the file system's clock
@@ -63,6 +65,11 @@ class FolderScan:
         #: when each folder was last changed, as of the last look
         self._changed: dict[Path, int] = {}
 
+    @property
+    def remembered(self) -> int:
+        """Names."""
+        return len(self._known) + len(self._looks)
+
     def scan(self) -> Found:
         """What was not returned before."""
         found = Found()
@@ -92,11 +99,21 @@ class FolderScan:
                 return
             self._changed[folder] = changed if self._now_ns() - changed > _SETTLED_NS else -1
             with os.scandir(folder) as entries:
-                for _, entry in zip(range(_ENTRIES_MAX), entries, strict=False):
-                    if entry.path not in self._known:
-                        yield entry
+                here = [entry for _, entry in zip(range(_ENTRIES_MAX), entries, strict=False)]
         except OSError:
             return  # not there yet, or gone with the application
+        self._forget_gone(prefix, {entry.path for entry in here})
+        for entry in here:
+            if self.remembered >= NAMES_MAX and entry.path not in self._looks:
+                continue
+            if entry.path not in self._known:
+                yield entry
+
+    def _forget_gone(self, prefix: str, here: set[str]) -> None:
+        """What was not whole when it was last looked at, and is there no more."""
+        for path in [path for path in self._looks if path.startswith(prefix) and path not in here]:
+            del self._looks[path]
+            self._unusable.pop(path, None)
 
     def _output(self, map_id: str) -> Output | None:
         """None as long as it is not whole."""

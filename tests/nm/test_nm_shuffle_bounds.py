@@ -239,3 +239,24 @@ def test_who_asks_for_little_of_a_file_and_takes_nothing_has_little_held(served:
         assert tracemalloc.get_traced_memory()[0] < 40 * INPUTS_MAX * partitions
     finally:
         tracemalloc.stop()
+
+
+def test_names_that_come_and_go_are_not_remembered_without_bound(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nm.shuffle.scan.NAMES_MAX", 20)
+    scan = folder_scan(served)
+    for turn in range(10):
+        paths = forge(served, f"lies-{turn}", MAPS[:1], partitions=0)
+        names = [served.output_dir / f"attempt_1_0001_m_{turn:06d}_{number}" for number in range(5)]
+        for name in names:
+            name.mkdir(parents=True)
+        assert scan.scan().merged == []
+        for path in paths:
+            path.unlink()
+        for name in names:
+            name.rmdir()
+    assert scan.scan().outputs == [] and scan.remembered == 0, "none was whole, and none is there"
+    for turn in range(30):
+        forge(served, f"whole-{turn}", MAPS[:1])
+    assert len(scan.scan().merged) == scan.remembered == 20
