@@ -30,18 +30,20 @@ class MergingSettings:
         files = MergePolicy(files=conf.get_int("yaq.riffle.shuffle.files", minimum=2, maximum=FAN_IN_MAX))
         name = conf.get_choice("yaq.riffle.shuffle.policy", ("auto", "files", "off"), "auto")
         policy = {"files": files, "off": OFF}.get(name)
+        index_bytes = conf.get_size_bytes("yaq.riffle.shuffle.index-memory", minimum=0)
         return cls(
             merger=merger,
             limits=MergedLimits(
                 kept_bytes=conf.get_size_bytes("yaq.riffle.shuffle.kept-memory", minimum=0),
                 kept_s=conf.get_duration_ms("yaq.riffle.shuffle.kept-ms", minimum=0) / 1000,
-                index_cache_bytes=conf.get_size_bytes("yaq.riffle.shuffle.index-memory", minimum=0),
+                index_cache_bytes=index_bytes,
             ),
             watch=WatchSettings(
                 policy=policy,
                 block_bytes_max=conf.get_size_bytes("yaq.riffle.shuffle.block-size-max", minimum=1),
                 quiet_min_s=quiet_s,
                 quiet_max_s=max(quiet_s, _QUIET_MAX_S),
+                index_bytes_max=index_bytes,
             ),
             disk=KnownDisk.read(conf, folder) if merger.is_enabled and policy is None else KnownDisk(),
         )

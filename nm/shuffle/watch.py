@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from riffle_merger.format.merged import maps_within
 from riffle_merger.plan.automatic import Choice, DiskShape, ShuffleShape, choose
 from riffle_merger.plan.policy import OFF, MergePolicy
 
@@ -51,6 +52,8 @@ class WatchSettings:
     #: silence after which fewer outputs are merged, at least and at most
     quiet_min_s: float
     quiet_max_s: float
+    #: memory for the index of one merged file: nothing is served from a file whose index takes more
+    index_bytes_max: int
     #: merges asked for and not over
     outstanding_max: int = 4
 
@@ -128,8 +131,13 @@ class JobWatch:
         limit = self._settings.block_bytes_max
         if output.partitions < 1 or output.size_bytes >= limit * output.partitions:
             return True
+        if self._files_max(output.partitions) < _FILES_MIN:
+            return True
         self._partitions = self._partitions or output.partitions
         return output.partitions != self._partitions
+
+    def _files_max(self, partitions: int) -> int:
+        return maps_within(self._settings.index_bytes_max, partitions)
 
     def _policy(self, disk: DiskShape | None) -> MergePolicy:
         if self._settings.policy is not None:
@@ -147,11 +155,11 @@ class JobWatch:
         while self._waiting and policy.leaves_alone(self._waiting[0].size_bytes / self._waiting[0].partitions):
             self._waiting.popleft()
             self.left_alone += 1
-        files, block_bytes = 0, 0.0
+        files, block_bytes, most = 0, 0.0, self._files_max(self._partitions)
         for output in self._waiting:
             files += 1
             block_bytes += output.size_bytes / output.partitions
-            if policy.is_enough(files, block_bytes):
+            if policy.is_enough(files, block_bytes) or files >= most:
                 return files if files >= _FILES_MIN else 0
         return files if is_quiet and files >= _FILES_MIN else 0
 

@@ -51,6 +51,10 @@ CHECKSUM_BYTES = _CHECKSUM.size
 MAPS_MAX = 1000
 SEGMENTS_MAX = 4_000_000
 NAME_BYTES_MAX = 255
+#: what an index takes in memory beside its bytes, about
+_COST_PER_MAP, _COST = 330, 500
+#: of a map attempt's name, as MapReduce and we make them, at most
+_USUAL_NAME_BYTES = 70
 INDEX_BYTES_MAX = (
     _HEADER.size
     + MAPS_MAX * (_NAME_LENGTH.size + NAME_BYTES_MAX)
@@ -86,6 +90,13 @@ class Columns(NamedTuple):
         """The same in a fifth of the memory, for whoever keeps it."""
         starts, raw_lengths, part_lengths, checksums = self
         return Columns(array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums))
+
+
+def maps_within(cost_max: int, partitions: int) -> int:
+    """How many map outputs of so many partitions an index may have that takes so many bytes in memory."""
+    for_all = _COST + _HEADER.size + partitions * _PARTITION.size + CHECKSUM_BYTES
+    for_each = _COST_PER_MAP + _NAME_LENGTH.size + _USUAL_NAME_BYTES + partitions * _SEGMENT.size
+    return max(0, (cost_max - for_all) // for_each)
 
 
 def is_safe_name(name: str) -> bool:
@@ -183,7 +194,7 @@ class MergedIndex:
     @property
     def cost_bytes(self) -> int:
         """About what this object takes in memory."""
-        return len(self._data) + 330 * len(self.maps) + 500
+        return len(self._data) + _COST_PER_MAP * len(self.maps) + _COST
 
     def check_file(self, file_bytes: int, *, name: str = "merged file") -> None:
         """Refuse an index whose lengths do not add up to its file's."""

@@ -17,6 +17,7 @@ from nm.shuffle.merging import OutputMerging
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import ShuffleLimits
 from nm.shuffle.watch import JobWatch, Output, WatchSettings
+from riffle_merger.format.merged import MergedIndex
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
@@ -24,7 +25,7 @@ from riffle_merger.plan.policy import MergePolicy
 from yaqd.proto import riffle_pb2 as pb
 
 MB = 1 << 20
-SETTINGS = WatchSettings(MergePolicy(files=5), MB, quiet_min_s=2, quiet_max_s=30)
+SETTINGS = WatchSettings(MergePolicy(files=5), MB, quiet_min_s=2, quiet_max_s=30, index_bytes_max=16 * MB)
 
 
 def outputs(first: int, count: int, size: int = 100, partitions: int = 4) -> list[Output]:
@@ -37,7 +38,7 @@ def outputs(first: int, count: int, size: int = 100, partitions: int = 4) -> lis
 def test_every_output_is_merged_at_most_once_and_in_its_order(
     steps: list[tuple[int, float, bool]], files: int, data: st.DataObject
 ) -> None:
-    watch = JobWatch(WatchSettings(MergePolicy(files=files), MB, 1, 30, outstanding_max=3), 0.0)
+    watch = JobWatch(WatchSettings(MergePolicy(files=files), MB, 1, 30, 16 * MB, outstanding_max=3), 0.0)
     now, count = 0.0, 0
     merged: list[str] = []
     outstanding: list[str] = []
@@ -98,14 +99,40 @@ def test_what_reducers_have_read_is_not_merged() -> None:
 
 
 def test_blocks_are_merged_to_a_size() -> None:
-    watch = JobWatch(WatchSettings(MergePolicy(block_bytes=1000), MB, 2, 30), 0.0)
+    watch = JobWatch(WatchSettings(MergePolicy(block_bytes=1000), MB, 2, 30, 16 * MB), 0.0)
     watch.appeared(outputs(0, 8, size=1600), 0)  # blocks of 400
     assert [len(merge.map_ids) for merge in watch.decide(0)] == [3, 3]
 
 
 SLOW = DiskShape()  # a turning disk, and no memory
 FAST = DiskShape(seek_s=1e-4, bytes_per_s=500e6, cache_bytes=4e9)
-AUTO = WatchSettings(None, MB, quiet_min_s=2, quiet_max_s=30)
+
+
+@pytest.mark.parametrize("partitions", [1, 3000, 15_000])
+def test_a_merge_has_no_more_outputs_than_its_index_may_take_memory_for(partitions: int) -> None:
+    settings = replace(SETTINGS, policy=MergePolicy(files=200), index_bytes_max=MB)
+    watch = JobWatch(settings, 0.0)
+    watch.appeared(outputs(0, 200, partitions=partitions), 0.0)
+    merges = watch.decide(1000.0)
+    sizes = [len(merge.map_ids) for merge in merges]
+    assert sizes[:1] == {1: [200], 3000: [16], 15_000: [2]}[partitions]
+    maps = [f"attempt_1700000000000_0001_m_{number:06d}_0" for number in range(sizes[0] + 1)]
+
+    def cost_bytes(count: int) -> int:
+        lengths = [[(1, 5)] * count] * partitions
+        return MergedIndex.build(maps[:count], lengths, [[0] * count] * partitions).cost_bytes
+
+    assert cost_bytes(sizes[0]) <= MB
+    assert sizes[0] == 200 or cost_bytes(sizes[0] + 1) > MB
+
+
+def test_outputs_of_which_no_two_have_room_in_an_index_are_left_alone() -> None:
+    watch = JobWatch(replace(SETTINGS, index_bytes_max=MB), 0.0)
+    watch.appeared(outputs(0, 200, partitions=30_000), 0.0)
+    assert watch.decide(1000.0) == [] and watch.left_alone == 200
+
+
+AUTO = WatchSettings(None, MB, quiet_min_s=2, quiet_max_s=30, index_bytes_max=16 * MB)
 
 
 def one_by_one(watch: JobWatch, sizes: list[int], disk: DiskShape, partitions: int = 100) -> list[list[str]]:
@@ -161,7 +188,7 @@ async def test_the_node_goes_by_what_its_merger_found_of_the_disk(place: Served)
     merger = FakeMerger()
     with ThreadPoolExecutor(1) as io:
         merging = OutputMerging(
-            WatchSettings(None, MB, quiet_min_s=0, quiet_max_s=0),
+            WatchSettings(None, MB, quiet_min_s=0, quiet_max_s=0, index_bytes_max=16 * MB),
             disk=KnownDisk(FAST),
             jobs=jobs,
             outputs=place.outputs,
