@@ -139,9 +139,7 @@ async def test_a_node_says_what_is_free_for_the_master_and_starts_it_before_what
     await other.client.close()
 
 
-async def test_a_node_that_hears_nothing_more_keeps_no_room(
-    rm: FakeResourceManager, node: NodeManager, master: Master
-) -> None:
+async def keep_room(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     await order(rm, settings())
     await run(master, ONE, "sleep 1000", resource=Resource(1000, 1))
     await run(master, TWO, "sleep 1000")
@@ -152,6 +150,12 @@ async def test_a_node_that_hears_nothing_more_keeps_no_room(
     await order(rm, orders)
     assert node.runtime.free_for_masters() is not None
 
+
+async def test_a_node_that_hears_nothing_more_keeps_no_room(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    await keep_room(rm, node, master)
+
     def fails(_: server.NodeHeartbeatResponse) -> None:
         rm.orders.clear()
         raise OSError("no answer")
@@ -159,3 +163,14 @@ async def test_a_node_that_hears_nothing_more_keeps_no_room(
     rm.orders.append(fails)
     await rm.until(lambda: node.runtime.free_for_masters() is None)
     assert node.runtime.queue_settings.enabled, "it goes on as it was told otherwise"
+
+
+async def test_a_node_that_registers_anew_keeps_no_room(
+    rm: FakeResourceManager, node: NodeManager, master: Master
+) -> None:
+    """It may be with another ResourceManager, which orders nothing."""
+    await keep_room(rm, node, master)
+    registered = len(rm.registrations)
+    rm.orders.append(lambda response: setattr(response, "nodeAction", server.RESYNC))
+    await rm.until(lambda: len(rm.registrations) > registered)
+    await rm.until(lambda: node.runtime.free_for_masters() is None)
