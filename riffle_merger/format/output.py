@@ -4,19 +4,17 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO
 
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.codec import Codec
 from riffle_merger.format.columns import Columns
+from riffle_merger.format.errors import NO_ROOM
 from riffle_merger.format.index import IndexEntry, SpillIndex
 from riffle_merger.format.segment import CHECKSUM_BYTES, RUN_END, RUN_MAGIC, Source, encode_block
 
 OUTPUT_NAME = "file.out"
 INDEX_NAME = "file.out.index"
-
-#: what to do about a full disk, behind the name of a file on it
-NO_ROOM: Final = "free space there or name other folders in yarn.nodemanager.local-dirs"
 
 _COPY_BYTES = 1024 * 1024
 _BUFFER_BYTES = 1024 * 1024

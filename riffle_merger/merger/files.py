@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from riffle_merger.format.errors import FormatError
+from riffle_merger.format.errors import NO_ROOM, FormatError
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
-from riffle_merger.format.output import NO_ROOM
 from riffle_merger.merger.errors import MergeError, NotMergeable
 from riffle_merger.merger.window import Counts, Input, write_view
 from riffle_merger.plan.buffers import WRITE_BYTES
