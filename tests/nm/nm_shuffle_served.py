@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import http.client
 import struct
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -80,6 +81,9 @@ class Served:
         """Writes and publishes what a merger would have made of the outputs."""
         file = self.write_merged(name, maps)
         self.service.publish(JOB, file)
+        is_published = threading.Event()
+        self.service.loop.call_soon_threadsafe(is_published.set)
+        assert is_published.wait(30), "else a request that comes at once may still be answered from the originals"
         return file
 
     def write_merged(self, name: str, maps: list[str]) -> MergedFile:
