@@ -8,7 +8,7 @@ from test_rm_newcomers import LONG_S, SLOT, SLOTS, Cluster
 from rm.scheduler.events import ApplicationSubmitted, Asked, AskRow, AttemptStarted, Estimated, WaitingTolerated
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 
-PHASES = [0.0, 1.0, 3.0, 3.75, 4.0, 4.25, 5.0, 5.5]
+PHASES = [0.0, 3.75, 4.25, 5.5]
 
 
 def beside_a_slow_node(slow: str, seconds: float, *, is_known: bool) -> Cluster:
