@@ -228,7 +228,7 @@ class CapacityPolicy:
             return None
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
             return None  # it waits at nodes instead
-        if not self._comes_soon(view, attempt, ask, node, now):
+        if not self.comes_soon(view, attempt, ask, node, now):
             return None
         if ask.placement is not None:
             return None  # what it may stand beside changes meanwhile
@@ -238,11 +238,11 @@ class CapacityPolicy:
             return None
         return Keep(attempt, ask, node)
 
-    def _comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
-        """Or does room come sooner at another node with a queue?"""
+    def comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
+        """May the node be kept for the ask, or does room come sooner at another one with a queue?"""
 
         def suits(other: NodeView) -> bool:
-            is_large_enough = view.calculator.fits(ask.capability, other.total)
+            is_large_enough = view.calculator.fits(ask.capability + other.masters, other.total)
             return is_large_enough and attempt.accepts(other) and self.locality(view, attempt, ask, other) is not None
 
         queues = view.node_queues

@@ -211,13 +211,7 @@ class QueueFilling:
         """Or does room come sooner at another node? What began to empty goes on."""
         if self._was_held_for == (attempt.id, ask.key) and queue.wait_s < math.inf:
             return True
-
-        def suits(other: NodeView) -> bool:
-            if not _is_large_enough(self._view, ask.capability, other) or not attempt.accepts(other):
-                return False
-            return self._policy.locality(self._view, attempt, ask, other) is not None
-
-        return self._queues.soonest.is_good(attempt, ask, queue.node, suits, now)
+        return self._policy.comes_soon(self._view, attempt, ask, queue.node, now)
 
     def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
         """As it is before the container is sent there."""

@@ -33,16 +33,13 @@ class Soonest:
     def __init__(self, queues: "Mapping[NodeId, NodeQueue]") -> None:
         self._queues = queues
         self._ordered_at = -math.inf
-        #: with the wait that a newcomer expects, the shortest first, s
+        #: with the time until something ends there, the shortest first, s
         self._order: list[tuple[float, str, NodeQueue]] = []
 
     def is_good(
         self, attempt: "AttemptView", ask: "Ask", node: "NodeView", suits: "Callable[[NodeView], bool]", now: float
     ) -> bool:
-        """May the node be kept for the ask, or does room come much sooner elsewhere? `suits`: the ask takes that node.
-
-        The wait for a place in the queue stands for the time until something ends: both grow with what runs there.
-        """
+        """May the node be kept for the ask, or comes room much sooner elsewhere? `suits`: the ask takes that node."""
         if node.queue is None:
             return True
         wait_s = _next_end(node.queue)
@@ -54,7 +51,7 @@ class Soonest:
     def _least(
         self, attempt: "AttemptView", ask: "Ask", suits: "Callable[[NodeView], bool]", now: float
     ) -> float | None:
-        """The shortest wait at a node that is kept for nobody else, s; None: none suits."""
+        """The shortest time until something ends at a node that is kept for nobody else, s; None: none suits."""
         whose = (attempt.id, ask.key)
         for wait_s, _, queue in islice(self._by_wait(now), _LOOKED_AT_MAX):
             node = queue.node

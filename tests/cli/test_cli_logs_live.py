@@ -93,18 +93,13 @@ def test_logs_of_a_node_that_was_killed_are_uploaded_when_it_starts_again(tmp_pa
     try:
         on: Yaq = lambda *words: yaq(*words, conf=directory / "conf", cwd=tmp_path)  # noqa: E731
         job = json.loads(on("run", "--no-wait", "--json", "--", "sh", "-c", f"echo early; touch {go}; sleep 60").stdout)
-        deadline = time.monotonic() + 30
-        while not go.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        _until(go.exists)
         daemons = json.loads(yaq("cluster", "status", "--dir", directory, "--json").stdout)["daemons"]
         os.kill(next(daemon["pid"] for daemon in daemons if daemon["name"] == "nodemanager-1"), signal.SIGKILL)
         yaq("cluster", "stop", "--dir", directory)
         assert not list((tmp_path / "remote").rglob("127.0.0.1_*"))
         assert yaq(*start).returncode == 0
-        while not list((tmp_path / "remote").rglob("127.0.0.1_*")):
-            assert time.monotonic() < deadline + 30
-            time.sleep(0.05)
+        _until(lambda: bool(list((tmp_path / "remote").rglob("127.0.0.1_*"))))
         assert "early\n" in on("app", "logs", job["application_id"], "--file", "stdout").stdout
     finally:
         yaq("cluster", "stop", "--dir", directory)
