@@ -22,7 +22,7 @@ from tez_adapter.local_files import working_folder
 from tez_adapter.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.scripts import CheckedScript, sample_boundaries
-from tez_adapter.submit import Attachments
+from tez_adapter.submit import Attachments, check_output
 from tez_adapter.task_output import PartFile
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, Job, JobCounter, JobError
@@ -66,8 +66,8 @@ def run_local(
     """Run the job; its counters.
 
     `params` holds values by attribute, as `parse_params` gives them. StorageError for input that is missing and output
-    that stands already, JobError (with the author's traceback in `detail`) for a task that fails; then no output is
-    left.
+    that stands already, SubmitError for output that cannot be made, JobError (with the author's traceback in `detail`)
+    for a task that fails; then no output is left.
     """
     count = job_class.reduces if reduces is None else reduces
     if count < 0:
@@ -76,6 +76,7 @@ def run_local(
         shuffle_codec(conf)  # what cannot be is said before anything starts
     target = qualify(output, conf)
     check_output_absent(get_filesystem(target, conf), target)
+    check_output(conf, output)
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)
     spec = _spec(job_class, target, count, splits, params or {}, conf)
     result = JobOutput(spec, conf)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tez_adapter.local import run_local
+from tez_adapter.submit import SubmitError
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counter, Counters, Job, JobError, Param, TaskCounter
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP
@@ -254,6 +255,10 @@ def test_nothing_starts_on_missing_input_or_standing_output(tmp_path: Path) -> N
     with pytest.raises(StorageError, match="exists already: delete it"):
         run_local(WordCount, [str(tmp_path / "in")], str(tmp_path / "out"), conf())
     assert list((tmp_path / "out").iterdir()) == []
+    with pytest.raises(SubmitError, match=r"^output folder file:///proc/out cannot be made: /proc: nobody can make"):
+        run_local(WordCount, [str(tmp_path / "in")], "/proc/out", conf())
+    with pytest.raises(SubmitError, match=r"/in/out cannot be made: .*/in is a file: no folder can be made below it"):
+        run_local(WordCount, [str(tmp_path / "in")], str(tmp_path / "in" / "out"), conf())
 
 
 def test_an_empty_input_has_an_empty_output(tmp_path: Path) -> None:
