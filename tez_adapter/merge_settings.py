@@ -13,6 +13,7 @@ from tez_adapter.jobspec import JobKind, JobSpec
 from yaqd.config import Configuration
 
 ENABLED_KEY: Final = "yaq.riffle.enabled"
+INDEX_KEY: Final = "yaq.riffle.shuffle.index-memory"
 STORAGE_KEY: Final = "yaq.riffle.storage"
 REPLICATION_KEY: Final = "yaq.riffle.hdfs.replication"
 _POLICY_KEY: Final = "yaq.riffle.policy"
@@ -40,6 +41,8 @@ class MergeSettings:
     disk: DiskShape = DiskShape()
     #: keys of the disk that are configured; nodes' own trials do not count against them
     told: frozenset[str] = frozenset()
+    #: memory that a node has for the index of one merged file: of one that takes more, nothing is served
+    index_bytes_max: int = 16 << 20
     #: on HDFS: mergers asked for the length of their queues before one is chosen, copies of files, and what one read
     #: costs there, s
     asked: int = 2
@@ -69,6 +72,7 @@ class MergeSettings:
             conf.get_int("yaq.riffle.outstanding", 8, minimum=1, maximum=10_000),
             disk.shape,
             disk.told,
+            conf.get_size_bytes(INDEX_KEY, 16 << 20, minimum=0),
             asked=conf.get_int("yaq.riffle.hdfs.mergers-asked", 2, minimum=1, maximum=100),
             replication=conf.get_int(REPLICATION_KEY, 1, minimum=1, maximum=512),
             request_s=conf.get_float("yaq.riffle.hdfs.read-ms", 2, minimum=0, maximum=60_000) / 1000,

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from riffle_merger.format.merged import maps_possible, maps_within
 from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.plan.decisions import CancelMerge, Decision, SendMerge
 from riffle_merger.plan.own import own_mergers
+from riffle_merger.plan.policy import FAN_IN_MAX
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
@@ -18,7 +20,7 @@ from tez_adapter.core.mergers import OwnMergers
 from tez_adapter.core.records import Completion
 from tez_adapter.job_mergers import JobMergers
 from tez_adapter.jobspec import JobSpec
-from tez_adapter.merge_settings import ENABLED_KEY, MergeSettings, own_budget
+from tez_adapter.merge_settings import ENABLED_KEY, INDEX_KEY, MergeSettings, own_budget
 from tez_adapter.merger_links import MergerLinks, SharedOutputs
 from tez_adapter.nm_links import NodeLinks
 from tez_adapter.output_feed import Job, OutputFeed
@@ -72,6 +74,9 @@ class Merging:
             if own is not None:
                 shared = replace(shared, news=partial(self._another_merger, own), on_lost=own.lost)
             settings = settings.for_shared()
+        # no node serves from files on HDFS: each reduce reads its own row of their indexes
+        here = maps_within(settings.index_bytes_max, spec.reduces)
+        files_max = min(FAN_IN_MAX, here if folder is None else maps_possible(spec.reduces))
         job = Job(
             maps=machine.vertices[0].spec.tasks,
             partitions=spec.reduces,
@@ -82,6 +87,8 @@ class Merging:
             disks=nodes.disks.values,
             place_of=str if folder is None else _anywhere,
             is_merger_coming=lambda place: bool(self._mergerless(place)),
+            files_max=files_max,
+            files_max_by=INDEX_KEY if folder is None else "its format has no more",
         )
         self._feed = OutputFeed(job, settings)
         self._links = MergerLinks(

@@ -15,7 +15,7 @@ from typing import Any, Final
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import Choice, ShuffleShape, choose
 from riffle_merger.plan.decisions import Decision, MapOutput, Publish
-from riffle_merger.plan.policy import OFF, MergePolicy
+from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
 from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.states import MergeState
 from tez_adapter.core.dag import AttemptId
@@ -59,6 +59,9 @@ class Job:
     place_of: Callable[[str], str] = str
     #: whether a merger that is not there is being started
     is_merger_coming: Callable[[str], bool] = lambda _: False
+    #: outputs that one merged file may have for its index, and what that is due to
+    files_max: int = FAN_IN_MAX
+    files_max_by: str = ""
 
 
 @dataclass(slots=True)
@@ -84,6 +87,8 @@ class OutputFeed:
     def __post_init__(self) -> None:
         if self.settings.policy is not None:
             self._decide(self.settings.policy)
+        elif self.job.files_max < 2:
+            self._decide(OFF)
 
     # ---- what happens
 
@@ -153,14 +158,15 @@ class OutputFeed:
         sizes = [float(max(0, self.job.size_of(attempt))) for attempt in present]
         mean = statistics.fmean(sizes)
         variation = statistics.pstdev(sizes) / mean if mean > 0 else 0.0
-        shape = ShuffleShape(self.job.maps, self.job.partitions, mean, max(1, self.job.nodes()), variation)
+        job = self.job
+        shape = ShuffleShape(job.maps, job.partitions, mean, max(1, job.nodes()), variation, files_max=job.files_max)
         self.choice = choose(shape, self.settings.disk_of(self.job.disks()))
         self._decide(self.choice.policy)
         held, self._held = self._held, []
         return [decision for entry in held for decision in self._take(entry, now)]
 
     def _decide(self, policy: MergePolicy) -> None:
-        self._policy = policy
+        self._policy = policy = policy.within(self.job.files_max)
         settings = self.settings
         spec = MergeSpec(
             self.job.maps,
@@ -236,7 +242,7 @@ class OutputFeed:
         return {
             "policy": str(policy),
             "automatic": self.settings.policy is None,
-            "reason": self.choice.reason if self.choice is not None else "",
+            "reason": "; ".join(filter(None, [self.choice.reason if self.choice is not None else "", self._limit()])),
             "unmerged": self._why_nothing(),
             "predicted_s": _finite(self.choice.merged_s) if self.choice is not None else None,
             "predicted_unmerged_s": _finite(self.choice.unmerged_s) if self.choice is not None else None,
@@ -250,10 +256,22 @@ class OutputFeed:
             "merges": {state.value.lower(): states.count(state) for state in MergeState if state in states},
         }
 
+    def _limit(self) -> str:
+        """What kept merges from being of more outputs; empty where nothing may have."""
+        policy, most = self._policy or OFF, self.job.files_max
+        if policy.is_off or most >= FAN_IN_MAX or most not in (policy.files, policy.files_max):
+            return ""
+        return f"the index of one merged file has room for {most} outputs of {self._parts()}"
+
+    def _parts(self) -> str:
+        return f"{self.job.partitions:,} parts ({self.job.files_max_by})"
+
     def _why_nothing(self) -> str:
         """Why nothing was merged although something was to be; empty where something was, or nothing should."""
         if self.job.maps == 1:
             return "one map output has nothing to be merged with"
+        if self.job.files_max < 2 and self.settings.policy != OFF:
+            return f"nothing was merged: the index of a merged file has no room for two outputs of {self._parts()}"
         if self._scheduler is None or self._tally.merged_files:
             return ""
         if self._scheduler.merges:

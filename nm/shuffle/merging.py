@@ -111,6 +111,7 @@ class OutputMerging:
             "reason": reason,
             "outputs": state.outputs,
             "leftAlone": watch.left_alone,
+            "withoutIndex": watch.without_index,
             "readBefore": watch.read_before,
             "waiting": watch.waiting,
             "merging": watch.outstanding,

@@ -72,6 +72,8 @@ class JobWatch:
         self._seen, self._seen_bytes, self._seen_squares = 0, 0.0, 0.0
         #: of what appeared: left as it is for its size, and since most of it had been read before it was merged
         self.left_alone, self.read_before = 0, 0
+        #: of those left alone: since the index of a merged file has no room for two of so many partitions
+        self.without_index = 0
         #: the last automatic one, None before the first
         self.choice: Choice | None = None
         self._gaps: deque[float] = deque(maxlen=_GAPS)
@@ -89,7 +91,9 @@ class JobWatch:
 
     def appeared(self, outputs: Sequence[Output], now: float) -> None:
         """`outputs` were found since the last call."""
-        wanted = [output for output in outputs if not self._is_left_alone(output)]
+        indexed = [output for output in outputs if self._files_max(output.partitions) >= _FILES_MIN]
+        wanted = [output for output in indexed if not self._is_left_alone(output)]
+        self.without_index += len(outputs) - len(indexed)
         self.left_alone += len(outputs) - len(wanted)
         if not wanted:
             return
@@ -131,8 +135,6 @@ class JobWatch:
         limit = self._settings.block_bytes_max
         if output.partitions < 1 or output.size_bytes >= limit * output.partitions:
             return True
-        if self._files_max(output.partitions) < _FILES_MIN:
-            return True
         self._partitions = self._partitions or output.partitions
         return output.partitions != self._partitions
 
@@ -140,14 +142,16 @@ class JobWatch:
         return maps_within(self._settings.index_bytes_max, partitions)
 
     def _policy(self, disk: DiskShape | None) -> MergePolicy:
+        files_max = self._files_max(self._partitions)
         if self._settings.policy is not None:
-            return self._settings.policy
+            return self._settings.policy.within(files_max)
         if not self._waiting or disk is None:
             return OFF
         mean = self._seen_bytes / self._seen
         variance = max(0.0, self._seen_squares / self._seen - mean**2)
         variation = variance**0.5 / mean if mean > 0 else 0.0
-        self.choice = choose(ShuffleShape(self._seen, self._partitions, mean, 1, variation, grows=True), disk)
+        shape = ShuffleShape(self._seen, self._partitions, mean, 1, variation, grows=True, files_max=files_max)
+        self.choice = choose(shape, disk)
         return self.choice.policy
 
     def _due(self, policy: MergePolicy, *, is_quiet: bool) -> int:
@@ -155,11 +159,11 @@ class JobWatch:
         while self._waiting and policy.leaves_alone(self._waiting[0].size_bytes / self._waiting[0].partitions):
             self._waiting.popleft()
             self.left_alone += 1
-        files, block_bytes, most = 0, 0.0, self._files_max(self._partitions)
+        files, block_bytes = 0, 0.0
         for output in self._waiting:
             files += 1
             block_bytes += output.size_bytes / output.partitions
-            if policy.is_enough(files, block_bytes) or files >= most:
+            if policy.is_enough(files, block_bytes):
                 return files if files >= _FILES_MIN else 0
         return files if is_quiet and files >= _FILES_MIN else 0
 

@@ -92,11 +92,16 @@ class Columns(NamedTuple):
         return Columns(array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums))
 
 
+def maps_possible(partitions: int) -> int:
+    """How many map outputs of so many partitions an index may have at all."""
+    return min(MAPS_MAX, SEGMENTS_MAX // max(1, partitions))
+
+
 def maps_within(cost_max: int, partitions: int) -> int:
-    """How many map outputs of so many partitions an index may have that takes so many bytes in memory."""
+    """How many it may have that takes so many bytes in memory."""
     for_all = _COST + _HEADER.size + partitions * _PARTITION.size + CHECKSUM_BYTES
     for_each = _COST_PER_MAP + _NAME_LENGTH.size + _USUAL_NAME_BYTES + partitions * _SEGMENT.size
-    return max(0, (cost_max - for_all) // for_each)
+    return max(0, min(maps_possible(partitions), (cost_max - for_all) // for_each))
 
 
 def is_safe_name(name: str) -> bool:

@@ -48,6 +48,8 @@ class ShuffleShape:
     variation: float = 0.0
     #: more maps may come: what will be left over is not known
     grows: bool = False
+    #: outputs that one merged file may have
+    files_max: int = FAN_IN_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,11 @@ def _time(seconds: float) -> str:
 def candidates(shuffle: ShuffleShape) -> tuple[MergePolicy, ...]:
     """Least merging first."""
     if shuffle.variation > _VARIED:
-        return tuple(MergePolicy(block_bytes=size) for size in BLOCKS)
-    here = 0.0 if shuffle.grows else shuffle.maps / max(1, shuffle.nodes)
-    return tuple(MergePolicy(files=_without_crumbs(files, here)) for files in FILES)
+        found = [MergePolicy(block_bytes=size) for size in BLOCKS]
+    else:
+        here = 0.0 if shuffle.grows else shuffle.maps / max(1, shuffle.nodes)
+        found = [MergePolicy(files=_without_crumbs(files, here)) for files in FILES]
+    return tuple(dict.fromkeys(policy.within(shuffle.files_max) for policy in found))
 
 
 def _without_crumbs(files: int, here: float) -> int:
@@ -147,7 +151,7 @@ def fan_in_of(policy: MergePolicy, shuffle: ShuffleShape) -> float:
     block = shuffle.output_bytes / shuffle.partitions
     if policy.leaves_alone(block):
         return 1.0
-    return min(float(-(-policy.block_bytes // block)), FAN_IN_MAX, here)
+    return min(float(-(-policy.block_bytes // block)), policy.files_max, here)
 
 
 def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:

@@ -5,7 +5,7 @@ partitions. Merging by number suits outputs of one size; merging by block size a
 leaves those alone whose blocks are large enough already (Riffle, 4.3.1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 #: files in one merge, at most: each costs the merger a read buffer and every reducer's request a name
@@ -21,12 +21,16 @@ class MergePolicy:
     files: int = 0
     #: average block that a merged file shall reach, bytes
     block_bytes: int = 0
+    #: with blocks: outputs in one merge, at most
+    files_max: int = FAN_IN_MAX
 
     def __post_init__(self) -> None:
         if self.files and self.block_bytes:
             raise ValueError("a merge policy goes by the number of files or by the size of blocks, not by both")
         if self.files and not 2 <= self.files <= FAN_IN_MAX:
             raise ValueError(f"{self.files} files do not make a merge: 2 to {FAN_IN_MAX} do")
+        if not 2 <= self.files_max <= FAN_IN_MAX:
+            raise ValueError(f"{self.files_max} files at most do not make a merge: 2 to {FAN_IN_MAX} do")
         if not 0 <= self.block_bytes <= _BLOCK_BYTES_MAX:
             raise ValueError(f"blocks of {self.block_bytes} bytes cannot be merged to")
 
@@ -42,12 +46,23 @@ class MergePolicy:
         """Whether so many outputs, whose blocks come to so many bytes together, make a merge."""
         if self.files:
             return files >= self.files
-        return files >= FAN_IN_MAX or block_bytes >= self.block_bytes
+        return files >= self.files_max or block_bytes >= self.block_bytes
+
+    def within(self, files_max: int) -> "MergePolicy":
+        """The same with so many outputs in one merge at most: none is merged where these are less than two."""
+        if self.is_off or files_max < 2:
+            return OFF
+        if self.files:
+            return replace(self, files=min(self.files, files_max))
+        return replace(self, files_max=min(self.files_max, files_max))
 
     def __str__(self) -> str:
         if self.files:
             return f"{self.files} files"
-        return f"blocks of {self.block_bytes} bytes" if self.block_bytes else "no merging"
+        if not self.block_bytes:
+            return "no merging"
+        most = f" in {self.files_max} files at most" if self.files_max < FAN_IN_MAX else ""
+        return f"blocks of {self.block_bytes} bytes{most}"
 
 
 OFF: Final = MergePolicy()

@@ -159,6 +159,10 @@ def test_where_nothing_is_merged_nothing_else_is_a_reason(capsys: pytest.Capture
     assert module._why(none) == "no merging, chosen automatically: too few"
     assert module._why(some).startswith("10 files, as configured (yaq.riffle.shuffle.policy); 1 left alone: ")
     assert module._why(some).endswith("; 3 wait for more to be merged with; 4 merges failed: the node's log says why")
+    wide = node_that_says(policy="", outputs=9, leftAlone=9, withoutIndex=8)
+    said = module._why(wide).split("; ")
+    assert said[0].startswith("nothing has appeared that could be merged") and said[1].startswith("1 left alone: their")
+    assert said[2:] == ["8 have so many parts that a merged file's index has no room (yaq.riffle.shuffle.index-memory)"]
     sums = {name: none[name] + some[name] for name in module._NUMBERS}
     module.show_nodes({"nodes": [none, some], "silent": [], **sums})
     text = capsys.readouterr().out

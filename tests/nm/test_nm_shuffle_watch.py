@@ -130,6 +130,7 @@ def test_outputs_of_which_no_two_have_room_in_an_index_are_left_alone() -> None:
     watch = JobWatch(replace(SETTINGS, index_bytes_max=MB), 0.0)
     watch.appeared(outputs(0, 200, partitions=30_000), 0.0)
     assert watch.decide(1000.0) == [] and watch.left_alone == 200
+    assert watch.without_index == 200
 
 
 AUTO = WatchSettings(None, MB, quiet_min_s=2, quiet_max_s=30, index_bytes_max=16 * MB)

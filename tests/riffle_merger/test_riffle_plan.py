@@ -16,6 +16,7 @@ from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.states import MergeState
 
 KIB = 1024
+MB = KIB * KIB
 
 
 def output(index: int, node: str = "n0", size: int = 1000, number: int = 0) -> MapOutput:
@@ -166,6 +167,38 @@ def test_a_merger_that_is_there_at_last_merges_what_comes_then() -> None:
 def test_policies_that_cannot_be_are_refused(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="merge"):
         MergePolicy(**bad)
+
+
+@pytest.mark.parametrize(
+    ("policy", "most", "within"),
+    [
+        (MergePolicy(files=40), 200, MergePolicy(files=40)),
+        (MergePolicy(files=40), 7, MergePolicy(files=7)),
+        (MergePolicy(block_bytes=MB), 200, MergePolicy(block_bytes=MB)),
+        (MergePolicy(block_bytes=MB), 7, MergePolicy(block_bytes=MB, files_max=7)),
+        (MergePolicy(block_bytes=MB, files_max=5), 7, MergePolicy(block_bytes=MB, files_max=5)),
+        (MergePolicy(files=40), 1, OFF),
+        (MergePolicy(block_bytes=MB), 0, OFF),
+        (OFF, 7, OFF),
+    ],
+)
+def test_a_policy_within_a_number_of_files(policy: MergePolicy, most: int, within: MergePolicy) -> None:
+    assert policy.within(most) == within
+
+
+@pytest.mark.parametrize("variation", [0.0, 1.0])
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("most", [2, 7, 33])
+def test_no_more_files_are_chosen_than_may_be_and_what_is_predicted_is_of_as_many(
+    variation: float, grows: bool, most: int
+) -> None:
+    shuffle = ShuffleShape(4000, 500, 500 * 16_384.0, 4, variation, grows=grows, files_max=most)
+    choice = choose(shuffle, DiskShape())
+    assert not choice.policy.is_off and (choice.policy.files or choice.policy.files_max) <= most
+    assert choice.reads / choice.merged_reads <= most
+    free = choose(replace(shuffle, files_max=FAN_IN_MAX), DiskShape())
+    assert choice.merged_s >= free.merged_s and free.reads / free.merged_reads > most
+    assert choose(replace(shuffle, files_max=1), DiskShape()).policy.is_off
 
 
 @pytest.mark.parametrize("share", [0.0, -1.0, 1.1, math.nan])

@@ -76,6 +76,35 @@ def test_outputs_of_nodes_without_mergers_are_said_to_have_none() -> None:
     assert found.summary()["unmerged"] == "nothing was merged: nowhere were two outputs and a merger for them"
 
 
+def wide(policy: MergePolicy | None, files_max: int) -> OutputFeed:
+    """200 maps of 50,000 partitions."""
+    job = Job(
+        *(200, 50_000, lambda a: f"m{a.task}_{a.number}", lambda _: 500_000_000, lambda _: True, lambda: 1),
+        files_max=files_max,
+        files_max_by="some.key",
+    )
+    return OutputFeed(job, MergeSettings(policy, outstanding=200))
+
+
+@pytest.mark.parametrize("policy", [None, MergePolicy(files=200), MergePolicy(block_bytes=1 << 30)])
+def test_merges_are_of_no_more_outputs_than_one_file_may_have(policy: MergePolicy | None) -> None:
+    found = wide(policy, 16)
+    made = found.follow([done(index) for index in range(200)], 0)
+    assert [len(send.outputs) for send in made if isinstance(send, SendMerge)] == [16] * 12 + [8]
+    summary = found.summary()
+    assert "16 files" in summary["policy"]
+    assert summary["reason"].endswith("the index of one merged file has room for 16 outputs of 50,000 parts (some.key)")
+
+
+@pytest.mark.parametrize("policy", [None, OFF, MergePolicy(files=200), MergePolicy(block_bytes=1 << 30)])
+def test_where_no_two_outputs_may_be_in_one_file_nothing_is_merged_or_held(policy: MergePolicy | None) -> None:
+    found = wide(policy, 1)
+    assert not found.follow([done(0)], 0)
+    assert told(found) == [(0, True, "")]
+    why = "nothing was merged: the index of a merged file has no room for two outputs of 50,000 parts (some.key)"
+    assert found.summary()["unmerged"] == ("" if policy == OFF else why)
+
+
 def test_without_merging_the_list_is_the_machines_own() -> None:
     found = feed(3, OFF)
     completions = [done(0), done(1), done(0, available=False), done(0, 1)]

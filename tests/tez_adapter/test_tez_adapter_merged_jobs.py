@@ -120,6 +120,20 @@ def test_a_jobs_outputs_are_merged_and_its_bytes_are_right(
     assert f"each reduce read {summary['files']} files instead of {summary['reads']}" in text
 
 
+def test_merges_are_of_no_more_outputs_than_nodes_have_room_for_in_an_index(
+    merging: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+) -> None:
+    conf = merging.with_overrides(MERGED | {"yaq.riffle.shuffle.index-memory": "2k"})
+    job = run(conf, write, tmp_path / "out")
+    finish(job)
+    assert counts(tmp_path / "out") == expected()
+    summary = shuffle_of(conf, job)
+    assert summary["merged_outputs"] == 3 * summary["merged_files"] >= 15, json.dumps(summary)
+    text = explained(folder, job)
+    assert "3 files, as configured (so many map outputs to one merged file)\n  the index of one merged file " in text
+    assert "has room for 3 outputs of 3 parts (yaq.riffle.shuffle.index-memory)\n" in text
+
+
 def test_a_small_job_is_left_alone_by_itself(
     merging: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
 ) -> None:
@@ -145,6 +159,14 @@ def test_a_small_job_is_left_alone_by_itself(
         (
             *(3, {"mapreduce.input.fileinputformat.split.maxsize": "1g"}),
             "no merging, chosen automatically\n",
+        ),
+        (
+            *(3, {"yaq.riffle.policy": "files", "yaq.riffle.shuffle.index-memory": "1k"}),
+            "no merging, as configured\n  nothing was merged: the index of a merged file has no room for two outputs",
+        ),
+        (
+            *(3, {"yaq.riffle.shuffle.index-memory": "1k"}),
+            "no merging, chosen automatically\n  nothing was merged: the index of a merged file has no room for two",
         ),
     ],
 )

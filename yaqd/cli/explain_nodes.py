@@ -26,6 +26,7 @@ _NUMBERS: Final = (
     "fallbacks",
     "outputs",
     "leftAlone",
+    "withoutIndex",
     "readBefore",
     "waiting",
     "merging",
@@ -138,10 +139,15 @@ def _why(node: dict[str, Any]) -> str:
         said[0] += f": {node['reason']}"
     if node["policy"] == _OFF:
         return said[0]
+    large = node["leftAlone"] - node["withoutIndex"]
     more = (
-        ("leftAlone", "left alone: their parts are large, or not as many as those of the others"),
-        ("readBefore", "had been read for the most part before they were merged"),
-        ("waiting", "too few to be merged" if node["isOver"] else "wait for more to be merged with"),
-        ("mergesFailed", "merges failed: the node's log says why"),
+        (large, "left alone: their parts are large, or not as many as those of the others"),
+        (
+            node["withoutIndex"],
+            "have so many parts that a merged file's index has no room (yaq.riffle.shuffle.index-memory)",
+        ),
+        (node["readBefore"], "had been read for the most part before they were merged"),
+        (node["waiting"], "too few to be merged" if node["isOver"] else "wait for more to be merged with"),
+        (node["mergesFailed"], "merges failed: the node's log says why"),
     )
-    return "; ".join([*said, *(f"{node[name]} {text}" for name, text in more if node[name])])
+    return "; ".join([*said, *(f"{count} {text}" for count, text in more if count > 0)])
