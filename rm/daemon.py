@@ -52,6 +52,7 @@ from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
 from rm.settings import RmSettings, read_queues, read_refreshed
+from rm.silent_masters import SilentMasters
 from rm.state_store import StateStore, StoredApplication
 from rm.storing import Storing
 from rm.task_records import TaskRecords
@@ -193,8 +194,16 @@ class ResourceManager:
             access=self.access,
             live=LiveSettings(conf, self.identities, self.applications),
         )
+        self.silent_masters = SilentMasters(
+            self.cluster,
+            self.applications.masters,
+            heartbeat_s=settings.heartbeat_interval_ms / 1000,
+            node_expiry_s=settings.node_expiry_s,
+        )
         #: its web address is known when the web server listens
-        self.reports = Reports(self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled)
+        self.reports = Reports(
+            self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled, self.silent_masters
+        )
         self.applications.page_url = self.reports.page_url
         self._register_methods()
         self.launcher: MasterLauncher | None = None
@@ -256,7 +265,7 @@ class ResourceManager:
             self.reports,
             settings.web,
             access=self.access,
-            explain=Explain(self.cluster, self.queueing, heartbeat_s=heartbeat_s),
+            explain=Explain(self.cluster, self.queueing, self.silent_masters, heartbeat_s=heartbeat_s),
             nodes=ExplainNodes(self.cluster, self.queueing, heartbeat_s=heartbeat_s),
             started_ms=self.started_ms,
         )

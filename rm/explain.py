@@ -34,6 +34,7 @@ from rm.scheduler.decisions import (
 from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.view import AttemptView
 from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
+from rm.silent_masters import SilentMasters
 from rm.task_records import accuracy, room_said_ago, was_given_room
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.policies.queueing import limits
@@ -53,8 +54,11 @@ _KEPT_SHORT: Final = (
 
 
 class Explain:
-    def __init__(self, cluster: Cluster, queueing: NodeQueueing, *, heartbeat_s: float) -> None:
+    def __init__(
+        self, cluster: Cluster, queueing: NodeQueueing, silent_masters: SilentMasters, *, heartbeat_s: float
+    ) -> None:
         self._cluster = cluster
+        self._silent_masters = silent_masters
         self._queueing = queueing
         self._heartbeat_s = heartbeat_s
 
@@ -62,6 +66,7 @@ class Explain:
         records = self._queueing.records.of(app.id)
         asks = list(self._asks(app))
         waiting = self._waiting(app)
+        silence = self._silent_masters.of(app.attempt)
         return {
             "id": str(app.id),
             "name": app.name,
@@ -70,6 +75,8 @@ class Explain:
             "state": app.state.name,
             "finalState": _final_state(app),
             "attempts": [self._attempt(attempt) for attempt in every_attempt(app)[-_ATTEMPTS_MAX:]],
+            #: its master, where that is not heard of
+            "masterSilent": silence.as_json() if silence is not None else None,
             "queueing": self._queueing.is_on,
             "askedFor": sum(ask["containers"] for ask in asks),
             "asks": asks[:_ASKS_MAX],

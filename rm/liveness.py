@@ -27,6 +27,10 @@ class Liveness(Generic[K]):
     def forget(self, key: K) -> None:
         self._seen.pop(key, None)
 
+    def silent_s(self, key: K, now: float) -> float:
+        """How long ago it gave a sign of life; 0 of one that is not watched."""
+        return now - self._seen.get(key, now)
+
     def expired(self, now: float) -> Iterator[K]:
         """Those silent for longer than the limit, each no longer watched once it is handed out.
 

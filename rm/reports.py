@@ -16,6 +16,7 @@ from rm.messages import wire
 from rm.queue_statistics import queue_statistics
 from rm.scheduler.queues import QueueState
 from rm.scheduler.view import QueueView
+from rm.silent_masters import SilentMasters
 from rm.waiting import attempt_diagnostics
 from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
 from yaqd.proto import convert
@@ -46,6 +47,7 @@ class Reports:
     logs: LogStatuses
     #: whether containers are taken back for other queues at all, at present
     preempts: Callable[[], bool]
+    silent_masters: SilentMasters
 
     # ---- applications
 
@@ -132,7 +134,11 @@ class Reports:
         """How it ended, else why it waits."""
         if app.conclusion is not None:
             return app.conclusion.diagnostics
-        return attempt_diagnostics(self.cluster.scheduler.view, app.attempt) if app.attempt is not None else ""
+        return self._of_attempt(app.attempt) if app.attempt is not None else ""
+
+    def _of_attempt(self, attempt: Attempt) -> str:
+        silence = self.silent_masters.of(attempt)
+        return str(silence) if silence is not None else attempt_diagnostics(self.cluster.scheduler.view, attempt)
 
     def _put_totals(self, message: common.ApplicationResourceUsageReport, app: Application) -> None:
         """Of every resource type; what was preempted only where something was."""
@@ -199,7 +205,7 @@ class Reports:
             rpc_port=attempt.rpc_port,
             tracking_url=self._attempt_url(attempt),
             original_tracking_url=self.page_url(attempt.app) if is_lost else attempt.tracking_url or "N/A",
-            diagnostics=attempt_diagnostics(self.cluster.scheduler.view, attempt),
+            diagnostics=self._of_attempt(attempt),
             yarn_application_attempt_state=wire(attempt.state),
             startTime=attempt.started_ms,
             finishTime=attempt.finished_ms,

@@ -111,7 +111,7 @@ class SubmittedJob:
         report = report or self.report()
         response = self._ask(report, with_counters)
         if response is None:
-            waits_for = report.diagnostics if report.state is YarnApplicationState.ACCEPTED else ""
+            waits_for = "" if report.state.is_final else report.diagnostics
             return JobStatus(
                 self.application_id, report.state, report.progress, waits_for=waits_for, made=self._made(report)
             )

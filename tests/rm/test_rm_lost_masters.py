@@ -5,14 +5,16 @@ import json
 import re
 from contextlib import closing
 
+import pytest
 from click.testing import CliRunner
-from rm_harness import LOOPBACK, Harness, cluster
+from rm_harness import LOOPBACK, Harness, ManualClock, ask, cluster
 from test_rm_explain import command
 
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.rm_client import RmClient
 from yaqd.cli.applications import status
 from yaqd.cli.following import line_printer
+from yaqd.cli.waiting import why_it_waits
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 
@@ -101,3 +103,78 @@ async def test_an_attempt_that_failed_by_itself_says_why() -> None:
         with RmClient(client_conf(rm)) as client:
             reports = await asyncio.to_thread(client.attempts, app_id)
         assert [str(one.node) for one in reports] == [str(node.id)] * 3
+
+
+def web_conf(rm: Harness) -> Configuration:
+    assert rm.manager.web is not None
+    address = f"{LOOPBACK}:{rm.manager.web.port}"
+    return Configuration.load(overrides={"yarn.resourcemanager.webapp.address": address}, environ={})
+
+
+@pytest.mark.parametrize(("node_s", "master_s", "lost_s"), [("20000", "600000", 20), ("90000", "60000", 60)])
+async def test_a_master_whose_node_is_silent_is_told_to_everybody_who_waits(
+    node_s: str, master_s: str, lost_s: int
+) -> None:
+    limits = {
+        "yarn.nm.liveness-monitor.expiry-interval-ms": node_s,
+        "yarn.am.liveness-monitor.expiry-interval-ms": master_s,
+    }
+    clock = ManualClock()
+    async with cluster(limits, clock=clock) as rm:
+        node = await rm.node()
+        app_id, _ = await rm.running(node)
+        lines: list[str] = []
+        show = line_printer(lines.append, patience_s=0.0)
+        with closing(SubmittedJob(client_conf(rm), app_id)) as job:
+            clock.seconds += 2.9
+            assert await seen(rm, job, lines, show) == []
+            assert "not heard of" not in await command(rm, "explain", str(app_id))
+            clock.seconds += 9.1
+            said = f"its master runs on {node.id}, not heard of for 12 s; "
+            said += f"the ResourceManager takes it for lost after {lost_s} s"
+            assert await seen(rm, job, lines, show) == [f"waiting: {said}"]
+            clock.seconds += 1
+            assert await seen(rm, job, lines, show) == [], "the same a second later"
+        said = said.replace("12 s", "13 s")
+        assert said in (await command(rm, "explain", str(app_id))).splitlines()
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))["masterSilent"]
+        assert (found["node"], found["silentS"], found["lostAfterS"]) == (str(node.id), 13.0, lost_s)
+        assert f"diagnostics: {said}" in await app_status(rm, app_id)
+        assert await asyncio.to_thread(why_it_waits, web_conf(rm), app_id) == said
+        await node.beat()
+        assert (await rm.report(app_id)).diagnostics == ""
+
+
+async def test_a_master_that_does_not_call_is_told_of_though_its_node_reports() -> None:
+    clock = ManualClock()
+    async with cluster(clock=clock) as rm:
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        clock.seconds += 14
+        await node.beat()
+        assert (await rm.report(app_id)).diagnostics == ""
+        clock.seconds += 6
+        await node.beat()
+        said = f"its master, on {node.id}, was not heard of for 20 s; "
+        said += "the ResourceManager takes it for lost after 900 s"
+        assert (await rm.report(app_id)).diagnostics == said
+        await master.allocate()
+        assert (await rm.report(app_id)).diagnostics == ""
+
+
+async def test_whoever_waits_is_told_what_explain_says_of_tasks_that_wait() -> None:
+    async with cluster() as rm:
+        node = await rm.node(memory_mb=2048)
+        app_id, master = await rm.running(node)
+        assert await asyncio.to_thread(why_it_waits, web_conf(rm), app_id) is None
+        await master.allocate(ask(1, priority=5), ask(3, priority=20))
+        await node.beat()
+        await master.allocate()
+        [wanted] = json.loads(await command(rm, "explain", str(app_id), "--json"))["asks"]
+        said = await asyncio.to_thread(why_it_waits, web_conf(rm), app_id)
+        assert said == f"3 containers of priority 20: {wanted['why']}"
+        waiting = await rm.submit()
+        [wanted] = json.loads(await command(rm, "explain", str(waiting), "--json"))["asks"]
+        assert await asyncio.to_thread(why_it_waits, web_conf(rm), waiting) == wanted["why"]
+        nobody = Configuration.load(overrides={"yarn.resourcemanager.webapp.address": "127.0.0.1:1"}, environ={})
+        assert await asyncio.to_thread(why_it_waits, nobody, waiting) is None

@@ -270,16 +270,11 @@ def parse_application_id(text: str) -> "ApplicationId":
 
 def _why(conf: Configuration, report: "ApplicationReport") -> str:
     """Why it waits for its master, in a sentence, as `yaq explain` has it; what the report says where nobody knows."""
-    from yaqd.cli.exits import CommandError
-    from yaqd.cli.rm_web import get_json
+    from yaqd.cli.waiting import why_it_waits
 
     if report.state.name != "ACCEPTED" or report.is_hidden:
         return report.diagnostics
-    try:
-        asks = get_json(conf, f"/ws/v1/yaq/explain/{report.id}")["explanation"]["asks"]
-        return next((str(ask["why"]) for ask in asks if ask["isMaster"]), report.diagnostics)
-    except (CommandError, KeyError, TypeError):
-        return report.diagnostics
+    return why_it_waits(conf, report.id) or report.diagnostics
 
 
 def _fields(report: "ApplicationReport", user: str, why: str) -> list[tuple[str, object]]:

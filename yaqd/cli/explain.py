@@ -91,6 +91,8 @@ def _show(found: dict[str, Any]) -> None:
     print_fields([*fields, ("wants", f"{_counted(found['askedFor'])}, {found['waitingCount']} wait at nodes")])
     for line in _attempts(found["attempts"]):
         click.echo(line)
+    if found.get("masterSilent"):
+        click.echo(found["masterSilent"]["why"])
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
     for ask in found["asks"]:

@@ -3,9 +3,7 @@
 Bars only on a terminal; elsewhere a line whenever a tenth more is done. `rich` is imported only for bars.
 """
 
-import re
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +12,14 @@ import click
 from yaqd.cli.attempts import story, told
 from yaqd.cli.exits import FAILED, INTERRUPTED
 from yaqd.cli.output import duration, print_json
+from yaqd.cli.waiting import PATIENCE_S, WaitingReason, why_it_waits
 
 if TYPE_CHECKING:
     from tez_adapter.follow import JobResult, JobStatus, SubmittedJob
 
 _STEP = 0.1
-#: how long a job may wait for its job manager's container before it is said why
-PATIENCE_S = 2.0
+#: between looks at a job of which nothing but trouble is shown, s
+_QUIET_S = 2.0
 
 
 def follow(
@@ -48,29 +47,43 @@ def follow(
 def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobResult":
     """Blocks until the job has ended."""
     if is_quiet:
-        return job.wait(on_silence=_to_stderr)
+        only_trouble = line_printer(_to_stderr, explain=_why(job), progress=False)
+        return job.wait(only_trouble, progress_every_s=_QUIET_S, on_silence=_to_stderr)
     if sys.stderr.isatty():
         return _wait_with_bars(job)
-    return job.wait(line_printer(_to_stderr), on_silence=_to_stderr)
+    return job.wait(line_printer(_to_stderr, explain=_why(job)), on_silence=_to_stderr)
+
+
+def _why(job: "SubmittedJob") -> Callable[[], str | None]:
+    return lambda: why_it_waits(job.conf, job.application_id)
 
 
 def _to_stderr(line: str) -> None:
     click.echo(line, err=True)
 
 
-def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S) -> "Callable[[JobStatus], None]":
-    """Writes a line when the state changes, a vertex has done a tenth more, or the job waits for something else."""
+def line_printer(
+    write: Callable[[str], None],
+    *,
+    patience_s: float = PATIENCE_S,
+    explain: Callable[[], str | None] = lambda: None,
+    progress: bool = True,
+) -> "Callable[[JobStatus], None]":
+    """Writes a line when an attempt was lost, or the job waits for something else, and unless not `progress` when the
+    state changes, a vertex has done a tenth more, or something happened on the cluster."""
     last: tuple[Any, ...] = ()
-    waiting = WaitingReason(patience_s=patience_s)
+    waiting = WaitingReason(patience_s=patience_s, explain=explain)
     notices = UnseenNotices()
     attempts = LostAttempts()
 
     def show(status: "JobStatus") -> None:
         nonlocal last
-        for line in (*attempts.of(status), *notices.of(status)):
+        for line in (*attempts.of(status), *(notices.of(status) if progress else ())):
             write(line)
-        if (reason := waiting.news(status.waits_for)) is not None:
+        if (reason := waiting.of(status)) is not None:
             write(f"waiting: {reason}")
+        if not progress:
+            return
         steps = tuple(int(vertex.progress / _STEP) for vertex in status.vertices)
         if (status.state, steps) == last or not status.vertices:
             return
@@ -79,24 +92,6 @@ def line_printer(write: Callable[[str], None], *, patience_s: float = PATIENCE_S
         write("  ".join(parts))
 
     return show
-
-
-class WaitingReason:
-    """Why a job waits, worth saying once it has waited a while, and again when it is another reason."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, patience_s: float = PATIENCE_S) -> None:
-        self._clock = clock
-        self._patience_s = patience_s
-        self._began = clock()
-        self._said = ""
-
-    def news(self, waits_for: str) -> str | None:
-        """The reason if it is to be said now, without the time in front of it."""
-        reason = re.sub(r"^\[[^]]*\]\s*", "", waits_for).strip()
-        if not reason or reason == self._said or self._clock() - self._began < self._patience_s:
-            return None
-        self._said = reason
-        return reason
 
 
 class LostAttempts:
@@ -158,12 +153,12 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         waiting = bars.add_task("waiting", total=None, tasks="")
         rows: dict[str, Any] = {}
-        reasons = WaitingReason()
+        reasons = WaitingReason(explain=_why(job))
         notices = UnseenNotices()
         attempts = LostAttempts()
 
         def show(status: "JobStatus") -> None:
-            if (reason := reasons.news(status.waits_for)) is not None:
+            if (reason := reasons.of(status)) is not None:
                 bars.console.print(f"waiting: {reason}", markup=False, highlight=False)
             for line in (*attempts.of(status), *notices.of(status)):
                 bars.console.print(line, markup=False, highlight=False)

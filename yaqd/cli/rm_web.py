@@ -13,13 +13,13 @@ _BYTES_MAX: Final = 64 << 20
 _WILDCARD: Final = "0.0.0.0"
 
 
-def get_json(conf: Configuration, path: str) -> Any:
+def get_json(conf: Configuration, path: str, *, timeout_s: float = _TIMEOUT_S) -> Any:
     """Raises CommandError: no answer, or the ResourceManager's own refusal."""
     from yaqd.storage.paths import hadoop_user
 
     host, port = conf.get_address("yarn.resourcemanager.webapp.address")
     address = f"{'localhost' if host == _WILDCARD else host}:{port}"
-    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
+    connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         # where it asks who may see the application
         connection.request("GET", f"{path}?user.name={quote(hadoop_user(), safe='')}")
