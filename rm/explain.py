@@ -15,6 +15,7 @@ from rm.application import Application
 from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import RmContainer
+from rm.explain_reuse import Reuse
 from rm.former_attempts import every_attempt
 from rm.node import RmNode
 from rm.node_queueing import NodeQueueing
@@ -66,6 +67,8 @@ class Explain:
         records = self._queueing.records.of(app.id)
         asks = list(self._asks(app))
         waiting = self._waiting(app)
+        if app.attempt is not None:
+            Reuse(self._cluster, app.attempt.id, waiting).complete(asks)
         silence = self._silent_masters.of(app.attempt)
         return {
             "id": str(app.id),

@@ -142,6 +142,13 @@ class Jobs:
         job.version += 1
         job.told, job.told_by, job.told_facts = bounded(stages), attempt_id, None
 
+    def stage_told(self, attempt_id: ApplicationAttemptId, priority: int) -> StageLeft | None:
+        """What the attempt's master says of a stage that is not over; None: it says nothing of it."""
+        job = self._jobs.get(attempt_id.application_id)
+        if job is None or job.told_by != attempt_id:
+            return None
+        return next((stage for stage in job.told if stage.priority == priority), None)
+
     def began(self, app_id: ApplicationId, priority: int) -> None:
         self.of(app_id).version += 1
         self._hold(self.of(app_id), priority)

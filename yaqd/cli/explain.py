@@ -98,7 +98,7 @@ def _show(found: dict[str, Any]) -> None:
     for ask in found["asks"]:
         click.echo(f"\n{_wanted(ask)}: {ask['why']}")
         if ask["shortestWaitS"] is not None:
-            click.echo(f"  {_shortest(ask['shortestWaitS'], ask['shortestSaidAgoS'])}")
+            click.echo(f"  {_shortest(ask)}")
     _show_kept(found["keptNodes"], found["keptForOthers"])
     if found["waiting"]:
         click.echo()
@@ -127,12 +127,16 @@ def _wanted(ask: dict[str, Any]) -> str:
     size = "" if ask["memoryMb"] is None else f"{ask['memoryMb']} MB, {ask['vcores']} cores; "
     verb = "waits" if ask["isMaster"] else "none given"
     since = "" if ask["waitingS"] is None else f", {verb} for {_seconds(ask['waitingS'])}"
-    return f"{what} ({kind}{size}runs {_seconds(ask['estimateS'], _ENDLESS)}){since}"
+    runs = f"runs {_seconds(ask['estimateS'])}" if ask["estimateS"] is not None else f"{_ENDLESS} of its run"
+    task = f", a task {_seconds(ask['taskS'])}" if ask["isAtMost"] else ""
+    return f"{what} ({kind}{size}{runs}{task}){since}"
 
 
-def _shortest(wait_s: float, said_ago_s: float | None) -> str:
+def _shortest(ask: dict[str, Any]) -> str:
+    wait_s, said_ago_s = ask["shortestWaitS"], ask["shortestSaidAgoS"]
     if wait_s > 0 or said_ago_s is None:
-        return f"at the node where it is shortest a container waits {_seconds(wait_s)}"
+        most = "at most " if ask["isAtMost"] else ""
+        return f"at the node where it is shortest a container waits {most}{_seconds(wait_s)}"
     return f"a node had room at its last report, {_seconds(said_ago_s)} ago: what was sent there since is in the way"
 
 
@@ -164,7 +168,7 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
                 entry["node"],
                 _seconds(entry["estimateS"], _ENDLESS),
                 _seconds(entry["placedAgoS"]),
-                _starts(_expected(entry)),
+                _starts(_expected(entry), entry["isAtMost"]),
                 f"({rules.setdefault(entry['rule'], len(rules) + 1)})",
                 _behind(entry),
             )
@@ -174,6 +178,11 @@ def _show_waiting(waiting: list[dict[str, Any]]) -> None:
         click.echo(f"... and {len(waiting) - _LISTED} more (--json)")
     for rule, number in rules.items():
         click.echo(f"({number}) {rule}")
+    if any(entry["isAtMost"] for entry in waiting[:_LISTED]):
+        click.echo(
+            "at most: containers run several tasks here, one after the other, and those that wait fewer, or none if "
+            "others have done the work by then"
+        )
 
 
 def _expected(entry: dict[str, Any]) -> float | None:
@@ -182,8 +191,9 @@ def _expected(entry: dict[str, Any]) -> float | None:
     return 0.0 if expected_s is None and entry["heldS"] is not None else expected_s
 
 
-def _starts(expected_s: float | None) -> str:
-    return "any moment" if expected_s == 0 else _seconds(expected_s)
+def _starts(expected_s: float | None, is_at_most: bool) -> str:
+    most = "at most " if is_at_most and expected_s is not None else ""
+    return "any moment" if expected_s == 0 else f"{most}{_seconds(expected_s)}"
 
 
 def _behind(entry: dict[str, Any]) -> str:

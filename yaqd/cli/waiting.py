@@ -56,10 +56,12 @@ def _at_nodes(waiting: list[dict[str, Any]], number: int) -> str | None:
     if not number:
         return None
     said = f"{_containers(number)} wait{'s' * (number == 1)} at nodes"
-    starts = [entry["expectedStartInS"] for entry in waiting if entry["expectedStartInS"] is not None]
+    starts = [entry for entry in waiting if entry["expectedStartInS"] is not None]
     silent = [entry for entry in waiting if entry["nodeSilentS"] is not None]
     if starts:
-        return f"{said}, the first should start in {duration(min(starts) * 1000)}"
+        first = min(starts, key=lambda entry: float(entry["expectedStartInS"]))
+        most = "at most " if first.get("isAtMost") else ""
+        return f"{said}, the first should start in {most}{duration(first['expectedStartInS'] * 1000)}"
     if silent:
         ago = duration(silent[0]["nodeSilentS"] * 1000)
         return f"{said}, of which {silent[0]['node']} has not been heard of for {ago}"
