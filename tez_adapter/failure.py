@@ -8,9 +8,10 @@ from tez_adapter.data.fetch import FetchFailed
 from tez_adapter.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
-from yaqd.storage import StorageError
+from yaqd.storage import StorageError, writers
 
 _TEXT_CHARS_MAX = 12_000
+_NOT_TWO = re.compile(r"cannot unpack non-iterable|(too many|not enough) values to unpack")
 _NOT_ITERABLE = re.compile(r"'(\w+)' object is not iterable")
 
 
@@ -22,14 +23,14 @@ class Failure:
 
 
 def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
-    headline = _headline(error)
+    headline = _headline(error, attempt.is_map)
     lines = [headline, f"  in {attempt.name}{_input_of(attempt)}"]
     fatal = isinstance(error, JobError) and not isinstance(error, CorruptDataError)
     if isinstance(error, JobError):
         detail = error.detail
     elif isinstance(error, ScriptFailed | StorageError | FetchFailed):
         detail = ""  # their message is the story
-    elif isinstance(error, OSError) and not _is_of_the_job(error):
+    elif not _is_of_the_job(error) and (isinstance(error, OSError) or not headline.startswith(type(error).__name__)):
         detail = ""
     else:
         detail = user_traceback(error)
@@ -40,7 +41,7 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     return Failure("\n".join(lines)[:_TEXT_CHARS_MAX], fatal)
 
 
-def _headline(error: BaseException) -> str:
+def _headline(error: BaseException, is_map: bool) -> str:
     if isinstance(error, JobError):
         return str(error)
     if isinstance(error, SystemExit):
@@ -53,7 +54,17 @@ def _headline(error: BaseException) -> str:
         return (
             f"map() or reduce() returned {what}: it must yield pairs, or return a list of them (an empty one for none)"
         )
+    if isinstance(error, TypeError | ValueError) and _NOT_TWO.match(str(error)) and _is_of_the_writer(error):
+        return f"{'map' if is_map else 'reduce'}() must yield pairs of key and value: {error}"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_of_the_writer(error: BaseException) -> bool:
+    """Whether it came out of taking a pair apart, to be written, and not out of the job's own lines."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == writers.__file__
 
 
 def _is_of_the_job(error: BaseException) -> bool:

@@ -13,6 +13,7 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.pairs import Pair, looked_at
 from tez_adapter.task_output import PartFile
 from yaqd.mapreduce import Job
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
@@ -20,8 +21,6 @@ from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.job import MAP, TaskContext
 from yaqd.mapreduce.serde import decode_key, encode_many
 from yaqd.storage import InputSplit, RecordReader, open_reader
-
-Pair = tuple[Any, Any]
 
 _ENCODE_PAIRS = 8192
 
@@ -143,7 +142,8 @@ def _count_input(attempt: Attempt, reader: RecordReader, read_bytes: int, record
 
 def _pairs(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
     """Everything the job's map yields, then what its cleanup yields."""
-    return chain.from_iterable(_streams(attempt, job, reader))
+    pairs = chain.from_iterable(_streams(attempt, job, reader))
+    return looked_at(pairs, "map()") if job.overrides_map else pairs
 
 
 def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:

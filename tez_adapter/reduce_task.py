@@ -9,6 +9,7 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
 from tez_adapter.map_task import task_context
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.pairs import Pair, looked_at
 from tez_adapter.shuffle_input import fetch_all
 from tez_adapter.task_output import PartFile
 from yaqd.ipc import BlockingRpcClient
@@ -17,8 +18,6 @@ from yaqd.mapreduce.counters import TaskCounter
 from yaqd.mapreduce.formats import OutputKind
 from yaqd.mapreduce.job import REDUCE
 from yaqd.mapreduce.serde import decode_key, decode_many, decode_value
-
-Pair = tuple[Any, Any]
 
 #: groups between two signs of progress
 _GROUPS_PER_MOVE = 1024
@@ -67,7 +66,7 @@ def _write(attempt: Attempt, job: Job, source: ReduceInput, part: PartFile) -> N
 
 
 def _reduced(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Pair]:
-    return chain.from_iterable(_calls(attempt, job, source))
+    return looked_at(chain.from_iterable(_calls(attempt, job, source)), "reduce()")
 
 
 def _calls(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Iterable[Pair]]:

@@ -246,6 +246,65 @@ def test_what_cannot_travel_is_named(tmp_path: Path) -> None:
     assert "map() must yield pairs" in str(failure(NoPairs, tmp_path))
 
 
+class YieldsStrings(WordCount):
+    def map(self, key: int, value: str) -> Iterator[Any]:
+        yield "ab"
+
+    combine = Job.combine
+
+
+class ReducesToStrings(WordCount):
+    combine = Job.combine
+
+    def reduce(self, key: str, values: Iterable[int]) -> Iterator[Any]:
+        yield key
+
+
+class ReducesToNumbers(ReducesToStrings):
+    def reduce(self, key: str, values: Iterable[int]) -> Iterator[Any]:
+        yield sum(values)
+
+
+class ReturnsOnePair(ReducesToStrings):
+    def reduce(self, key: str, values: Iterable[int]) -> Any:
+        return key, sum(values)
+
+
+class CombinesToNothing(WordCount):
+    def combine(self, key: str, values: Iterable[int]) -> Any:
+        return None
+
+
+class CombinesToNumbers(WordCount):
+    def combine(self, key: str, values: Iterable[int]) -> Iterator[Any]:
+        yield sum(values)
+
+
+class WritesNumbers(YieldsStrings):
+    reduces = 0
+
+    def map(self, key: int, value: str) -> Iterator[Any]:
+        yield 7
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (YieldsStrings, "map() must yield pairs of key and value: 'ab' is of type str; write `yield key, value`"),
+        (ReducesToStrings, "reduce() must yield pairs of key and value: '1' is of type str; write"),
+        (ReducesToNumbers, "reduce() must yield pairs of key and value: cannot unpack non-iterable int object"),
+        (ReturnsOnePair, "reduce() must yield pairs of key and value: '1' is of type str; write"),
+        (CombinesToNothing, "combine() must yield pairs of key and value: 'NoneType' object is not iterable"),
+        (CombinesToNumbers, "combine() must yield pairs of key and value: cannot unpack non-iterable int object"),
+        (WritesNumbers, "map() must yield pairs of key and value: cannot unpack non-iterable int object"),
+    ],
+)
+def test_what_is_no_pair_is_said_of_the_function_that_made_it(job: type[Job], said: str, tmp_path: Path) -> None:
+    """Also where it would have been taken for one: "ab" for the key "a" with the value "b"."""
+    error = failure(job, tmp_path)
+    assert str(error).startswith(said) and "TypeError" not in error.detail
+
+
 def test_nothing_starts_on_missing_input_or_standing_output(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="does not exist: check the path"):
         run_local(WordCount, [str(tmp_path / "none")], str(tmp_path / "out"), conf())

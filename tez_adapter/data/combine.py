@@ -75,8 +75,7 @@ class HashCombiner:
                 if self._held_bytes + self._counted.held_bytes > self._memory_bytes:
                     self.flush()
         except (TypeError, ValueError) as error:
-            if _is_raised_here(error):
-                raise JobError(f"map() must yield pairs of key and value: {error}") from error
+            _refuse_no_pairs("map()", error)
             raise
 
     def collect(self, key: Any, value: Any) -> None:
@@ -88,16 +87,20 @@ class HashCombiner:
         taken = given = 0
         keys: list[Any] = []
         values: list[Any] = []
-        for key, group, count in self._groups():
-            taken += count
-            for out_key, out_value in self._combine(key, group):
-                if out_key is not key:
-                    _check_key(key, out_key)
-                keys.append(key)
-                values.append(out_value)
-            if len(keys) >= _BATCH_PAIRS:
-                given += self._hand_on(keys, values)
-                keys, values = [], []
+        try:
+            for key, group, count in self._groups():
+                taken += count
+                for out_key, out_value in self._combine(key, group):
+                    if out_key is not key:
+                        _check_key(key, out_key)
+                    keys.append(key)
+                    values.append(out_value)
+                if len(keys) >= _BATCH_PAIRS:
+                    given += self._hand_on(keys, values)
+                    keys, values = [], []
+        except (TypeError, ValueError) as error:
+            _refuse_no_pairs("combine()", error)
+            raise
         given += self._hand_on(keys, values)
         self._clear()
         self._count("MAP_OUTPUT_RECORDS", taken)
@@ -225,16 +228,20 @@ def encoded_combiner(combine: ObjectCombine) -> Callable[[Iterator[Columns]], It
     def combine_batches(batches: Iterator[Columns]) -> Iterator[Columns]:
         keys: list[bytes] = []
         values: list[Any] = []
-        for code, group in Groups(batches):
-            key = decode_key(code)
-            for out_key, out_value in combine(key, map(decode_value, group)):
-                if out_key is not key:
-                    _check_key(key, out_key)
-                keys.append(code)
-                values.append(out_value)
-            if len(keys) >= _BATCH_PAIRS:
-                yield Columns.from_lists(keys, encode_many(values))
-                keys, values = [], []
+        try:
+            for code, group in Groups(batches):
+                key = decode_key(code)
+                for out_key, out_value in combine(key, map(decode_value, group)):
+                    if out_key is not key:
+                        _check_key(key, out_key)
+                    keys.append(code)
+                    values.append(out_value)
+                if len(keys) >= _BATCH_PAIRS:
+                    yield Columns.from_lists(keys, encode_many(values))
+                    keys, values = [], []
+        except (TypeError, ValueError) as error:
+            _refuse_no_pairs("combine()", error)
+            raise
         if keys:
             yield Columns.from_lists(keys, encode_many(values))
 
@@ -250,6 +257,12 @@ def _check_key(key: Any, out_key: Any) -> None:
 def _is_plain(key: Any) -> bool:
     """A tuple of str and bytes only: equal as Python objects exactly where its encoding is equal."""
     return type(key) is tuple and _TEXT.issuperset(map(type, key))
+
+
+def _refuse_no_pairs(function: str, error: Exception) -> None:
+    """Says whose fault it is where what a function of the job yielded could not be taken apart."""
+    if not isinstance(error, JobError) and _is_raised_here(error):
+        raise JobError(f"{function} must yield pairs of key and value: {error}") from error
 
 
 def _is_raised_here(error: BaseException) -> bool:

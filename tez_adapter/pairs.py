@@ -1,0 +1,27 @@
+"""Pairs as a job's functions yield them: what would pass for one and is none is refused."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Final
+
+from yaqd.mapreduce.errors import JobError
+
+Pair = tuple[Any, Any]
+
+#: of two parts each comes apart like a pair: "ab" as the key "a" with the value "b"
+_NO_PAIRS: Final = (str, bytes, bytearray, set, frozenset, dict)
+_SHOWN_CHARS: Final = 60
+
+
+def looked_at(pairs: Iterator[Pair], function: str) -> Iterator[Pair]:
+    """The same pairs. JobError where the first of them is none: to look at each would take as long as to count it."""
+    for first in pairs:
+        if isinstance(first, _NO_PAIRS):
+            shown = repr(first)
+            shown = shown if len(shown) <= _SHOWN_CHARS else shown[: _SHOWN_CHARS - 3] + "..."
+            raise JobError(
+                f"{function} must yield pairs of key and value: {shown} is of type {type(first).__name__}; "
+                "write `yield key, value`, or return a list of such pairs"
+            )
+        return chain((first,), pairs)
+    return iter(())
