@@ -95,6 +95,10 @@ class ContainerRuntime(ContainerCourse):
     def free_for_masters(self) -> Resource | None:
         return self._driver.queue.free_for_masters()
 
+    def room_comes(self) -> float:
+        """Until that is enough for them, s; inf: nobody knows when."""
+        return self._driver.queue.room_comes(self._loop.time(), self.held_starts())
+
     def order(self, events: Iterable[QueueEvent]) -> None:
         """The ResourceManager's word on how the queue goes."""
         for event in events:

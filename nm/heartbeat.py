@@ -16,7 +16,7 @@ from nm.container_runtime import ContainerRuntime
 from nm.container_service import NodeRegistration
 from nm.log_aggregation.reports import LogReports
 from nm.queue import MastersExpected, NodeQueueSettings, SettingsChanged
-from nm.queue_wire import QueueOrders, queue_pb
+from nm.queue_wire import QueueOrders, queue_pb, wait_ms
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -297,6 +297,7 @@ class Heartbeat:
             free = self._runtime.free_for_masters()
             if free is not None:
                 convert.put_resource(message.free, free)
+                message.room_ms = wait_ms(self._runtime.room_comes())
             status.yaq_queue.CopyFrom(message)
         status.opportunistic_containers_status.CopyFrom(
             server.OpportunisticContainersStatus(

@@ -144,14 +144,15 @@ def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> Ta
 
 
 def queue_pb(queue: QueueSnapshot) -> server.NodeQueue:
-    message = server.NodeQueue(running=queue.running, queued=queue.queued, wait_ms=_wait_ms(queue.wait_s))
+    message = server.NodeQueue(running=queue.running, queued=queue.queued, wait_ms=wait_ms(queue.wait_s))
     for waiting in queue.waiting:
-        entry = message.waiting.add(waited_ms=_wait_ms(waiting.waited_s))
+        entry = message.waiting.add(waited_ms=wait_ms(waiting.waited_s))
         convert.put_container_id(entry.container_id, waiting.container_id)
         if math.isfinite(waiting.expected_s):
-            entry.expected_ms = _wait_ms(waiting.expected_s)
+            entry.expected_ms = wait_ms(waiting.expected_s)
     return message
 
 
-def _wait_ms(seconds: float) -> int:
+def wait_ms(seconds: float) -> int:
+    """-1: for ever."""
     return round(1000 * min(seconds, _LONGEST_S)) if math.isfinite(seconds) else -1

@@ -21,6 +21,7 @@ from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, 
 from rm.scheduler.masters import masters_to_come
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.left import STAGES_MAX, told
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.policies.queueing.order import Ordering
@@ -135,8 +136,9 @@ class NodeQueueing:
         waiting, started = _stages(status)
         keeps_room = MASTER_ROOMS in node.capabilities
         free = convert.resource(said.free).floored() if said.HasField("free") else None
+        room_s = _room_s(said) if free is not None else None
         self._cluster.schedule(
-            NodeQueueReported(node.id, running, queued, wait_s, waiting, started, None, keeps_room, free)
+            NodeQueueReported(node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s)
         )
         scheduled = self._cluster.scheduler.view.nodes.get(node.id)
         slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0
@@ -293,6 +295,11 @@ class NodeQueueing:
                 message.critical_path_ms = _ms(facts.critical_path)
             for priority, estimate_s in jobs.of(app_id).estimates.items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
+
+
+def _room_s(said: server.NodeQueue) -> float | None:
+    """Until the room that is kept for masters is enough; None: the node does not say."""
+    return limits.duration(said.room_ms / 1000) if said.HasField("room_ms") else None
 
 
 def _put_starvation(message: server.NodeQueueSettings | server.LeafOrder, ordering: Ordering) -> None:

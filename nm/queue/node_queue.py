@@ -51,7 +51,7 @@ from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Re
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask, TaskFacts
 from yaqd.policies.queueing.order import Ordering
-from yaqd.policies.queueing.wait import WAITS
+from yaqd.policies.queueing.wait import WAITS, wait_estimate
 
 
 class OpportunisticPolicy(Enum):
@@ -399,6 +399,15 @@ class NodeQueue:
         if not self._expected:
             return None
         return (self._capacity - self._used + self.statistics().opportunistic_used).floored()
+
+    def room_comes(self, now: float, held: HeldStarts = NONE_HELD) -> float:
+        """Until that is enough for the masters that are expected, s; inf: never, by the estimates. `held` as above."""
+        free = self.free_for_masters()
+        if free is None:
+            return 0.0
+        staying = {name: one for name, one in self._running.items() if not one.is_opportunistic}
+        running = running_tasks(staying, self._leaving, held, now)
+        return limits.duration(wait_estimate(self._capacity, free, running, (), self._expected.room, now))
 
     def statistics(self) -> QueueStatistics:
         kind = ExecutionType.OPPORTUNISTIC

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
@@ -31,6 +32,9 @@ from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+
+if TYPE_CHECKING:
+    from rm.scheduler.queueing import NodeQueues
 
 #: applications of one line that may refuse a node before the line is given up for this time
 _REFUSALS_MAX = 32
@@ -228,10 +232,10 @@ class CapacityPolicy:
             return None
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
             return None  # it waits at nodes instead
-        if not self.comes_soon(view, attempt, ask, node, now):
-            return None
         if ask.placement is not None:
             return None  # what it may stand beside changes meanwhile
+        if not self.comes_soon(view, attempt, ask, node, now):
+            return None
         if not view.calculator.fits(shape, node.total) or not attempt.accepts(node):
             return None
         if not view.has_room(leaf, shape) or self.locality(view, attempt, ask, node) is None:
@@ -240,13 +244,28 @@ class CapacityPolicy:
 
     def comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
         """May the node be kept for the ask, or does room come sooner at another one with a queue?"""
-
-        def suits(other: NodeView) -> bool:
-            is_large_enough = view.calculator.fits(ask.capability + other.masters, other.total)
-            return is_large_enough and attempt.accepts(other) and self.locality(view, attempt, ask, other) is not None
-
         queues = view.node_queues
-        return queues is None or queues.soonest.is_good(attempt, ask, node, suits, now)
+        return queues is None or queues.soonest.is_good(
+            attempt, ask, node, partial(self._suits, view, queues, attempt, ask), now
+        )
+
+    def is_lost(
+        self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, since: float, now: float
+    ) -> bool:
+        """Is the node, kept for the ask since then, to be given up for another one with a queue?"""
+        queues = view.node_queues
+        return queues is not None and queues.soonest.is_lost(
+            attempt, ask, node, since, partial(self._suits, view, queues, attempt, ask), now
+        )
+
+    def _suits(self, view: ClusterView, queues: "NodeQueues", attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+        """Does the ask take a place there, and has it one once all that has an end has ended?"""
+        fits, total = view.calculator.fits, node.total
+        if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
+            return False
+        if self.locality(view, attempt, ask, node) is None:
+            return False
+        return node.queue is None or fits(ask.capability + queues.soonest.endless(node.queue), total)
 
     def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
         """How near the node is to what the ask wants, None when it should not be taken (yet)."""

@@ -185,6 +185,8 @@ class NodeQueueReported:
     keeps_room: bool = False
     #: it keeps room for a master that is to come, and what runs leaves so much free; None: it keeps none
     free: Resource | None = None
+    #: until that is enough for the master, s; inf: nobody knows when, None: it does not say
+    room_s: float | None = None
 
 
 @value()

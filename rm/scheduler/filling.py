@@ -66,6 +66,7 @@ class QueueFilling:
         self._policy = policy
         #: for what the queue that looks for asks was held until now
         self._was_held_for: tuple[ApplicationAttemptId, AskKey] | None = None
+        self._was_held_since = 0.0
 
     # ---- an ask looks for a queue
 
@@ -105,7 +106,7 @@ class QueueFilling:
         queue = node.queue
         if queue is None:
             return
-        self._was_held_for = queue.held_for
+        self._was_held_for, self._was_held_since = queue.held_for, queue.held_since
         self._queues.release(queue)
         while self._view.root.waiting:
             has_room = self._queues.has_room(queue)
@@ -117,7 +118,8 @@ class QueueFilling:
                 yield chosen
                 continue
             if isinstance(chosen, _Hold) and (has_room or chosen.ask.is_master):
-                self._queues.hold(queue, chosen.attempt, chosen.ask)
+                was_held = self._was_held_for == (chosen.attempt.id, chosen.ask.key)
+                self._queues.hold(queue, chosen.attempt, chosen.ask, self._was_held_since if was_held else now)
             break
         if queue.held_for is None and node.reserved_for is None:
             queue.room = None
@@ -208,10 +210,13 @@ class QueueFilling:
         return None
 
     def _comes_soon(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, now: float) -> bool:
-        """Or does room come sooner at another node? What began to empty goes on."""
-        if self._was_held_for == (attempt.id, ask.key) and queue.wait_s < math.inf:
+        """Or does room come sooner at another node? What began to empty goes on, unless that is much sooner by now."""
+        if self._was_held_for != (attempt.id, ask.key):
+            return self._policy.comes_soon(self._view, attempt, ask, queue.node, now)
+        if not self._policy.is_lost(self._view, attempt, ask, queue.node, self._was_held_since, now):
             return True
-        return self._policy.comes_soon(self._view, attempt, ask, queue.node, now)
+        attempt.gave_up(now)
+        return False
 
     def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
         """As it is before the container is sent there."""

@@ -13,7 +13,7 @@ from rm.scheduler.job_order import JobStarvation, Starving
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, unreserve
 from rm.scheduler.updates import Updates
-from rm.scheduler.view import AttemptView, ClusterView
+from rm.scheduler.view import AttemptView, ClusterView, Reservation
 from yaqd.model import ContainerId
 from yaqd.policies.queueing.lost_places import LostPlaces
 
@@ -94,6 +94,9 @@ class Giving:
         if reservation is not None and now - reservation.since > self._reservation_s:
             reservation.ask.waiting_since = now
             yield unreserve(self._view, reservation, "the node did not get free in time")
+        elif reservation is not None and self._is_lost(reservation, now):
+            reservation.attempt.gave_up(now)
+            yield unreserve(self._view, reservation, "room comes much sooner at other nodes, by what is known by now")
         passed: dict[int, Ask] = {}
         for result in self.policy.for_node(self._view, node, now) if self._view.root.waiting else ():
             match result:
@@ -118,6 +121,10 @@ class Giving:
         for ask in passed.values():
             ask.missed += 1
 
+    def _is_lost(self, reservation: Reservation, now: float) -> bool:
+        attempt, ask, node = reservation.attempt, reservation.ask, reservation.node
+        return self.policy.is_lost(self._view, attempt, ask, node, reservation.since, now)
+
     def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
         attempt, ask, node, view = pick.attempt, pick.ask, pick.node, self._view
         app, size, priority = attempt.app, ask.capability, ask.key[0]
@@ -140,6 +147,7 @@ class Giving:
             queued,
             since,
         )
+        attempt.moved = 0
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         view.charge(container_id, app, node, size, ask.is_master, priority)
         if node.queue is not None:

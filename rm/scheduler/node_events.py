@@ -91,12 +91,15 @@ class NodeEvents:
         node.is_draining = True
         self._giving.shrink(node)
 
-    def _silent(self, event: NodeSilent, now: float) -> Iterable[Decision]:
+    def _silent(self, event: NodeSilent, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
-        if node is not None:
-            self._queues.silent(node)
-            self._opportunistic.node_silent(node.id)
-        return ()
+        if node is None:
+            return
+        reservation = self._view.reservations.get(node.id)
+        if reservation is not None and node.queue is not None:
+            yield unreserve(self._view, reservation, "the node has not been heard of")
+        self._queues.silent(node)
+        self._opportunistic.node_silent(node.id)
 
     def _beat(self, event: NodeBeat, now: float) -> Iterable[Decision]:
         """Most of them come to nothing, at once: there are as many as nodes, however few wait."""

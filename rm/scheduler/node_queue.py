@@ -39,6 +39,7 @@ class NodeQueue:
         "excess",
         "given",
         "held_for",
+        "held_since",
         "is_heard",
         "is_listed",
         "is_silent",
@@ -51,6 +52,7 @@ class NodeQueue:
         "queued",
         "reported_at",
         "room",
+        "room_s",
         "running",
         "score",
         "slots",
@@ -112,8 +114,12 @@ class NodeQueue:
         self.keeps_room = False
         #: what runs leaves so much free by the node's last word, which it keeps for a master; None: it keeps nothing
         self.room: Resource | None = None
+        #: until that is enough for them, s; inf: nobody knows when, None: it does not say
+        self.room_s: float | None = None
         #: what must not wait and has its turn here: the queue is left to drain
         self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
+        #: since when, scheduler's seconds
+        self.held_since = 0.0
 
     @property
     def length(self) -> int:

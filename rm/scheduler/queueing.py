@@ -60,7 +60,7 @@ class NodeQueues:
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
-        self.soonest = Soonest(self._queues)
+        self.soonest = Soonest(self._queues, charged, self.estimate)
         self._everywhere: Placer[NodeQueue] = self._placer()
         #: those of racks that were asked for
         self._racks: dict[str, Placer[NodeQueue]] = {}
@@ -151,6 +151,7 @@ class NodeQueues:
         is_new = not queue.is_heard or queue.is_told_more(event)
         queue.keeps_room = event.keeps_room
         queue.room = event.free.smaller(queue.node.total) if event.free is not None else None
+        queue.room_s = event.room_s
         if is_new:
             self._take_in(queue, event)
             queue.told_waiting, queue.is_heard = event.waiting, True
@@ -172,6 +173,7 @@ class NodeQueues:
         """What the node said last is too old: nothing more waits there until it reports."""
         if node.queue is not None:
             node.queue.is_silent = True
+            self.release(node.queue)
             self._enter(node.queue)
 
     def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
@@ -325,10 +327,10 @@ class NodeQueues:
         found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
         return found[0] if found else None
 
-    def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask") -> None:
-        """Let the queue drain for an ask that must not wait in it."""
+    def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask", since: float) -> None:
+        """Let the queue drain for an ask that must not wait in it, as it does since then."""
         self.release(queue)
-        queue.held_for = (attempt.id, ask.key)
+        queue.held_for, queue.held_since = (attempt.id, ask.key), since
         self._holds.setdefault(queue.held_for, []).append(queue)
 
     def holds(self, attempt: "AttemptView", ask: "Ask") -> int:

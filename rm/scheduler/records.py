@@ -205,6 +205,8 @@ class AttemptView:
         "filed_shapes",
         "id",
         "master",
+        "moved",
+        "moved_at",
         "reservation",
         "sequence",
         "tolerates_waiting",
@@ -228,6 +230,15 @@ class AttemptView:
         self.filed_at: OrderKey | None = None
         self.filed_shapes: list[Resource] = []
         self.reservation: Reservation | None = None
+        #: nodes that were kept for it and given up since it was given something, and when the last one was,
+        #: scheduler's seconds
+        self.moved = 0
+        self.moved_at = -math.inf
+
+    def gave_up(self, now: float) -> None:
+        """A node that was kept for it is no good place any more."""
+        self.moved += 1
+        self.moved_at = now
 
     def accepts(self, node: NodeView) -> bool:
         return not self.blacklist or (node.id.host not in self.blacklist and node.rack not in self.blacklist)

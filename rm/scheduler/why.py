@@ -199,13 +199,22 @@ def _kept_free(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> lis
     found = []
     reservation = attempt.reservation
     if reservation is not None and reservation.ask is ask:
-        found.append(f"room at {reservation.node.id} is kept for it")
+        found.append(f"room at {reservation.node.id} is kept for it{_when(reservation.node.queue)}")
     held = queues.holds(attempt, ask) if queues is not None and queues.spec is not None else 0
     if held and ask.is_master:
         found.append("a node is told to keep room for it, or to empty its queue where it cannot")
     elif held:
         found.append("a node is being emptied for it" if held == 1 else f"{held} nodes are being emptied for it")
     return found
+
+
+def _when(queue: NodeQueue | None) -> str:
+    """As a node says it that keeps the room itself."""
+    if queue is None or queue.room is None or queue.room_s is None:
+        return ""
+    if not math.isfinite(queue.room_s):
+        return ", where nobody knows when anything ends"
+    return f", in {queue.room_s:.0f} s by the estimates of what runs there"
 
 
 def _silent(queues: NodeQueues | None, heard_since: float) -> list[str]:

@@ -1,5 +1,6 @@
 """Room that a node keeps for application masters that are to come, from what waits there."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,33 @@ def test_a_newcomer_is_expected_to_start_behind_the_master() -> None:
     assert (node.snapshot(0).waiting[0].expected_s, node.snapshot(0).wait_s) == (5, 9)
     node.handle(expected(9), 0)
     assert (node.snapshot(0).waiting[0].expected_s, node.snapshot(0).wait_s) == (9, 16)
+
+
+def test_it_says_when_the_room_is_there_whatever_a_newcomer_would_wait() -> None:
+    node = queue(2)
+    node.handle(came(1, app=8, is_master=True), 0)
+    for number, estimate in enumerate((5, 9), start=1):
+        node.handle(came(number, estimate), 0)
+    node.handle(expected(9), 0)
+    assert node.snapshot(1).wait_s == math.inf, "two masters fill the node: nothing starts behind them"
+    assert node.room_comes(1) == 4
+    node.handle(expected(9, room=Resource(150, 1)), 1)
+    assert node.room_comes(1) == math.inf
+    node.handle(expected(9), 1)
+    assert node.room_comes(5.5) == 0, "it should have ended"
+    assert node.room_comes(15.5) == math.inf, "nobody believes that any more"
+    node.handle(Ended(container_id(1)), 16)
+    assert node.room_comes(16) == 0 and node.snapshot(16).wait_s == math.inf
+
+
+def test_opportunistic_ones_count_as_room_that_is_there() -> None:
+    node = queue(2)
+    node.handle(came(1, 5), 0)
+    node.handle(came(2, 50, kind=OPPORTUNISTIC), 0)
+    node.handle(expected(9), 0)
+    assert node.room_comes(0) == 0
+    node.handle(expected(8, 9), 0)
+    assert node.room_comes(0) == 5
 
 
 def test_opportunistic_ones_do_not_start_in_a_masters_room_and_those_that_run_make_room_for_it() -> None:
@@ -125,9 +153,11 @@ async def test_a_node_says_what_is_free_for_the_master_and_starts_it_before_what
     convert.put_resource(room.resource, SLOT)
     await order(rm, orders)
     assert queue_of(rm).HasField("free") and queue_of(rm).free.memory == 0
+    assert queue_of(rm).room_ms == -1, "nobody knows how long they run"
     await master.stop(ONE)
     await rm.end_of(ONE)
     await rm.until(lambda: queue_of(rm).free.memory == SLOT.memory_mb)
+    assert queue_of(rm).room_ms == 0
     assert rm.sub_state(THREE) == ContainerSubState.SCHEDULED, "it would have started"
     arrives, other = container_id(1, 9), Master(rm, node, app=9)
     fields = {"resource": SLOT, "containerType": common.APPLICATION_MASTER}

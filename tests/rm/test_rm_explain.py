@@ -225,7 +225,7 @@ async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_emptie
         assert attempt is not None
         [waiting] = [a for a in attempt.asks if a.pending]
         [queue] = scheduler.queues.all()
-        scheduler.queues.hold(queue, attempt, waiting)
+        scheduler.queues.hold(queue, attempt, waiting, 0.0)
         assert why_waits(scheduler.view, attempt, waiting).reason.endswith("a node is being emptied for it")
         scheduler.queues.release(queue)
         reason = why_waits(scheduler.view, attempt, waiting).reason

@@ -1,5 +1,7 @@
 """Masters that go where others wait: what the scheduler reads out of a node's words, and what the node is told."""
 
+import math
+
 import pytest
 from test_rm_node_queueing import ON, OURS, ask, cluster, given
 from test_rm_queueing import GB, Life, named
@@ -7,6 +9,7 @@ from test_rm_queueing import GB, Life, named
 from rm.node_queueing import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.masters import masters_to_come
+from rm.scheduler.why import why_waits
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -32,6 +35,12 @@ class Keeping(Life):
         node = self.scheduler.view.nodes.get(self.at)
         assert node is not None
         return {app.id: room for app, room in masters_to_come(self.scheduler.view, node).items()}
+
+    def why(self) -> str:
+        """What keeps the last application's master."""
+        attempt = list(self.scheduler.view.applications.values())[-1].attempt
+        assert attempt is not None
+        return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
 
     def waits(self) -> int:
         queue = self.scheduler.queues.get(self.at)
@@ -98,6 +107,10 @@ def test_a_reserved_node_gives_its_room_to_the_master_as_well() -> None:
     life.now += 6.0
     assert life.says(2, free_gb=0) == []
     assert life.scheduler.view.reservations and life.to_come() == {2: Resource(GB, 1)}
+    said = ((7.4, "room at a:1 is kept for it, in 7 s by"), (math.inf, "kept for it, where nobody knows"))
+    for room_s, words in said:
+        life.tell(NodeQueueReported(life.at, 4, 2, math.inf, None, frozenset(), None, True, Resource(), room_s))
+        assert words in life.why()
     life.end("a")
     assert life.says(2, free_gb=1) == ["a"]
     assert not life.scheduler.view.reservations
@@ -114,6 +127,23 @@ def test_where_queues_are_turned_off_a_reserved_node_gives_a_master_free_room_al
     assert named(life.tell(NodeBeat(life.at))) == [], "what waited has been charged for"
     assert life.to_come() == {}
     assert [life.end("a"), life.end("a")] == [[], ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("room_ms", "room_s"), [(2500, 2.5), (0, 0.0), (None, None), (-1, math.inf), (-7, math.inf), (1 << 62, math.inf)]
+)
+async def test_a_node_says_when_room_is_there(room_ms: int | None, room_s: float | None) -> None:
+    async with cluster(ON) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=(*OURS, MASTER_ROOMS))
+        request = node.heartbeat()
+        said = request.node_status.yaq_queue
+        said.running, said.queued, said.wait_ms = 4, 3, 500
+        convert.put_resource(said.free, Resource(1024, 1))
+        if room_ms is not None:
+            said.room_ms = room_ms
+        await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
+        [queue] = rm.manager.scheduler.queues.all()
+        assert queue.room_s == room_s
 
 
 async def test_a_node_is_told_of_masters_to_come_again_where_it_keeps_no_room() -> None:

@@ -144,7 +144,9 @@ class Cluster:
         waiting = frozenset(task.container_id for task in seen.waiting)
         running = frozenset(self.running[node_id])
         number, free = len(running), self.queues[node_id].free_for_masters()
-        said = NodeQueueReported(node_id, number, len(waiting), seen.wait_s, waiting, running, None, self.keeps, free)
+        room_s = self.queues[node_id].room_comes(self.now) if free is not None else None
+        wait_s, keeps = seen.wait_s, self.keeps
+        said = NodeQueueReported(node_id, number, len(waiting), wait_s, waiting, running, None, keeps, free, room_s)
         self.tell(said)
         for one in self.over.pop(node_id, []):
             app_id = one.application_id

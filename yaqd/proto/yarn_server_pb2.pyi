@@ -453,18 +453,20 @@ class QueuedContainer(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., waited_ms: _Optional[int] = ..., expected_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueue(_message.Message):
-    __slots__ = ("running", "queued", "wait_ms", "waiting", "free")
+    __slots__ = ("running", "queued", "wait_ms", "waiting", "free", "room_ms")
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     FREE_FIELD_NUMBER: _ClassVar[int]
+    ROOM_MS_FIELD_NUMBER: _ClassVar[int]
     running: int
     queued: int
     wait_ms: int
     waiting: _containers.RepeatedCompositeFieldContainer[QueuedContainer]
     free: _yarn_common_pb2.Resource
-    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ..., free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ...) -> None: ...
+    room_ms: int
+    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ..., free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., room_ms: _Optional[int] = ...) -> None: ...
 
 class MasterRoom(_message.Message):
     __slots__ = ("application_id", "resource")
