@@ -4,8 +4,8 @@ Small segments are gathered into one buffer, so that a system call carries many;
 straight from its file. Nothing is read before there is room for it, so a reader that takes nothing costs little.
 
 Of a segment that is lost there is a header with lengths that no segment has. Hadoop's reducers report the map of such a
-header, and no other; where a request is refused, or an answer ends before a header, they report all that they asked for
-and did not get, and each of these maps would run again.
+header, and no other, and read no further; where a header names no map, they report all that they asked for and did not
+get. Where a request is refused they try again and again before they report any, each time all maps in it.
 """
 
 import os
@@ -163,7 +163,7 @@ class OutputSegment:
         return header
 
     def read(self, counts: ReadCounts) -> bytes:
-        file = self._outputs.open(self._output)
+        file = self._open()
         try:
             data = os.pread(file.descriptor, self._entry.part_length, self._entry.start)
         except OSError as error:
@@ -176,7 +176,14 @@ class OutputSegment:
         return data
 
     def range(self, counts: ReadCounts) -> FileRange:
-        return FileRange(self._outputs.open(self._output), self._entry.start, self._entry.part_length, counts)
+        return FileRange(self._open(), self._entry.start, self._entry.part_length, counts)
+
+    def _open(self) -> OpenFile:
+        try:
+            return self._outputs.open(self._output)
+        except OutputMissing:
+            self._output.is_gone = True  # its index may be at hand still, and the next would be told of it, too
+            raise
 
 
 class OutputPiece:
@@ -209,13 +216,13 @@ class OutputPiece:
 
 
 class LostPiece:
-    """Says that a segment is lost."""
+    """Says that segments are lost."""
 
     __slots__ = ("is_over", "length", "next_lost")
 
-    def __init__(self, reduce: int, text: bytes) -> None:
-        """`text`: map id as Text."""
-        self.next_lost = lost_header(reduce, text)
+    def __init__(self, reduce: int, texts: Sequence[bytes]) -> None:
+        """`texts`: map ids as Text."""
+        self.next_lost = b"".join(lost_header(reduce, text) for text in texts)
         self.length = len(self.next_lost)
         self.is_over = False
 

@@ -16,6 +16,10 @@ class OutputMissing(Exception):
     """The map output is not on this node or cannot be read; the text is for the client and the log."""
 
 
+class OutputLost(OutputMissing):
+    """It was here, whole."""
+
+
 class OpenFile:
     """An open file. Closed when it is out of the cache and its last user is done."""
 

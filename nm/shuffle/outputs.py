@@ -2,30 +2,57 @@
 
 Each reducer asks for one segment of every map output, so indexes are worth keeping; the cache is bounded and forgets
 what was used longest ago. It is for the shuffle's own thread.
+
+Of what was found whole once it is known that it is lost when it cannot be found any more: whoever asks for it need not
+try again.
 """
 
 import os
+import threading
 from collections import OrderedDict
 from pathlib import Path
 
 from nm.directories import NodeDirectories
-from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputMissing
+from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputLost, OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from riffle_merger.format import FormatError, IndexEntry, SpillIndex
+from yaqd.model import ApplicationId
 
 #: what an index costs beside its entries
 _OVERHEAD_BYTES = 512
 _ENTRY_BYTES = 24
 
 
+class _Seen:
+    """Which outputs were found whole, as many as were found last; from any thread."""
+
+    #: some 100 bytes each
+    _MAX = 50_000
+
+    def __init__(self) -> None:
+        self._hashes: dict[int, None] = {}
+        self._lock = threading.Lock()
+
+    def add(self, application: ApplicationId, map_id: str) -> None:
+        with self._lock:
+            self._hashes[hash((application, map_id))] = None
+            if len(self._hashes) > self._MAX:
+                del self._hashes[next(iter(self._hashes))]
+
+    def has(self, application: ApplicationId, map_id: str) -> bool:
+        return hash((application, map_id)) in self._hashes
+
+
 class MapOutput:
-    __slots__ = ("file_bytes", "index", "path")
+    __slots__ = ("file_bytes", "index", "is_gone", "path")
 
     def __init__(self, path: Path, index: SpillIndex, file_bytes: int) -> None:
         #: of file.out
         self.path = path
         self.file_bytes = file_bytes
         self.index = index
+        #: it could not be read any more: from any thread
+        self.is_gone = False
 
     def segment(self, reduce: int) -> IndexEntry:
         """One reducer's part, which lies inside the file. Only this entry is looked at: an index may name a million,
@@ -58,12 +85,14 @@ class MapOutputs:
         self.files = OpenFiles(open_files_max)
         self._outputs: OrderedDict[tuple[str, str], MapOutput] = OrderedDict()
         self._bytes = 0
+        self._seen = _Seen()
 
     def segment(self, job: ShuffleJob, job_id: str, map_id: str, reduce: int) -> tuple[MapOutput, IndexEntry]:
         """Where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
         key = (job_id, map_id)
         output = self._outputs.get(key)
-        if output is None:
+        if output is None or output.is_gone:
+            self._forget(key)
             output = self.load(job, map_id)
             self._remember(key, output)
         else:
@@ -80,9 +109,7 @@ class MapOutputs:
 
     def forget_job(self, job_id: str) -> None:
         for key in [k for k in self._outputs if k[0] == job_id]:
-            output = self._outputs.pop(key)
-            self._bytes -= output.cost_bytes
-            self.files.forget(output.path)
+            self._forget(key)
 
     def close(self) -> None:
         self.files.close()
@@ -92,6 +119,12 @@ class MapOutputs:
     def index_bytes(self) -> int:
         return self._bytes
 
+    def _forget(self, key: tuple[str, str]) -> None:
+        output = self._outputs.pop(key, None)
+        if output is not None:
+            self._bytes -= output.cost_bytes
+            self.files.forget(output.path)
+
     def _remember(self, key: tuple[str, str], output: MapOutput) -> None:
         self._outputs[key] = output
         self._bytes += output.cost_bytes
@@ -99,7 +132,17 @@ class MapOutputs:
             self._bytes -= self._outputs.popitem(last=False)[1].cost_bytes
 
     def load(self, job: ShuffleJob, map_id: str) -> MapOutput:
-        """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing."""
+        """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing, OutputLost."""
+        try:
+            output = self._load(job, map_id)
+        except OutputMissing as error:
+            if self._seen.has(job.application, map_id):
+                raise OutputLost(str(error)) from None
+            raise
+        self._seen.add(job.application, map_id)
+        return output
+
+    def _load(self, job: ShuffleJob, map_id: str) -> MapOutput:
         for app_dir in self.app_dirs(job):
             folder = app_dir / "output" / map_id
             try:

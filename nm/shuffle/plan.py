@@ -3,7 +3,9 @@
 The length of an answer goes out before its first segment, so every segment has to be found first. That may take a disk
 access for each, and all clients share the service's thread: whoever asks for much waits between the others' turns.
 
-What is lost comes last: Hadoop's reducers stop at the first that is.
+What is lost comes last: Hadoop's reducers stop at the first that is. A header before it that names no map makes them
+report all of it at once, and not one after the other with a pause of 10 s or more after each. They give up where five
+maps have failed and these are half of what they tried, so they are told at once of no more than half of what they got.
 """
 
 import logging
@@ -11,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nm.shuffle.answer import Answer, LostPiece, OutputPiece, OutputSegment, Piece
-from nm.shuffle.files import OutputMissing
+from nm.shuffle.files import OutputLost, OutputMissing
 from nm.shuffle.merged import Parts
 from nm.shuffle.request import RequestRefused, ShuffleRequest
 from yaqd.security.writable import encode_text
@@ -23,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: seconds that one request's segments are looked for before others have their turn
 _TURN_S = 0.005
+#: name of no map attempt; reducers' logs have it
+_SEVERAL = encode_text("several map outputs are lost")
 
 
 class AnswerPlan:
@@ -39,6 +43,8 @@ class AnswerPlan:
         #: maps of which there is nothing, and why of the first
         self._lost: list[str] = []
         self._why = ""
+        #: that they were here is known of one of them at least
+        self._was_here = False
         self.request = request
         self.answer = Answer(request.job_id)
         if request.merged:
@@ -58,8 +64,7 @@ class AnswerPlan:
                 piece, self._next = self._piece()
                 self.answer.add(piece)
             except OutputMissing as error:
-                self._why = self._why or str(error)
-                self._lost.append(request.map_ids[self._next])
+                self._note_lost(request.map_ids[self._next], error)
                 self._next += 1
             if self._now() >= ends_at:
                 break
@@ -73,15 +78,23 @@ class AnswerPlan:
         """Segments."""
         return self._next - len(self._lost)
 
+    def _note_lost(self, map_id: str, error: OutputMissing) -> None:
+        self._why = self._why or str(error)
+        self._lost.append(map_id)
+        if not self._was_here:
+            self._was_here = isinstance(error, OutputLost) or self._service.merged.has(self.request.job_id, map_id)
+
     def _say_what_is_lost(self) -> None:
         """Raises RequestRefused where there is nothing of all, and nothing was known of them either."""
         request, lost = self.request, self._lost
         further = f" (and {len(lost) - 1} other map outputs)" if len(lost) > 1 else ""
         log.warning("shuffle of %s: %s%s", request.job_id, self._why, further)
-        if not self.answer and not any(self._service.merged.has(request.job_id, map_id) for map_id in lost):
+        if not self.answer and not self._was_here:
             raise RequestRefused(500, f"map output of {lost[0]} is not available")
-        for map_id in lost:
-            self.answer.add(LostPiece(request.reduce, encode_text(map_id)))
+        texts = list(map(encode_text, lost))
+        if 1 < len(lost) <= self.found / 2:
+            texts.insert(0, _SEVERAL)
+        self.answer.add(LostPiece(request.reduce, texts))
 
     def _piece(self) -> tuple[Piece, int]:
         """Out of a merged file where there is one, else as the map task wrote it, and the number of the map after what

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,6 +40,8 @@ MERGING = {
 #: inputs, and so maps: two whose merge takes a while, three merges of others, and the last that reduces wait for
 INPUTS = {"large": 2, "small": 6, "last": 1}
 INPUT_LINES = {"large": 12_000, "small": 100, "last": 1}
+#: with one that no other is left to be merged with
+ODD_INPUTS = {"small": 7, "last": 1}
 #: of a line, in bytes
 VALUE_BYTES = 1000
 MAPS, REDUCES = sum(INPUTS.values()), 2
@@ -72,6 +75,7 @@ class Node:
         (pid,) = (cluster.ours.directory / "run").glob("nodemanager*.pid")
         (self.log,) = (cluster.ours.directory / "logs").glob("nodemanager*.log")
         self.disks = disks
+        self._directory = cluster.ours.directory
         self._url = f"http://{node['nodeHTTPAddress']}/ws/v1/node"
         self._process = psutil.Process(int(pid.read_text().split()[0]))
 
@@ -104,6 +108,12 @@ class Node:
         (found,) = (path for disk in self.disks for path in disk.glob(f"*/usercache/*/appcache/*/output/{map_id}"))
         return found
 
+    def outputs_of(self, application: str) -> list[Path]:
+        return [path for disk in self.disks for path in disk.glob(f"*/usercache/*/appcache/{application}/output/*")]
+
+    def logs_of_tasks(self) -> list[str]:
+        return [path.read_text(errors="replace") for path in self._directory.rglob("syslog*")]
+
     def of_applications(self) -> list[Path]:
         return [path for disk in self.disks for path in disk.glob("*/usercache/*/appcache/*")]
 
@@ -125,11 +135,13 @@ def cluster(
 
 
 @contextmanager
-def held_job(cluster: InteropCluster, folder: Path, further: Mapping[str, object]) -> Iterator[Future[ClientRun]]:
+def held_job(
+    cluster: InteropCluster, folder: Path, further: Mapping[str, object], inputs: Mapping[str, int] = INPUTS
+) -> Iterator[Future[ClientRun]]:
     """A streaming job whose small and last maps and whose reduces wait until `let_go`."""
     rng = random.Random(7)
     (folder / "in").mkdir()
-    for kind, count in INPUTS.items():
+    for kind, count in inputs.items():
         for number in range(count):
             lines = (
                 f"{rng.getrandbits(64):016x}\t{rng.randbytes(VALUE_BYTES // 2).hex()}\n"
@@ -242,6 +254,47 @@ def test_stock_mapreduce_runs_the_one_map_again_whose_last_copy_is_lost(
     assert_sorted(tmp_path)
     for counter in (f"Launched map tasks={MAPS + 1}", "Failed map tasks=1"):
         assert counter in run.stderr, run.stderr
+
+
+@pytest.mark.full
+def test_stock_mapreduce_runs_all_maps_again_that_are_lost_of_which_it_hears_at_once(
+    cluster: tuple[InteropCluster, Node], tmp_path: Path
+) -> None:
+    """One that was merged and one that never was."""
+    running, node = cluster
+    known = {path.name for path in node.of_applications()}
+    with held_job(running, tmp_path, TOLD_SOON, ODD_INPUTS) as client:
+        let_go(tmp_path, "small")
+        merged, count = ODD_INPUTS["small"] // 2 * 2, ODD_INPUTS["small"]
+
+        def settled() -> str | None:
+            for name in {path.name for path in node.of_applications()} - known:
+                with suppress(urllib.error.HTTPError):  # its master runs, and no map yet
+                    facts = node.shuffle_of(name)
+                    if (facts.get("mergedOutputs"), facts.get("outputs")) == (merged, count):
+                        return name
+            return None
+
+        application = await_value("all that is merged", settled, PATIENCE_S)
+        files = [path for path in node.merged_files() if path.name.endswith(DATA_SUFFIX) and application in path.parts]
+        in_files = {name for path in files for name in MergedIndex.load(index_of(path)).maps}
+        outputs = {path.name for path in node.outputs_of(application)}
+        assert len(in_files) == merged
+        lost = sorted([MergedIndex.load(index_of(files[0])).maps[1], *(outputs - in_files)])
+        assert len(lost) == 2
+        index_of(files[0]).unlink()
+        files[0].unlink()
+        for name in lost:
+            shutil.rmtree(node.output_of(name))
+        let_go(tmp_path, "last")
+        let_go(tmp_path, "reduce")
+    run = client.result().checked()
+
+    assert_sorted(tmp_path)
+    for counter in (f"Launched map tasks={sum(ODD_INPUTS.values()) + len(lost)}", f"Failed map tasks={len(lost)}"):
+        assert counter in run.stderr, run.stderr
+    said = [line for log in node.logs_of_tasks() for line in log.splitlines() if "copyMapOutput failed for" in line]
+    assert said and all(name in said[0] for name in lost), said
 
 
 def index_of(file: Path) -> Path:

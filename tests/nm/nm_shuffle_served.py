@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import http.client
+import socket
 import struct
 import threading
 import time
@@ -126,6 +127,23 @@ def fetch(served: Served, reduce: int, maps: list[str]) -> str:
     response, body = served.get(served.target(maps, reduce))
     assert response.status == 200
     return hashlib.sha256(body).hexdigest()
+
+
+def stalled_client(served: Served, maps: list[str], reduce: int) -> socket.socket:
+    """Asks for all and takes a byte of it."""
+    target = served.target(maps, reduce)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
+    listener = served.service._listener
+    assert listener is not None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", served.service.port))
+    client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+    assert client.recv(1)
+    # once set it no longer grows by itself, and what it is by default has long answers wait for late acknowledgements
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    return client
 
 
 def settle(served: Served) -> None:

@@ -6,7 +6,6 @@ import http.client
 import os
 import random
 import shutil
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, segments, settle
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, segments, settle, stalled_client
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
@@ -29,6 +28,7 @@ from yaqd.security.writable import encode_text, encode_vlong
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 REDUCES = 3
+SEVERAL = "several map outputs are lost"
 #: what is kept, and as long as a partition may be to be kept: a quarter
 KEPT_BYTES = 4 << 20
 #: what the index of a file with all maps takes; two with half of them each take more
@@ -59,23 +59,6 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
 def write(served: Served, length: int, maps: list[str] = MAPS) -> None:
     for map_id in maps:
         served.write(map_id, [os.urandom(length + reduce) for reduce in range(REDUCES)])
-
-
-def stall(served: Served, reduce: int) -> socket.socket:
-    """Asks for all and takes a byte of it."""
-    target = served.target(MAPS, reduce)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
-    listener = served.service._listener
-    assert listener is not None
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.connect(("127.0.0.1", served.service.port))
-    client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
-    assert client.recv(1)
-    # once set it no longer grows by itself, and what it is by default has long answers wait for late acknowledgements
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-    return client
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -225,7 +208,7 @@ def test_however_many_take_nothing_others_read_less_than_without_merging(served:
     served.merge("all", MAPS)
     with contextlib.ExitStack() as stack:
         for reduce in range(stalled):
-            stack.enter_context(stall(served, reduce))
+            stack.enter_context(stalled_client(served, MAPS, reduce))
         assert [fetch(served, reduce, MAPS) for reduce in others] == before
         while served.service.statistics.connections > stalled:
             time.sleep(0.001)
@@ -303,7 +286,8 @@ def test_a_lost_original_is_answered_from_its_copy(served: Served, length: int, 
 
 
 def test_of_what_is_lost_in_both_places_nothing_else_is_held_back(served: Served) -> None:
-    """A stock reducer reports the first map whose lengths cannot be, and no other."""
+    """A stock reducer reports the first map whose lengths cannot be and no other, and of a header that names no map all
+    that it has not got."""
     write(served, 5000)
     file = served.merge("all", MAPS)
     lose(file)
@@ -313,9 +297,9 @@ def test_of_what_is_lost_in_both_places_nothing_else_is_held_back(served: Served
     response, body = served.get(served.target(MAPS, 1))
     assert response.status == 200
     found = segments(body)
-    assert [row[0] for row in found] == [*others, MAPS[4], MAPS[7]]
-    assert [row[1:4] for row in found[-2:]] == [(-1, -1, 1)] * 2
-    assert fetch(served, 1, others) == hashlib.sha256(b"".join(as_sent(*row) for row in found[:-2])).hexdigest()
+    assert [row[0] for row in found] == [*others, SEVERAL, MAPS[4], MAPS[7]]
+    assert [row[1:4] for row in found[-3:]] == [(-1, -1, 1)] * 3
+    assert fetch(served, 1, others) == hashlib.sha256(b"".join(as_sent(*row) for row in found[:-3])).hexdigest()
     response, body = served.get(served.target([MAPS[7]], 1))  # by itself too, since it was there
     assert (response.status, segments(body)) == (200, [(MAPS[7], -1, -1, 1, b"")])
     settle(served)
@@ -356,7 +340,8 @@ def see_what_is_lost(served: Served, length: int, is_merged: bool, more: str) ->
 
 
 @pytest.mark.parametrize("served", [0.3], indirect=True)
-def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served) -> None:
+def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nm.shuffle.kept._SENT_S", 60)  # in a second they would be sent to from the file
     length = KEPT_BYTES // 4 // len(MAPS) - 100  # a partition is just short enough to be kept
     for map_id in MAPS:
         served.write(map_id, [os.urandom(length) for _ in range(20)])
@@ -365,7 +350,7 @@ def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served) -> No
     partition = (length + 4) * len(MAPS)
     stalled = []
     for reduce in range(20):
-        client = stall(served, reduce)
+        client = stalled_client(served, MAPS, reduce)
         stalled.append(client)
         assert served.service.merged.kept_bytes <= KEPT_BYTES
     assert [fetch(served, reduce, MAPS) for reduce in range(20)] == before
