@@ -122,6 +122,20 @@ class Connection:
         else:
             loop.call_soon_threadsafe(self._close_in, loop)
 
+    def lighten(self) -> None:
+        """For the service's thread, now and then: what has been sent for long goes on from where it takes no memory."""
+        loop = self.loop
+        if self._file is None:
+            return
+        if loop is self._service.loop:
+            self._lighten_in(loop)
+        else:
+            loop.call_soon_threadsafe(self._lighten_in, loop)
+
+    def _lighten_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.loop is loop and self._file is not None:
+            self._file = self._file.lighter()
+
     def _close_in(self, loop: asyncio.AbstractEventLoop) -> None:
         if self.loop is loop:  # else it has just moved on, and is not overdue
             self.close()

@@ -6,13 +6,17 @@ asked for a while; what connections are sending from counts, too, so that reader
 What was asked for just now is not given up for another reducer's: with more of them than there is room for each would
 read a whole partition for every request. They read runs then, for which whole partitions leave some room, and go on so,
 since of their partitions some has been read already. A run gets no more than a part of the room that is left, so that
-however many read, or read slowly, there is some for the next.
+however many read, or read slowly, there is some for the next. What is sent for long goes on from its file: it was found
+right, and the memory is for those who read.
 """
 
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+
+from nm.shuffle.answer import FileRange, Range, ReadCounts
+from nm.shuffle.files import OpenFile, OutputMissing
 
 #: of all that may be kept, what one partition may have, and what one run
 _PARTITION_SHARE = 1 / 4
@@ -24,6 +28,8 @@ _RUNS_OF_ROOM = 4
 #: seconds in which a reducer that goes on asks again
 _RECENT_S = 1.0
 _IN_RUNS_MAX = 10_000
+#: seconds that a segment may take to be sent; then it is sent from its file
+_SENT_S = 1.0
 
 
 class Kept:
@@ -58,6 +64,10 @@ class KeptSegments:
         self._lock = threading.Lock()
         #: the longest run that is read at once
         self.run_bytes_max = int(bytes_max * _RUN_SHARE)
+
+    @property
+    def now(self) -> float:
+        return self._now()
 
     @property
     def held_bytes(self) -> int:
@@ -175,13 +185,26 @@ class KeptSegments:
 class KeptRange:
     """A part of what is kept on its way into a socket."""
 
-    __slots__ = ("_keeper", "_kept", "_key", "_view", "remaining")
+    __slots__ = ("_began_at", "_counts", "_end", "_keeper", "_kept", "_key", "_open", "_view", "remaining")
 
-    def __init__(self, keeper: KeptSegments, key: Hashable, kept: Kept, start: int, length: int) -> None:
-        """`start`: in the merged file."""
+    def __init__(
+        self,
+        keeper: KeptSegments,
+        key: Hashable,
+        kept: Kept,
+        start: int,
+        length: int,
+        counts: ReadCounts,
+        open_file: Callable[[], OpenFile],
+    ) -> None:
+        """`start`: in the merged file, which `open_file` opens. `counts`: of the answer, if it is read again."""
         self._keeper = keeper
         self._key = key
         self._kept = kept
+        self._end = start + length
+        self._counts = counts
+        self._open = open_file
+        self._began_at = keeper.now
         at = start - kept.offset
         self._view = memoryview(kept.data)[at : at + length]
         self.remaining = length
@@ -191,6 +214,16 @@ class KeptRange:
         self._view = self._view[sent:]
         self.remaining -= sent
         return sent
+
+    def lighter(self) -> Range:
+        if self._keeper.now - self._began_at < _SENT_S:
+            return self
+        try:
+            file = self._open()
+        except OutputMissing:
+            return self
+        self.release()
+        return FileRange(file, self._end - self.remaining, self.remaining, self._counts, is_merged=True)
 
     def release(self) -> None:
         self._view = memoryview(b"")

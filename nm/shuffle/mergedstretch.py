@@ -159,13 +159,14 @@ class MergedStretch:
         if found is not None:
             _, key, kept = found
             counts.merged_segments += 1
-            return KeptRange(self._kept, key, kept, start, length)
-        if length <= self._kept.run_bytes_max:  # then it is for lack of room
+            self._part.note_right(self._at)
+            return KeptRange(self._kept, key, kept, start, length, counts, self._open)
+        if length <= self._kept.run_bytes_max and not self._part.is_right(self._at):  # then it is for lack of room
             with contextlib.suppress(OutputMissing):
                 follows = self._original().range(counts)  # one read, and to verify it here takes more
                 self._part.note_read(Run(self._at, self._at + 1))
                 return follows
-        file = self._outputs.files.open(self._part.file.path)
+        file = self._open()
         try:
             self._verify_in_place(file, counts)
         except BaseException:
@@ -216,11 +217,14 @@ class MergedStretch:
         return self._kept.keep(part.key(run), data, offset, run.end - run.first)
 
     def _pread(self, offset: int, length: int, counts: ReadCounts) -> bytes:
-        file = self._outputs.files.open(self._part.file.path)
+        file = self._open()
         try:
             return self._pread_from(file, offset, length, counts)
         finally:
             file.release()
+
+    def _open(self) -> OpenFile:
+        return self._outputs.files.open(self._part.file.path)
 
     def _pread_from(self, file: OpenFile, offset: int, length: int, counts: ReadCounts) -> bytes:
         path = self._part.file.path
@@ -236,8 +240,7 @@ class MergedStretch:
     def _verify_in_place(self, file: OpenFile, counts: ReadCounts) -> None:
         """Reads the segment once, in pieces, unless it was found right before. Raises OutputMissing, FormatError."""
         part, start = self._part, self._part.columns.starts[self._at]
-        key = part.partition, self._at
-        if key in part.file.verified:
+        if part.is_right(self._at):
             return
         end = start + part.columns.part_lengths[self._at] - CHECKSUM_BYTES
         checksum, at = 0, start
@@ -248,4 +251,4 @@ class MergedStretch:
         stored = int.from_bytes(self._pread_from(file, end, CHECKSUM_BYTES, counts), "big")
         if not stored == checksum == part.columns.checksums[self._at]:
             raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")
-        part.file.verified.add(key)
+        part.note_right(self._at)

@@ -215,6 +215,9 @@ class ShuffleService:
     def _sweep(self) -> None:
         self.merged.sweep()
         now = self.loop.time()
-        for connection in [c for c in self._connections if c.overdue(now)]:
-            connection.close_from_service()
+        for connection in list(self._connections):
+            if connection.overdue(now):
+                connection.close_from_service()
+            else:
+                connection.lighten()
         self.loop.call_later(min(1.0, self.limits.keep_alive_timeout_s / 2), self._sweep)
