@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: how long a task is taken to run of whose application nothing is known, s, as long as nothing was seen of any: it only
 #: has its place among the others
 _TYPICAL_S: Final = 30.0
+#: without ST an application is starved by what is left of it alone, which may be less by then, or known at all: looked
+#: at so often, s
+_LOOK_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,11 @@ class JobStarvation:
     starve_s: float = 60.0
     #: ST_r: times the work that is left, where that is known
     starve_ratio: float = 10.0
+
+    @property
+    def is_guarding(self) -> bool:
+        """Is anybody ever starved?"""
+        return math.isfinite(self.starve_s) or math.isfinite(self.starve_ratio)
 
     def limit(self, work_s: float | None) -> float:
         ratio = self.starve_ratio * work_s if work_s is not None else math.inf
@@ -83,7 +91,7 @@ class Starving:
         #: when it is to be looked at, sequence number, attempt
         self._due: list[tuple[float, int, AttemptView]] = []
 
-    def change(self, jobs: Jobs, spec: JobStarvation) -> None:
+    def change(self, jobs: Jobs, spec: JobStarvation, now: float) -> None:
         """Go by other limits: those that wait are to be looked at earlier or later. Who is starved stays it."""
         if spec == self._spec:
             return
@@ -93,14 +101,14 @@ class Starving:
         for attempt in attempts.values():
             job = jobs.of(attempt.app.id)
             if job.since is not None and attempt.app.attempt is attempt:
-                self._push(jobs, job, attempt)
+                self._push(jobs, job, attempt, now)
 
     def waits(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
         """The attempt's asks are as they are after what it was given just now."""
         job = jobs.of(attempt.app.id)
-        if attempt.asks.pending and job.since is None and math.isfinite(self._spec.starve_s):
+        if attempt.asks.pending and job.since is None and self._spec.is_guarding:
             job.since = now
-            self._push(jobs, job, attempt)
+            self._push(jobs, job, attempt, now)
 
     def given(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
         """The attempt was given a container."""
@@ -110,7 +118,7 @@ class Starving:
         job.since = now
         if job.is_starved:
             job.is_starved = False
-            self._push(jobs, job, attempt)
+            self._push(jobs, job, attempt, now)
 
     def find(self, jobs: Jobs, now: float) -> None:
         """Put those that have become starved where they belong."""
@@ -122,15 +130,17 @@ class Starving:
             if not attempt.asks.pending:
                 job.since = None
             elif job.since + self._limit(jobs, attempt) > now:  # the sum that it is filed under, or this never ends
-                self._push(jobs, job, attempt)
+                self._push(jobs, job, attempt, now)
             else:
                 job.is_starved = True
                 if attempt.filed_at is not None:
                     self._view.file(attempt)
 
-    def _push(self, jobs: Jobs, job: Job, attempt: "AttemptView") -> None:
+    def _push(self, jobs: Jobs, job: Job, attempt: "AttemptView", now: float) -> None:
         assert job.since is not None
         due = job.since + self._limit(jobs, attempt)
+        if not math.isfinite(self._spec.starve_s):
+            due = min(due, now + _LOOK_S)
         heapq.heappush(self._due, (due, attempt.app.sequence, attempt))
 
     def _limit(self, jobs: Jobs, attempt: "AttemptView") -> float:

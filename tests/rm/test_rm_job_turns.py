@@ -1,5 +1,8 @@
 """Leaf queues that serve their applications by how much is left of them."""
 
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,9 +51,17 @@ def spec(ordering: str, other: str = "fifo") -> SchedulerSpec:
 class Cluster:
     """One node of a few slots; the clock moves when a test says so, and every event is checked."""
 
-    def __init__(self, ordering: str, slots: int = 4, *, queueing: QueueingSpec | None = None) -> None:
-        bounds = AllocationBounds(SLOT, SLOT * 4)
-        self.scheduler = Scheduler(spec(ordering), SchedulerLimits(bounds, queueing=queueing))
+    def __init__(
+        self,
+        ordering: str,
+        slots: int = 4,
+        *,
+        queueing: QueueingSpec | None = None,
+        starvation: JobStarvation = JobStarvation(),
+        reserve_after_s: float = 5.0,
+    ) -> None:
+        limits = SchedulerLimits(AllocationBounds(SLOT, SLOT * 4), queueing=queueing, job_starvation=starvation)
+        self.scheduler = Scheduler(spec(ordering), replace(limits, reserve_after_s=reserve_after_s))
         self.now = 0.0
         self.apps = 0
         self.running: list[ContainerId] = []
@@ -168,6 +179,34 @@ def test_a_job_without_its_master_comes_first_and_a_priority_before_that() -> No
     urgent.ask(one, 2)
     urgent.ask(two, 9)
     assert urgent.turns(2) == [2, 2]
+
+
+@pytest.mark.parametrize(("starve_s", "told_at"), [(1000.0, 0.0), (math.inf, 0.0), (math.inf, 40.0)])
+def test_work_that_is_left_times_its_ratio_starves_whatever_the_longest_wait_is(
+    starve_s: float, told_at: float
+) -> None:
+    """min(ST, ST_r x what is left): three times 20 s here, where that is known. It may be said late."""
+    c = Cluster("srjf", slots=3, starvation=JobStarvation(starve_s, 3.0), reserve_after_s=math.inf)
+    large, small = c.app(), c.app()
+    c.tell(Estimated(small.application_id, 20, 1.0))
+    c.ask(small, 1)
+    if not told_at:
+        c.tell(Estimated(large.application_id, 20, 20.0))
+    c.ask(large, 1)
+    started = []
+    while 1 not in started and c.now < 120.0:
+        c.ask(small, 1)
+        started += c.turns(1)
+        if c.now == told_at:
+            c.tell(Estimated(large.application_id, 20, 20.0))
+    assert 60.0 <= c.now <= 71.0 and set(started[:-1]) == {2}
+
+
+def test_who_is_never_starved_is_not_noted() -> None:
+    c = Cluster("srjf", slots=1, starvation=JobStarvation(math.inf, math.inf))
+    attempt = c.app()
+    c.ask(attempt, 1)
+    assert c.scheduler.view.jobs is not None and c.scheduler.view.jobs.of(attempt.application_id).since is None
 
 
 def test_a_name_that_is_none() -> None:
