@@ -109,6 +109,15 @@ def test_parameters_reach_the_system(text: str, field: str, value: object) -> No
         (("run", "zzz"), "`yaq sim list` shows them"),
         (("compare", "--workload", "hive-ms", "--system", "yarnx"), "there is no system 'yarnx'"),
         (("compare", "--workload", "hive-ms", "--system", "yarn,bound=3"), "none of yarn's parameters"),
+        (
+            ("compare", "--workload", "hive-ms", "--system", "yaq-c,rebalance=on"),
+            "Nor does a cluster even out what yaq-c",
+        ),
+        (("compare", "--workload", "hive-ms", "--system", "yaq-c,rebalance_gain_s=5"), "yaq.distributed.rebalance.*"),
+        (
+            ("compare", "--workload", "hive-ms", "--system", "yaq-d,rebalance=off,rebalance_most=3"),
+            "rebalance_most changes nothing with rebalance=off",
+        ),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=-3"), "must not be negative"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-c,bound=0"), "1 to 1000000, or none for any number"),
         (("compare", "--workload", "hive-ms", "--system", "yaq-d,bound=2000000"), "1 to 1000000, or none"),

@@ -18,6 +18,12 @@ _FILLED: Final = ("bound_target", "bound_policy", "bound_wait_s", "default_estim
 _UNAWARE: Final = ("aware", "max_wait_unaware_s")
 _PLACED: Final = ("wait_estimate", "place", "interference", "order", "starve_s", "starve_ratio", "order_scope")
 _EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s", "rebalance_policy")
+#: it has no such keys for what yaq-c is of
+_NOT_EVENED: Final = (
+    ". Nor does a cluster even out what yaq-c has: yarn.resourcemanager.nm-container-queuing.* and "
+    "yaq.distributed.rebalance.* are for opportunistic containers, which are yaq-d's and yarn-opportunistic's. "
+    "Guaranteed ones that have waited for max_wait_s are placed again"
+)
 #: what each takes; each is explained in `sim_parameters`. Nothing is taken that no value of would change anything, but
 #: for the first ones, which are said of all systems alike
 PARAMETERS: Final = {
@@ -111,8 +117,9 @@ def parse_system(text: str) -> System:
         if key in changed:
             raise CommandError(f"--system {text}: {key} twice")
         if not equals or key not in PARAMETERS[name]:
+            why = _NOT_EVENED if name == "yaq-c" and key in _EVENED else ""
             raise CommandError(
-                f"--system {text}: {setting!r} is none of {name}'s parameters: {', '.join(PARAMETERS[name])}"
+                f"--system {text}: {setting!r} is none of {name}'s parameters: {', '.join(PARAMETERS[name])}{why}"
             )
         changed[key] = _value(text, key, value)
     base = _BASES.get(name, System(name))
@@ -122,6 +129,9 @@ def parse_system(text: str) -> System:
         system = dataclasses.replace(base, **changed)
     except ValueError as error:
         raise CommandError(f"--system {text}: {error}") from None
+    if not system.rebalance:
+        for key in (one for one in changed if one in _EVENED and one != "rebalance"):
+            raise CommandError(f"--system {text}: {key} changes nothing with rebalance=off")
     for key, (needed, why) in _NEEDS.items():
         if getattr(system, key) != getattr(base, key) and not getattr(system, needed):
             raise CommandError(f"--system {text}: {key} changes nothing while {needed} is 0{why}")
