@@ -78,7 +78,7 @@ class SpillIndex:
     def read(cls, file: BinaryIO, *, name: str) -> "SpillIndex":
         """As `load`, of a file that is open."""
         size = os.fstat(file.fileno()).st_size
-        data = file.read(INDEX_BYTES_MAX + 1) if size <= INDEX_BYTES_MAX else b""
+        data = file.read(size + 1) if size <= INDEX_BYTES_MAX else b""
         size = max(size, len(data))
         if size > INDEX_BYTES_MAX:
             raise CorruptIndex(

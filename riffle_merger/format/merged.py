@@ -154,7 +154,7 @@ class MergedIndex:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             size = os.fstat(descriptor).st_size
-            data = file.read(bytes_max + 1) if size <= bytes_max else b""
+            data = file.read(size + 1) if size <= bytes_max else b""
         if size > bytes_max or len(data) > bytes_max:
             raise CorruptIndex(f"{path}: larger than {bytes_max} bytes")
         return cls.parse(data, name=str(path))
@@ -172,16 +172,25 @@ class MergedIndex:
         by partition, `checksums` likewise, as described above. CorruptIndex when that cannot be an index."""
         names = [map_name.encode("utf-8") for map_name in maps]
         encoded = b"".join(_NAME_LENGTH.pack(len(text)) + text for text in names)
-        parts, cells, offset = bytearray(), bytearray(), 0
+        head = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded)) + encoded
+        part_at, offset = len(head), 0
+        at = part_at + len(checksums) * _PARTITION.size
+        body = bytearray(at + len(checksums) * len(maps) * _SEGMENT.size + CHECKSUM_BYTES)
+        body[: len(head)] = head
         for segments, their_checksums in zip(lengths, checksums, strict=True):
             start = offset
+            if len(their_checksums) != len(maps):
+                raise CorruptIndex(f"{name}: {len(their_checksums)} segments of {len(maps)} maps")
             for (raw_length, part_length), checksum in zip(segments, their_checksums, strict=True):
-                cells += _SEGMENT.pack(raw_length, part_length, checksum)
+                _SEGMENT.pack_into(body, at, raw_length, part_length, checksum)
+                at += _SEGMENT.size
                 offset += part_length
-            parts += _PARTITION.pack(start, offset - start)
-        header = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded))
-        body = b"".join((header, encoded, parts, cells))
-        index = cls(body + _CHECKSUM.pack(crc32(body)), name=name)
+            _PARTITION.pack_into(body, part_at, start, offset - start)
+            part_at += _PARTITION.size
+        _CHECKSUM.pack_into(body, at, crc32(memoryview(body)[:at]))
+        data = bytes(body)
+        del body  # there is memory for two of it
+        index = cls(data, name=name)
         index.check()
         return index
 

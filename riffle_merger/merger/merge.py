@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from riffle_merger.format.errors import FormatError
-from riffle_merger.format.merged import MAPS_MAX, MergedIndex, is_safe_name
+from riffle_merger.format.merged import MAPS_MAX, MergedIndex, is_safe_name, maps_possible
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.merger.files import Output, open_inputs
 from riffle_merger.merger.pool import BufferPool
 from riffle_merger.merger.window import Counts, Input, Window, Windows
-from riffle_merger.plan.buffers import INDEX_COPIES, buffers_wanted
+from riffle_merger.plan.buffers import buffers_wanted, index_memory
 
 #: inputs of one merge: each keeps a file open, and more than this makes reads small again
 INPUTS_MAX = MAPS_MAX
@@ -72,7 +72,7 @@ class Memory:
     """What a merge holds while it runs."""
 
     buffers: int
-    #: of these and of the indexes
+    #: of these and of the indexes; what says where a window's pieces go, some 10 MB where these are tiny, is not in it
     bytes: int
 
 
@@ -80,7 +80,7 @@ def memory_for(
     inputs: int, data_bytes: int, index_bytes: int, pool: BufferPool, budget_bytes: int, at_once: int
 ) -> Memory:
     """In a budget of which so many merges at one time have a part each. Raises NotMergeable."""
-    for_indexes = INDEX_COPIES * index_bytes
+    for_indexes = index_memory(inputs, index_bytes)
     room = budget_bytes - for_indexes
     if room < budget_bytes // 2:
         raise NotMergeable(f"indexes of {index_bytes} bytes are too large for the merger's memory")
@@ -114,6 +114,8 @@ def merge(
     counts = counts or Counts()
     with contextlib.ExitStack() as stack:
         inputs, home = open_inputs(stack, order.folders, order.map_ids, counts)
+        if len(inputs) > maps_possible(len(inputs[0].index)):  # else it would be found out when all is copied
+            raise NotMergeable(f"{len(inputs)} outputs of {len(inputs[0].index)} partitions are too much for an index")
         length = sum(source.index.stored_bytes for source in inputs)
         output = Output(home, order.name, length, disk_max_percent=order.disk_max_percent)
         stack.callback(output.close)

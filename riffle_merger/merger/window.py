@@ -16,6 +16,7 @@ import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.index import IndexEntry, SpillIndex
@@ -102,7 +103,7 @@ class Windows:
         self._checks = _Checks(inputs)
 
     @property
-    def checksums(self) -> "list[array[int]]":
+    def checksums(self) -> "Rows":
         """Of the segments of each partition, once all is filled."""
         return self._checks.checksums
 
@@ -221,13 +222,40 @@ def _write(descriptor: int, data: memoryview, offset: int) -> None:
         done += os.pwrite(descriptor, data[done:], offset + done)
 
 
+class Rows(Sequence[Sequence[int]]):
+    """Numbers below 2^32, so many to a row, in four bytes each."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._cells = array("I")
+
+    def add(self, number: int) -> None:
+        self._cells.append(number)
+
+    def __len__(self) -> int:
+        """Rows that are whole."""
+        return len(self._cells) // self._width
+
+    @overload
+    def __getitem__(self, row: int) -> "array[int]": ...
+
+    @overload
+    def __getitem__(self, row: slice) -> "list[array[int]]": ...
+
+    def __getitem__(self, row: int | slice) -> "array[int] | list[array[int]]":
+        if isinstance(row, slice):
+            return [self[number] for number in range(len(self))[row]]
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        return self._cells[row * self._width : (row + 1) * self._width]
+
+
 class _Checks:
     """Verifies segment after segment while their bytes pass, and keeps their checksums, partition by partition."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
-        self.checksums: list[array[int]] = []
-        self._partition = array("I")
+        self.checksums = Rows(len(inputs))
         self._segment = 0
         #: the last bytes of a segment that comes in pieces: its own checksum, perhaps
         self._tail = b""
@@ -248,11 +276,8 @@ class _Checks:
                 f"{name}: partition {len(self.checksums)} has the checksum {stored:#010x}, "
                 f"its contents give {computed:#010x}"
             )
-        self._partition.append(stored)
+        self.checksums.add(stored)
         self._segment, self._tail = 0, b""
-        if piece.number == len(self._inputs) - 1:
-            self.checksums.append(self._partition)
-            self._partition = array("I")
 
     def _add_part(self, view: memoryview) -> tuple[int, bytes]:
         """All but the last four bytes so far go into the checksum."""

@@ -8,9 +8,12 @@ BUFFER_BYTES: Final = 4 << 20
 WRITE_BYTES: Final = 20 << 20
 #: buffers of one input, at most: half of them are read while the other half is written
 _EACH_MAX: Final = 4
-#: what a merge takes for indexes: its inputs' and, while it is made, the merged one
-INDEX_COPIES: Final = 4
+#: what a merge takes for indexes, for each segment: its entry in an input's, its checksum, and its row in the merged
+#: one, which is there twice when it is made
 _ENTRY_BYTES: Final = 24
+_SEGMENT_BYTES: Final = _ENTRY_BYTES + 4 + 2 * 20
+#: and for each partition
+_PARTITION_BYTES: Final = 2 * 16 + 1
 
 
 def buffers_wanted(inputs: int, share: int, buffer_bytes: int = BUFFER_BYTES) -> int:
@@ -20,8 +23,14 @@ def buffers_wanted(inputs: int, share: int, buffer_bytes: int = BUFFER_BYTES) ->
     return max(inputs + to_write, min(_EACH_MAX * inputs + to_write, share))
 
 
+def index_memory(inputs: int, index_bytes: float) -> int:
+    """What a merge takes for indexes. `index_bytes`: of its inputs'."""
+    segments = index_bytes / _ENTRY_BYTES
+    return int(segments * _SEGMENT_BYTES + segments / max(1, inputs) * _PARTITION_BYTES)
+
+
 def read_bytes(inputs: float, partitions: int, memory_bytes: float) -> float:
     """Of one read of a merge that has so much memory for itself."""
     files = max(1, round(inputs))
-    share = (memory_bytes - INDEX_COPIES * files * partitions * _ENTRY_BYTES) / BUFFER_BYTES
+    share = (memory_bytes - index_memory(files, files * partitions * _ENTRY_BYTES)) / BUFFER_BYTES
     return buffers_wanted(files, int(share)) / 2 * BUFFER_BYTES / files

@@ -4,6 +4,7 @@ import mmap
 import os
 import tempfile
 import threading
+import tracemalloc
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,42 @@ def test_what_a_merge_asks_of_the_disk_is_known_before(
     counter.add([Publish("n", tuple(outputs), 1)])
     assert (merged.reads, merged.writes) == (counter.merge_reads, counter.merge_writes)
     assert merged.bytes == counter.merged_size == counter.size
+
+
+@pytest.mark.parametrize(("maps", "partitions"), [(1, 8000), (4, 2000)])
+def test_indexes_take_no_more_memory_than_is_counted_for_them(
+    tmp_path: Path, maps: int, partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("riffle_merger.merger.window._PIECES_MAX", 256)  # they are not counted
+    names = tuple(f"m{number}" for number in range(maps))
+    for name in names:
+        write_output(tmp_path, name, [None] * partitions)
+    found = survey([tmp_path], names)
+    pool = BufferPool(64 * MB)
+    memory = memory_for(maps, found.data_bytes, found.index_bytes, pool, 64 * MB, 1)
+    with ThreadPoolExecutor(READERS) as reader:
+        tracemalloc.start()
+        try:
+            order = MergeOrder("1", (tmp_path,), names)
+            merge(order, pool, memory.buffers, reader=reader, is_cancelled=lambda: False)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    counted = memory.bytes - memory.buffers * pool.buffer_bytes
+    assert 0.8 * counted < peak < counted + (64 << 10), (peak, counted)
+
+
+def test_a_merge_whose_index_cannot_be_is_refused_before_it_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("riffle_merger.format.merged.SEGMENTS_MAX", 7)
+    for name in ("a", "b"):
+        write_output(tmp_path, name, [b"x"] * 4)
+    pool, counts = BufferPool(MB, buffer_bytes=4096), Counts()
+    with ThreadPoolExecutor(READERS) as reader, pytest.raises(NotMergeable, match="too much for an index"):
+        order = MergeOrder("1", (tmp_path,), ("a", "b"))
+        merge(order, pool, 4, reader=reader, is_cancelled=lambda: False, counts=counts)
+    assert (counts.reads, counts.writes) == (2, 0), "the inputs' indexes"
 
 
 def test_reads_are_as_long_as_the_choice_of_a_policy_takes_them_to_be() -> None:
