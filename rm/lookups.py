@@ -5,8 +5,14 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.former_attempts import every_attempt
 from yaqd.ipc.errors import ApplicationAttemptNotFound, ApplicationNotFound
+from yaqd.model import ApplicationId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
+
+
+def no_such_application(app_id: ApplicationId) -> str:
+    """In Hadoop's words."""
+    return f"Application with id '{app_id}' doesn't exist in RM. Please check that the job submission was successful."
 
 
 def find_application(cluster: Cluster, message: common.ApplicationId) -> Application:
@@ -14,9 +20,7 @@ def find_application(cluster: Cluster, message: common.ApplicationId) -> Applica
     app_id = convert.application_id(message)
     app = cluster.applications.get(app_id)
     if app is None:
-        raise ApplicationNotFound(
-            f"Application with id '{app_id}' doesn't exist in RM. Please check that the job submission was successful."
-        )
+        raise ApplicationNotFound(no_such_application(app_id))
     return app
 
 

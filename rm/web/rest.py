@@ -6,6 +6,7 @@ applications is written in pieces, so that it neither fills the memory nor holds
 
 import asyncio
 import json
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final, Protocol, Self, TypeVar
 
@@ -27,6 +28,11 @@ from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, Conta
 BASE: Final = "/ws/v1/cluster"
 #: applications described before others get their turn on the event loop
 _BATCH: Final = 50
+
+
+def _absent_app(app_id: ApplicationId) -> str:
+    """As Hadoop's pages have it."""
+    return f"app with id: {app_id} not found"
 
 
 class Rest:
@@ -162,15 +168,16 @@ class Rest:
         user, now_ms = container.attempt.app.user, self._cluster.clock.wall_ms()
         return container_json(container, user, now_ms, self._cluster.resource_types)
 
-    def _find_app(self, request: web.Request) -> Application:
+    def _find_app(self, request: web.Request, absent: Callable[[ApplicationId], str] = _absent_app) -> Application:
         app_id = _parse(ApplicationId, request.match_info["id"])
         app = self._cluster.applications.get(app_id)
         if app is None:
-            raise problem(404, "NotFoundException", f"java.lang.Exception: app with id: {app_id} not found")
+            raise problem(404, "NotFoundException", f"java.lang.Exception: {absent(app_id)}")
         return app
 
-    def visible_app(self, request: web.Request) -> Application:
-        app, user = self._find_app(request), self._callers.user(request)
+    def visible_app(self, request: web.Request, absent: Callable[[ApplicationId], str] = _absent_app) -> Application:
+        """`absent`: what is said of one that is not there."""
+        app, user = self._find_app(request, absent), self._callers.user(request)
         if not self._callers.may_view(app, user):
             raise problem(403, "ForbiddenException", f"User {user} cannot perform operation VIEW_APP on {app.id}")
         return app

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from rm.explain import Explain
 from rm.explain_nodes import ExplainNodes
+from rm.lookups import no_such_application
 from rm.web.rest import Rest
 
 BASE: Final = "/ws/v1/yaq"
@@ -23,7 +24,8 @@ class YaqRest:
 
     async def explain(self, request: web.Request) -> web.Response:
         """Of an application that the caller may view."""
-        return web.json_response({"explanation": self._explain.application(self._rest.visible_app(request))})
+        app = self._rest.visible_app(request, no_such_application)  # as the other commands say it
+        return web.json_response({"explanation": self._explain.application(app)})
 
     async def nodes(self, request: web.Request) -> web.Response:
         return web.json_response({"nodes": self._nodes.all()})

@@ -116,7 +116,7 @@ async def report_queue(node: FakeNode, waiting: list[ContainerId]) -> None:
 
 async def test_what_is_not_there_is_said_in_one_line() -> None:
     async with cluster({"yaq.queue.enabled": "false"}) as rm:
-        with pytest.raises(CommandError, match="not found"):
+        with pytest.raises(CommandError, match=r"^Application with id 'application_1_0001' doesn't exist in RM\. "):
             await command(rm, "explain", "application_1_0001")
         node = await rm.node()
         app_id, master = await rm.running(node)

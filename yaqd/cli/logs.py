@@ -315,11 +315,11 @@ def _forgotten_ones_owner(
     if choice.owner and not is_on_nodes:
         if has_logs_of(conf, choice.owner, application_id):
             return choice.owner
-        raise CommandError(f"{refusal.message}; nor are there logs of it that are {choice.owner}'s")
+        raise CommandError(f"{refusal.message.rstrip('.')}; nor are there logs of it that are {choice.owner}'s")
     try:
         owner = owner_of(conf, application_id)
     except StorageError:
         owner = None
     if owner is None and not is_on_nodes:
-        raise CommandError(f"{refusal.message}; nor are there logs of it")
+        raise CommandError(f"{refusal.message.rstrip('.')}; nor are there logs of it")
     return owner or ""
