@@ -49,6 +49,25 @@ def test_a_container_that_ends_without_done_is_a_failure(status: int) -> None:
     assert "tail of stderr" in task.attempts[0].error
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (137, "with exit status 137, killed by signal 9 (SIGKILL), often because the machine had no memory left: tail"),
+        (143, "with exit status 143, killed by signal 15 (SIGTERM): tail"),
+        (128 + 33, "with exit status 161, killed by signal 33: tail"),  # one without a name
+        (128, "with exit status 128: tail"),
+        (193, "with exit status 193: tail"),
+        (-104, "with exit status -104, over its memory"),
+    ],
+)
+def test_the_signal_that_ended_a_container_is_named(status: int, said: str) -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive.allocate("c1")
+    drive(ev.TaskRequested("c1"))
+    drive(ev.ContainerCompleted("c1", status, "tail of stderr"))
+    assert said in drive.machine.vertices[0].tasks[0].attempts[0].error
+
+
 def test_a_task_over_its_memory_is_told_where_to_get_more() -> None:
     drive = Driver(mapreduce(1, 0, max_attempts=1))
     drive.allocate("c1")

@@ -1,10 +1,14 @@
 """How failures are put to the user."""
 
+import signal
+
 from tez_adapter.core.events import ContainerCompleted
 from tez_adapter.core.records import Attempt, Container, Task, Vertex
 from yaqd.model import ExitStatus
 
 _OUT_OF_MEMORY = frozenset({ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM})
+#: a program that a signal ended has it as its exit status, so much higher (bash)
+_BY_SIGNAL = 128
 _MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run --memory"
 
 
@@ -16,9 +20,24 @@ def verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
     return f"{name} failed {task.failures} time{'s' if task.failures != 1 else ''}, last on {attempt.node}"
 
 
+def _signal(exit_status: int) -> str:
+    """Which signal a shell's exit status stands for; "" for none. A node that ends what is over its memory says so."""
+    if not _BY_SIGNAL < exit_status <= _BY_SIGNAL + signal.NSIG - 1:
+        return ""
+    number = exit_status - _BY_SIGNAL
+    try:
+        name = f" ({signal.Signals(number).name})"
+    except ValueError:
+        name = ""
+    if number == signal.SIGKILL:
+        name += ", often because the machine had no memory left"
+    return f", killed by signal {number}{name}"
+
+
 def exit_text(container: Container, event: ContainerCompleted) -> str:
     """What is wrong with the end of a container whose task had not ended."""
     how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
+    how += _signal(event.exit_status)
     if event.exit_status in _OUT_OF_MEMORY:
         how += f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)"
     more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
