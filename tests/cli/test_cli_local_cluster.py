@@ -311,6 +311,26 @@ def test_what_a_dead_leader_left_in_its_group_is_found(tmp_path: Path) -> None:
         os.kill(left.pid, signal.SIGKILL)
 
 
+def test_a_daemon_that_a_signal_has_stopped_does_not_answer(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            identity = ProcessIdentity.of(process.pid)
+            assert identity is not None and not identity.is_halted()
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            assert identity.is_halted() and identity.is_alive()
+            assert not ProcessIdentity(process.pid, -1).is_halted(), "the pid is another one's by now"
+            process.send_signal(signal.SIGCONT)
+            os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+            assert not identity.is_halted()
+        finally:
+            process.kill()
+    assert not identity.is_halted()
+    halted = DaemonStatus("nodemanager-1", 1, True, tmp_path / "log", is_halted=True)
+    status = ClusterStatus([DaemonStatus("resourcemanager", 1, True, tmp_path / "log"), halted], nodes_running=1)
+    assert (status.is_running, status.nodes_ready) == (False, 0)
+
+
 def test_a_node_whose_daemon_died_is_not_ready_while_the_resourcemanager_waits_for_it(tmp_path: Path) -> None:
     lives = {"resourcemanager": True, "nodemanager-1": True, "nodemanager-2": False}
     daemons = [DaemonStatus(name, 1, is_running, tmp_path / name) for name, is_running in lives.items()]

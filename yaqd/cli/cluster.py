@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from yaqd.cli.exits import UNREACHABLE
-from yaqd.cli.local.cluster import READY_TIMEOUT_S, ClusterStatus, LocalCluster
+from yaqd.cli.local.cluster import READY_TIMEOUT_S, ClusterStatus, DaemonStatus, LocalCluster
 from yaqd.cli.options import FiniteFloat, check_defines, define_option, json_option, parse_defines
 from yaqd.cli.output import print_json, print_table, size
 
@@ -79,10 +79,7 @@ def status(ctx: click.Context, directory: Path, as_json: bool) -> None:
     if as_json:
         print_json(_as_dict(local, state))
     else:
-        rows = [
-            (d.name, "running" if d.is_running else "dead", d.pid or "-", size(d.pss_bytes or 0), d.log)
-            for d in state.daemons
-        ]
+        rows = [(d.name, _state(d), d.pid or "-", size(d.pss_bytes or 0), d.log) for d in state.daemons]
         print_table(("daemon", "state", "pid", "memory", "log"), rows, empty=f"no cluster is running in {directory}")
         if state.nodes_ready is not None:
             click.echo(f"{state.nodes_ready} of {len(state.daemons) - 1} nodes ready")
@@ -110,6 +107,12 @@ def stop(directory: Path, as_json: bool) -> None:
         click.echo(f"no cluster is running in {local.directory}")
 
 
+def _state(daemon: DaemonStatus) -> str:
+    if daemon.is_halted:
+        return "does not answer: a signal has stopped it (kill -CONT)"
+    return "running" if daemon.is_running else "dead"
+
+
 def _as_dict(local: LocalCluster, state: ClusterStatus) -> dict[str, object]:
     return {
         "dir": str(local.directory),
@@ -117,7 +120,14 @@ def _as_dict(local: LocalCluster, state: ClusterStatus) -> dict[str, object]:
         "running": state.is_running,
         "nodes_running": state.nodes_running,
         "daemons": [
-            {"name": d.name, "pid": d.pid, "running": d.is_running, "log": str(d.log), "pss_bytes": d.pss_bytes}
+            {
+                "name": d.name,
+                "pid": d.pid,
+                "running": d.answers,
+                "halted": d.is_halted,
+                "log": str(d.log),
+                "pss_bytes": d.pss_bytes,
+            }
             for d in state.daemons
         ],
     }

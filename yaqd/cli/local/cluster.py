@@ -58,6 +58,12 @@ class DaemonStatus:
     log: Path
     #: of the daemon and its group, containers of a NodeManager not included
     pss_bytes: int | None = None
+    #: a signal has stopped it (SIGSTOP, a debugger): it is there and answers nobody
+    is_halted: bool = False
+
+    @property
+    def answers(self) -> bool:
+        return self.is_running and not self.is_halted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +74,14 @@ class ClusterStatus:
 
     @property
     def nodes_ready(self) -> int | None:
-        """`nodes_running` without those whose daemon is dead: the ResourceManager takes a while to miss one."""
+        """`nodes_running` without those whose daemon is dead or halted, which the ResourceManager is slow to miss."""
         if self.nodes_running is None:
             return None
-        return min(self.nodes_running, sum(daemon.is_running for daemon in self.daemons if daemon.name != _RM))
+        return min(self.nodes_running, sum(daemon.answers for daemon in self.daemons if daemon.name != _RM))
 
     @property
     def is_running(self) -> bool:
-        return bool(self.daemons) and all(daemon.is_running for daemon in self.daemons)
+        return bool(self.daemons) and all(daemon.answers for daemon in self.daemons)
 
 
 def _names(shape: ClusterShape) -> list[str]:
@@ -144,8 +150,8 @@ class LocalCluster:
             alive = process.is_alive()
             log = self.logs_dir / f"{name}.log"
             pss = sum(proportional_set_bytes(p) or 0 for p in group_members(process)) if alive else None
-            daemons.append(DaemonStatus(name, process.pid, alive, log, pss))
-        has_rm = any(daemon.is_running and daemon.name == _RM for daemon in daemons)
+            daemons.append(DaemonStatus(name, process.pid, alive, log, pss, is_halted=process.is_halted()))
+        has_rm = any(daemon.answers and daemon.name == _RM for daemon in daemons)
         nodes = self._running_nodes() if has_rm else None
         return ClusterStatus(daemons, None if nodes is None else len(nodes))
 

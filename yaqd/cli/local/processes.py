@@ -46,6 +46,11 @@ class ProcessIdentity:
     def is_alive(self) -> bool:
         return ProcessIdentity.of(self.pid) == self
 
+    def is_halted(self) -> bool:
+        """A signal has stopped it, and none has let it go on."""
+        found = _state_and_start(self.pid)
+        return found is not None and found[0] in ("T", "t") and found[1] == self.started_ticks
+
     def signal_group(self, number: int) -> None:
         """Signals the process group that this process leads."""
         if self.is_alive():
