@@ -3,17 +3,22 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from tez_adapter.staging import SubmitError, alias_of
 from yaqd.config import Configuration
-from yaqd.mapreduce import Job, load_job, parse_params
+from yaqd.config.catalogue import documented_names
+from yaqd.mapreduce import Job, load_job, parse_params, unread_names
 from yaqd.mapreduce.loading import split_script
 from yaqd.mapreduce.serde import encode_key
 from yaqd.storage import InputSplit, open_reader
 
 SAMPLE_KEY = "mapreduce.totalorderpartitioner.sample-records"
+#: keys that an option without a dot may have been meant for, by their last part, and how alike that has to be
+_JOB_KEYS = ("mapreduce.job.", "yaq.job.")
+_ALIKE = 0.8
 #: splits that a sample is taken from
 _SAMPLE_SPLITS = 10
 
@@ -26,6 +31,8 @@ class CheckedScript:
     #: as containers see it
     script_name: str
     params: dict[str, Any]
+    #: what is worth saying before it runs, a line each
+    notes: tuple[str, ...] = ()
 
 
 def check_script(
@@ -39,7 +46,28 @@ def check_script(
     name = Path(path).name
     if name in ("job.json", "job.splits.json"):
         raise SubmitError(f"a script cannot be named {name}")
-    return CheckedScript(job_class, path, name, parse_params(job_class, texts(conf)))
+    return CheckedScript(job_class, path, name, parse_params(job_class, texts(conf)), _notes(job_class, conf))
+
+
+def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
+    """Options that were given and that nothing reads."""
+    given = {key: conf.raw(key) or "" for key in conf.changed_keys() if is_given(conf, key)}
+    names = unread_names(job_class, given)
+    if not names:
+        return ()
+    keys = {key.rpartition(".")[2]: key for key in reversed(documented_names()) if key.startswith(_JOB_KEYS)}
+    notes = []
+    for name in names:
+        near = get_close_matches(name, keys, 1, _ALIKE)
+        meant = f"; did you mean {keys[near[0]]}?" if near else ""
+        notes.append(f"-D {name}: {job_class.__name__} has no such option, so it sets nothing{meant}")
+    return tuple(notes)
+
+
+def is_given(conf: Configuration, key: str) -> bool:
+    """On the command line, not by a file."""
+    origin = conf.origin(key)
+    return origin is not None and origin.file is None and not origin.is_default
 
 
 def texts(conf: Configuration) -> Mapping[str, str]:

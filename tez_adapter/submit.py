@@ -4,9 +4,10 @@ What is wrong with a submission is said before anything starts, in one line (`Su
 StorageError, ConfigError of whoever noticed).
 """
 
+import logging
 import secrets
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +36,8 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
 from yaqd.storage import NotAFile, PathDenied, check_output_possible, get_filesystem, locate, qualify
+
+log = logging.getLogger(__name__)
 
 APPMASTER_ENTRY = "tez_adapter.appmaster:main"
 REDUCES_MAX_KEY = "yaq.job.reduces-max"
@@ -106,11 +109,14 @@ def submit_mapreduce(
     attachments: Attachments = Attachments(),
     queue: str = "default",
     name: str | None = None,
+    notify: Callable[[str], None] = log.warning,
 ) -> SubmittedJob:
-    """Run the job class of a Python script."""
+    """Run the job class of a Python script. `notify` is told what is odd and no error."""
     from tez_adapter.scripts import check_script, sample_boundaries
 
     checked = check_script(conf, script, class_name, attachments.py_files)
+    for note in checked.notes:
+        notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
     _check_count(conf, REDUCES_MAX_KEY, count, "reduces")

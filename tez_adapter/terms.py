@@ -22,9 +22,9 @@ _PRIORITIES: Final = {"VERY_HIGH": 5, "HIGH": 4, "NORMAL": 3, "LOW": 2, "VERY_LO
 def set_terms(context: pb.ApplicationSubmissionContext, conf: Configuration) -> None:
     """Raises ConfigError."""
     context.applicationTags.extend(conf.get_list(TAGS_KEY))
-    priority = (conf.get(PRIORITY_KEY) or "").strip()
-    if priority:
-        context.priority.priority = _priority(conf, priority)
+    priority = asked_priority(conf)
+    if priority is not None:
+        context.priority.priority = priority
     lifetime_ms = conf.get_duration_ms(LIFETIME_KEY, 0, minimum=0)
     if lifetime_ms:
         context.application_timeouts.add(
@@ -32,6 +32,12 @@ def set_terms(context: pb.ApplicationSubmissionContext, conf: Configuration) -> 
         )
     for kind, key in ((pb.APPACCESS_VIEW_APP, VIEW_KEY), (pb.APPACCESS_MODIFY_APP, MODIFY_KEY)):
         context.am_container_spec.application_ACLs.add(accessType=kind, acl=conf.get(key) or " ")
+
+
+def asked_priority(conf: Configuration) -> int | None:
+    """None: the queue's default. Raises ConfigError."""
+    text = (conf.get(PRIORITY_KEY) or "").strip()
+    return _priority(conf, text) if text else None
 
 
 def _priority(conf: Configuration, text: str) -> int:

@@ -164,6 +164,8 @@ def test_terms_of_an_application(on: Yaq) -> None:
         "run", "--no-wait", "--json", "--tags", "nightly,x", "--priority", 3, "--timeout", 20, "--", "sleep", 60
     )
     application = json.loads(submitted.stdout)["application_id"]
+    said = f"{application} has priority 0: 3 was cut to yarn.cluster.max-application-priority\n"
+    assert submitted.stderr == said
     (listed,) = json.loads(on("app", "list", "--tags", "nightly", "--queue", "root.default", "--json").stdout)
     assert (listed["id"], listed["tags"], listed["queue"]) == (application, ["nightly", "x"], "root.default")
     assert 0 < listed["remaining_s"] <= 20

@@ -9,7 +9,7 @@ from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_
 from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf, words
-from yaqd.cli.output import duration, print_fields, print_json, print_table, shortened
+from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -212,8 +212,7 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
     if as_json:
         print_json({"application_id": str(application_id), "priority": given})
         return
-    cut = f": {priority} was cut to yarn.cluster.max-application-priority" if given < priority else ""
-    click.echo(f"{application_id} has priority {given}{cut}")
+    click.echo(priority_text(application_id, given, priority))
 
 
 @app.command("logs")

@@ -11,7 +11,7 @@ import click
 
 from yaqd.cli.attempts import story, told
 from yaqd.cli.exits import FAILED, INTERRUPTED
-from yaqd.cli.output import duration, print_json
+from yaqd.cli.output import duration, print_json, priority_text
 from yaqd.cli.waiting import PATIENCE_S, WaitingReason, why_it_waits
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def follow(
 ) -> int:
     """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON."""
     application_id = job.application_id
+    _say_cut_priority(job)
     if not wait:
         print_json({"application_id": str(application_id)}) if as_json else click.echo(str(application_id))
         return 0
@@ -42,6 +43,23 @@ def follow(
     else:
         show_result(result)
     return 0 if result.succeeded else FAILED
+
+
+def _say_cut_priority(job: "SubmittedJob") -> None:
+    """The ResourceManager takes a job with a lower priority than was asked for, and says nothing."""
+    from tez_adapter.rm_client import RmUnavailable
+    from tez_adapter.terms import asked_priority
+    from yaqd.ipc import RemoteException
+
+    asked = asked_priority(job.conf)
+    if asked is None:
+        return
+    try:
+        given = job.report().priority
+    except (RmUnavailable, RemoteException):
+        return
+    if given < asked:
+        click.echo(priority_text(job.application_id, given, asked), err=True)
 
 
 def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobResult":

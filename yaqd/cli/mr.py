@@ -85,6 +85,7 @@ def submit(
         attachments=Attachments(words(files), words(py_files), words(archives)),
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name or conf.get("mapreduce.job.name"),
+        notify=_note,
     )
     ctx.exit(follow(job, wait=not no_wait, as_json=as_json))
 
@@ -189,6 +190,8 @@ def local(
 
     attachments = Attachments(words(files), words(py_files), words(archives))
     checked = check_script(conf, script, None, attachments.py_files)
+    for note in checked.notes:
+        _note(note)
     count = _reduce_count(conf, reduces)
     if count is not None and count < 0:
         raise CommandError(f"--reduces {count}: ask for 0 or more")
@@ -212,9 +215,17 @@ def local(
         show_counters(counters.to_json())
 
 
+def _note(line: str) -> None:
+    click.echo(f"yaq: {line}", err=True)
+
+
 def _reduce_count(conf: Configuration, given: int | None) -> int | None:
     """The option, else what a site file or -D sets, else None: the job's class decides."""
-    if given is not None:
-        return given
+    from tez_adapter.scripts import is_given
+
     key = "mapreduce.job.reduces"
+    if given is not None:
+        if is_given(conf, key) and conf.get(key) != str(given):
+            _note(f"--reduces {given} counts, and not -D {key}={conf.get(key)}")
+        return given
     return conf.get_int(key, minimum=0) if key in conf.changed_keys() else None

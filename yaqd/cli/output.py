@@ -73,6 +73,12 @@ def size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
+def priority_text(application_id: object, given: int, asked: int) -> str:
+    """What became of a priority that was asked for."""
+    cut = f": {asked} was cut to yarn.cluster.max-application-priority" if given < asked else ""
+    return f"{application_id} has priority {given}{cut}"
+
+
 def shortened(text: str, chars: int = TRUNCATED_CHARS) -> str:
     """One line of at most `chars` characters."""
     flat = " ".join(text.split())

@@ -5,7 +5,7 @@ from yaqd.mapreduce.errors import CorruptDataError, JobError, TooManyCounters, U
 from yaqd.mapreduce.formats import InputFormat, InputKind, OutputKind
 from yaqd.mapreduce.job import Job, Pair, TaskContext
 from yaqd.mapreduce.loading import load_job, split_script, user_traceback
-from yaqd.mapreduce.params import Param, declared_params, parse_params
+from yaqd.mapreduce.params import Param, declared_params, parse_params, unread_names
 
 __all__ = [
     "CorruptDataError",
@@ -29,5 +29,6 @@ __all__ = [
     "load_job",
     "parse_params",
     "split_script",
+    "unread_names",
     "user_traceback",
 ]

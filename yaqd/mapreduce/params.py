@@ -96,6 +96,17 @@ def parse_params(job_class: type, texts: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
+def unread_names(job_class: type, texts: Mapping[str, str]) -> list[str]:
+    """Names in `texts` that set nothing: no option of the job's, and no configuration key, which all have a dot. One
+    that other values refer to (`${name}`) sets those."""
+    params = declared_params(job_class)
+    return [
+        name
+        for name in texts
+        if name not in params and "." not in name and not any(f"${{{name}}}" in text for text in texts.values())
+    ]
+
+
 def _check_spelling(job_class: type, texts: Mapping[str, str], names: Iterable[str]) -> None:
     known = list(names)
     for name in texts:

@@ -1,0 +1,56 @@
+"""What is said of a job's options that do nothing, before it runs."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.mr import local
+
+SCRIPT = """\
+from yaqd.mapreduce import Job, Param
+
+
+class Plain(Job):
+    pass
+
+
+class WithOption(Plain):
+    shortest = Param(int, default=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-D", "min_lenght=4"), "yaq: -D min_lenght: Plain has no such option, so it sets nothing\n"),
+        (
+            ("-D", "reduces=4"),
+            "yaq: -D reduces: Plain has no such option, so it sets nothing; did you mean mapreduce.job.reduces?\n",
+        ),
+        (("-D", "my.own.key=4", "-D", "mapreduce.job.reduces=1"), ""),
+        (("-D", "big=5", "-D", "my.size=${big}"), ""),
+        (
+            ("-D", "mapreduce.job.reduces=3", "--reduces", "2"),
+            "yaq: --reduces 2 counts, and not -D mapreduce.job.reduces=3\n",
+        ),
+        (("-D", "mapreduce.job.reduces=2", "--reduces", "2"), ""),
+    ],
+)
+def test_options_that_set_nothing_are_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    result = run(tmp_path, "Plain", *words)
+    assert (result.stderr, len(list((tmp_path / "out").glob("part-*")))) == (said, 2 if "2" in words else 1)
+
+
+def test_an_option_that_a_job_declares_is_none_of_them(tmp_path: Path) -> None:
+    assert run(tmp_path, "WithOption", "-D", "shortest=4").stderr == ""
+
+
+def run(folder: Path, job: str, *words: str) -> Result:
+    (folder / "job.py").write_text(SCRIPT)
+    (folder / "in").write_text("a\n")
+    where = ("--input", str(folder / "in"), "--output", str(folder / "out"), "--json")
+    result = CliRunner().invoke(local, [f"{folder / 'job.py'}:{job}", *where, *words])
+    if result.exception is not None:
+        raise result.exception
+    return result
