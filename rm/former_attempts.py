@@ -20,10 +20,10 @@ from yaqd.model import (
     Resource,
     YarnApplicationAttemptState,
 )
+from yaqd.model.endings import ENDED_WITH_RM
 
 #: what of an attempt's diagnostics outlives the ResourceManager, characters
 _DIAGNOSTICS_MAX: Final = 4096
-_ENDED_WITH: Final = "it ended with the ResourceManager that knew of it"
 
 
 def record_of(attempt: Attempt) -> str:
@@ -46,7 +46,7 @@ def lost_with_the_daemon(app: Application, now_ms: int) -> tuple[int, str] | Non
     found = _parsed(app.former.get(number))
     if found is None or "state" in found:
         return None
-    found |= {"finished": now_ms, "state": YarnApplicationAttemptState.FAILED.name, "text": _ENDED_WITH}
+    found |= {"finished": now_ms, "state": YarnApplicationAttemptState.FAILED.name, "text": ENDED_WITH_RM}
     if app.conclusion is not None:  # its end had been told, its master was about to go
         state = app.conclusion.state.name
         found |= {"finished": app.conclusion.finished_ms, "state": state, "text": app.conclusion.diagnostics}

@@ -20,13 +20,13 @@ from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, Node
 from rm.scheduler.queueing_spec import silent_after
 from rm.topology import Topology
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
+from yaqd.model.endings import LOST_NODE
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 
 log = logging.getLogger(__name__)
 
-LOST_NODE: Final = "Container released on a *lost* node"
 _REPORT_MAX: Final = 4096
 _DIAGNOSTICS_MAX: Final = 64 * 1024
 #: nodes that left and are still listed

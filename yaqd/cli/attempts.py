@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from yaqd.cli.output import duration, print_table, shortened
+from yaqd.model.endings import ENDED_WITH_RM, LOST_NODE
 
 if TYPE_CHECKING:
     from tez_adapter.rm_client import AttemptReport
 
-#: how ResourceManagers, ours and stock, end what ran on a node that is gone
-_LOST: Final = "released on a *lost* node"
-#: how ours words what it has learnt from its state store alone
-_WITH_RM: Final = "ended with the ResourceManager"
 _CHARS: Final = 200
 _DOES: Final = {
     "ALLOCATED": "starts",
@@ -61,11 +58,11 @@ def story(attempts: Sequence[Told], present: int) -> list[str]:
 
 
 def _end(number: int, attempt: Told | None) -> str:
-    if attempt is None or _WITH_RM in attempt.diagnostics:
+    if attempt is None or ENDED_WITH_RM in attempt.diagnostics:
         return f"attempt {number} ended with the ResourceManager that knew of it"
     at = f" at {time.strftime('%H:%M:%S', time.localtime(attempt.finished_ms / 1000))}" if attempt.finished_ms else ""
     where = f" node {attempt.node}" if attempt.node is not None else " its master's node"
-    if _LOST in attempt.diagnostics:
+    if LOST_NODE in attempt.diagnostics:
         return f"attempt {number} was lost with{where}{at}"
     there = f" on{where}" if attempt.node is not None else ""
     return f"attempt {number} failed{there}{at}: {shortened(attempt.diagnostics, _CHARS)}"
@@ -78,7 +75,7 @@ def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
     rows = []
     for attempt in attempts:
         took = (attempt.finish_ms or time.time() * 1000) - attempt.start_ms
-        lost = _LOST in attempt.diagnostics
+        lost = LOST_NODE in attempt.diagnostics
         rows.append(
             (
                 attempt.id.attempt,
