@@ -10,7 +10,8 @@ import shutil
 import time
 from typing import Final
 
-from riffle_merger.format.index import SpillIndex
+from riffle_merger.format.index import IndexEntry, SpillIndex
+from riffle_merger.format.merged import CHECKSUM_BYTES
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
 from riffle_merger.format.packed import index_of
 from tez_adapter.attempt import SHARED_FOLDER, Attempt
@@ -51,6 +52,14 @@ def prepare(spec: JobSpec, conf: Configuration, manager: int) -> None:
             files.delete(found.path, recursive=True)
 
 
+def _checksum(descriptor: int, segment: IndexEntry) -> int:
+    """At its end; 0 of an empty one."""
+    end = segment.start + segment.part_length
+    return (
+        int.from_bytes(os.pread(descriptor, CHECKSUM_BYTES, end - CHECKSUM_BYTES), "big") if segment.part_length else 0
+    )
+
+
 def publish_output(attempt: Attempt) -> None:
     """A finished map's output goes from its container to HDFS, if that is where the job has them. StorageError."""
     folder = os.environ.get(SHARED_FOLDER)
@@ -74,7 +83,8 @@ def publish_output(attempt: Attempt) -> None:
             while piece := source.read(_COPY_BYTES):
                 writer.write(piece)
                 attempt.moved()
-        writer.write(index_of([attempt.name], ((entry.part_length,) for entry in index)))
+            checksums = [(_checksum(source.fileno(), entry),) for entry in index]
+        writer.write(index_of([attempt.name], ((entry.part_length,) for entry in index), checksums))
         writer.close()
     except BaseException:
         writer.abort()

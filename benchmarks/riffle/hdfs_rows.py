@@ -205,7 +205,7 @@ def _make_outputs(conf: Configuration, folder: str, count: int) -> list[str]:
     names = [f"attempt_{number}" for number in range(count)]
     for name in names:
         writer = files.create(f"{folder}/{name}")
-        writer.write(bytes(4) + index_of([name], [(4,)]))  # one empty segment: its checksum is 0
+        writer.write(bytes(4) + index_of([name], [(4,)], [(0,)]))  # one empty segment: its checksum is 0
         writer.close()
     return names
 

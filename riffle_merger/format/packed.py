@@ -6,9 +6,13 @@ The index stands at the end, since such file systems only append, and in the sam
 both and one look-up opens both. A reducer needs its own row of it alone. Numbers are big-endian:
 
     file   = segments, rows, names, footer
-    row    = u64 offset of the partition, per map u64 bytes of its segment, u32 CRC-32 of its number and these
+    row    = u64 offset of the partition, per map u64 bytes of its segment, per map u32 the checksum at that one's end
+             (0 of an empty one), u32 CRC-32 of the partition's number and these
     names  = per map: u16 length, UTF-8 name of the map attempt
-    footer = "YAQPACK1", u32 maps, u32 partitions, u32 bytes of the names, u32 CRC-32 of the names and these
+    footer = "YAQPACK2", u32 maps, u32 partitions, u32 bytes of the names, u32 CRC-32 of the names and these
+
+With the checksums a reader knows of each segment that it is this map's for this partition, and not another as long that
+stands in its place.
 """
 
 import struct
@@ -21,7 +25,7 @@ from riffle_merger.format.errors import CorruptIndex
 from riffle_merger.format.index import PARTITIONS_MAX
 from riffle_merger.format.merged import NAME_BYTES_MAX, SEGMENTS_MAX, is_safe_name
 
-MAGIC: Final = b"YAQPACK1"
+MAGIC: Final = b"YAQPACK2"
 #: bound of what is accepted: only whoever reads the file holds its names, and as long as it reads
 MAPS_MAX: Final = 10_000
 _FOOTER: Final = struct.Struct(">8sIIII")
@@ -29,10 +33,11 @@ FOOTER_BYTES: Final = _FOOTER.size
 _NAME_LENGTH: Final = struct.Struct(">H")
 _NUMBER: Final = struct.Struct(">I")
 _ROW_OWN_BYTES: Final = 8 + 4
+_SEGMENT_BYTES: Final = 8 + 4
 
 
 def row_bytes(maps: int) -> int:
-    return _ROW_OWN_BYTES + 8 * maps
+    return _ROW_OWN_BYTES + _SEGMENT_BYTES * maps
 
 
 def index_bytes(maps: int, partitions: int) -> int:
@@ -42,24 +47,26 @@ def index_bytes(maps: int, partitions: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One partition: where it begins in the file, and how long each map's segment is."""
+    """One partition: where it begins in the file, how long each map's segment is, and the checksum at its end."""
 
     offset: int
     lengths: tuple[int, ...]
+    checksums: tuple[int, ...]
 
     @property
     def length(self) -> int:
         return sum(self.lengths)
 
 
-def index_of(names: Sequence[str], lengths: Iterable[Sequence[int]]) -> bytes:
-    """What goes behind the segments; `lengths` per partition, per map in the order of the names. CorruptIndex."""
+def index_of(names: Sequence[str], lengths: Iterable[Sequence[int]], checksums: Iterable[Sequence[int]]) -> bytes:
+    """What goes behind the segments; `lengths` and `checksums` per partition, per map in the order of the names.
+    CorruptIndex."""
     if not 0 < len(names) <= MAPS_MAX or len(set(names)) != len(names) or not all(map(is_safe_name, names)):
         raise CorruptIndex(f"{len(names)} names of map attempts, of which some are none or come twice")
-    layout = struct.Struct(f">Q{len(names)}Q")
+    layout = _row_layout(len(names))
     parts, offset, partitions = [], 0, 0
-    for of_maps in lengths:
-        row = layout.pack(offset, *of_maps)
+    for of_maps, their_checksums in zip(lengths, checksums, strict=True):
+        row = layout.pack(offset, *of_maps, *their_checksums)
         parts.append(row)
         parts.append(_NUMBER.pack(_row_checksum(partitions, row)))
         offset += sum(of_maps)
@@ -68,6 +75,11 @@ def index_of(names: Sequence[str], lengths: Iterable[Sequence[int]]) -> bytes:
     named = b"".join(_NAME_LENGTH.pack(len(name)) + name for name in encoded)
     fields = _FOOTER.pack(MAGIC, len(names), partitions, len(named), 0)[: -_NUMBER.size]
     return b"".join((*parts, named, fields, _NUMBER.pack(crc32(fields, crc32(named)))))
+
+
+def _row_layout(maps: int) -> struct.Struct:
+    """Of a row without its own checksum."""
+    return struct.Struct(f">Q{maps}Q{maps}I")
 
 
 def _row_checksum(partition: int, row: bytes | memoryview) -> int:
@@ -142,10 +154,11 @@ class Footer:
         (stored,) = _NUMBER.unpack_from(data, len(own))
         if stored != _row_checksum(partition, own):
             raise CorruptIndex(f"{self.name}: the checksum of row {partition} is wrong")
-        offset, *lengths = struct.unpack(f">{1 + self.maps}Q", own)
+        offset, *fields = _row_layout(self.maps).unpack(own)
+        lengths = fields[: self.maps]
         if offset + sum(lengths) > self.rows_at:
             raise CorruptIndex(f"{self.name}: partition {partition} ends at {offset + sum(lengths)}, beyond the data")
-        return Row(offset, tuple(lengths))
+        return Row(offset, tuple(lengths), tuple(fields[self.maps :]))
 
     def parse_rows(self, data: bytes | memoryview) -> Iterator[Row]:
         """All rows, which must follow each other without gaps. CorruptIndex."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.errors import FormatError
-from riffle_merger.format.merged import SEGMENTS_MAX, checked_trailer
+from riffle_merger.format.merged import SEGMENTS_MAX, check_segment
 from riffle_merger.format.packed import index_of
 from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.remote.reader import PackedFile
@@ -65,6 +65,8 @@ class _Input:
     file: PackedFile
     #: where each partition begins, and where the last one ends
     bounds: "array[int]"
+    #: at the end of each partition
+    checksums: "array[int]"
 
     @property
     def partitions(self) -> int:
@@ -112,7 +114,7 @@ class _Merge:
         self._check()
         file = PackedFile(self._files, f"{self._order.folder}/{name}", maps=1, partitions=SEGMENTS_MAX)
         try:
-            source = _Input(name, file, file.bounds())
+            source = _Input(name, file, *file.table())
         except BaseException:
             file.close()
             raise
@@ -132,7 +134,8 @@ class _Merge:
                 self._put(writer, gathered)
                 total, size, gathered = total + size, 0, []
         lengths = ([source.length(p) for source in inputs] for p in range(inputs[0].partitions))
-        gathered.append(index_of([source.name for source in inputs], lengths))
+        checksums = ([source.checksums[p] for source in inputs] for p in range(inputs[0].partitions))
+        gathered.append(index_of([source.name for source in inputs], lengths, checksums))
         self._put(writer, gathered)
         return total + size
 
@@ -169,7 +172,7 @@ class _Merge:
             for source, view in zip(inputs, data, strict=True):
                 start = source.bounds[partition] - source.bounds[first]
                 segment = view[start : start + source.length(partition)]
-                checked_trailer(segment, f"{source.name}: partition {partition}")
+                check_segment(segment, source.checksums[partition], f"{source.name}: partition {partition}")
                 yield segment
 
     def _large(self, source: _Input, partition: int) -> Iterator[bytes]:
@@ -183,7 +186,7 @@ class _Merge:
             known = last + piece
             computed, last = crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
             yield piece
-        if source.length(partition) and int.from_bytes(last, "big") != computed:
+        if source.length(partition) and not int.from_bytes(last, "big") == computed == source.checksums[partition]:
             raise NotMergeable(f"{source.name}: partition {partition} is damaged")
 
     def _read(self, source: _Input, offset: int, length: int) -> bytes:

@@ -50,9 +50,14 @@ class PackedFile:
         """Of all partitions, which follow each other without gaps."""
         return self.footer.parse_rows(self._end(self.footer.rows_at, self.footer.names_at))
 
-    def bounds(self) -> "array[int]":
-        """Where each partition begins, and where the last one ends."""
-        return array("Q", (*(row.offset for row in self.rows()), self.footer.rows_at))
+    def table(self) -> "tuple[array[int], array[int]]":
+        """Of one map's file: where each partition begins, and where the last one ends; and their checksums."""
+        bounds, checksums = array("Q"), array("I")
+        for row in self.rows():
+            bounds.append(row.offset)
+            checksums.append(row.checksums[0])
+        bounds.append(self.footer.rows_at)
+        return bounds, checksums
 
     def read(self, offset: int, length: int) -> bytes:
         if offset + length > self.footer.rows_at:

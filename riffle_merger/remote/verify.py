@@ -11,7 +11,7 @@ _CHECKSUM_BYTES = 4
 
 
 def damaged_segments(file: PackedFile, rows: Sequence[Row]) -> Iterator[tuple[int, str]]:
-    """Partition and map of each segment whose bytes are not those of its checksum.
+    """Partition and map of each segment whose bytes are not those of its checksum, or that is not the index's.
 
     Blocking, in bounded memory whatever the segments' lengths. Raises StorageError and FormatError where the file
     cannot be read to its end.
@@ -19,7 +19,7 @@ def damaged_segments(file: PackedFile, rows: Sequence[Row]) -> Iterator[tuple[in
     pieces = file.stream(0, file.footer.rows_at)
     rest = memoryview(b"")
     for partition, row in enumerate(rows):
-        for name, length in zip(file.maps, row.lengths, strict=True):
+        for name, length, checksum in zip(file.maps, row.lengths, row.checksums, strict=True):
             computed, last, left = 0, b"", length
             while left:
                 if not rest:
@@ -28,7 +28,8 @@ def damaged_segments(file: PackedFile, rows: Sequence[Row]) -> Iterator[tuple[in
                 left -= min(left, len(rest))
                 rest = rest[len(known) - len(last) :]
                 computed, last = crc32(known[:-_CHECKSUM_BYTES], computed), known[-_CHECKSUM_BYTES:]
-            if length and (length < _CHECKSUM_BYTES or int.from_bytes(last, "big") != computed):
+            is_right = length >= _CHECKSUM_BYTES and int.from_bytes(last, "big") == computed == checksum
+            if length and not is_right:
                 yield partition, name
 
 

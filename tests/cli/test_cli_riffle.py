@@ -91,7 +91,10 @@ def put(folder: Path, name: str, segments: list[list[bytes]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"{name}_a", f"{name}_b"]
     data = b"".join(b"".join(row) for row in segments)
-    (folder / name).write_bytes(data + index_of(names, ([len(segment) for segment in row] for row in segments)))
+    checksums = [[int.from_bytes(segment[-4:], "big") for segment in row] for row in segments]
+    (folder / name).write_bytes(
+        data + index_of(names, ([len(segment) for segment in row] for row in segments), checksums)
+    )
     return folder / name
 
 

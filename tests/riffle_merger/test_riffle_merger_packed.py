@@ -16,6 +16,7 @@ from riffle_merger.merger.errors import Cancelled, MergeError, NotMergeable
 from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.remote.merge import Progress, RemoteOrder, merge_remote
 from riffle_merger.remote.reader import PackedFile
+from riffle_merger.remote.verify import damaged_segments
 from yaqd.config import Configuration
 from yaqd.storage import FileSystem, get_filesystem
 
@@ -31,10 +32,16 @@ def files() -> FileSystem:
     return get_filesystem("file:///", Configuration.load(None, environ={}))
 
 
+def checksums(*segments: bytes) -> list[int]:
+    return [int.from_bytes(segment[-4:], "big") for segment in segments]
+
+
 def put(folder: Path, name: str, parts: Sequence[bytes | None]) -> list[bytes]:
     segments = [sealed(body) for body in parts]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(b"".join(segments) + index_of([name], ([len(s)] for s in segments)))
+    (folder / name).write_bytes(
+        b"".join(segments) + index_of([name], ([len(s)] for s in segments), map(checksums, segments))
+    )
     return segments
 
 
@@ -58,6 +65,7 @@ def test_a_merged_file_has_every_segment_in_its_place(
     for partition in range(done.partitions):
         row = file.row(partition)
         assert row.lengths == tuple(len(segments[partition]) for segments in written)
+        assert row.checksums == tuple(checksums(*(segments[partition] for segments in written)))
         assert b"".join(file.stream(row.offset, row.length)) == b"".join(s[partition] for s in written)
     file.close()
     assert sorted(path.name for path in folder.iterdir()) == sorted([*names, "merged"])
@@ -67,7 +75,7 @@ def test_a_merged_file_has_every_segment_in_its_place(
 @given(st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=4), st.data())
 def test_an_index_with_one_wrong_byte_is_refused_or_says_the_same(parts: list[bytes], data: st.DataObject) -> None:
     segments = [sealed(body) for body in parts]
-    index = index_of(["a", "b"], ([len(s), 0] for s in segments))
+    index = index_of(["a", "b"], ([len(s), 0] for s in segments), (checksums(s, b"") for s in segments))
     whole = bytearray(b"".join(segments) + index)
     place = data.draw(st.integers(len(whole) - len(index), len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
@@ -80,7 +88,7 @@ def test_an_index_with_one_wrong_byte_is_refused_or_says_the_same(parts: list[by
 @pytest.mark.parametrize(("maps", "partitions", "names"), [(1 << 31, 1 << 31, 0), (1, 1 << 20, 0), (1, 1, 1 << 31)])
 def test_a_footer_that_describes_more_than_the_file_can_hold_is_refused(maps: int, partitions: int, names: int) -> None:
     with pytest.raises(FormatError):
-        Footer.parse(struct.pack(">8sIIII", b"YAQPACK1", maps, partitions, names, 0), 1000, name="f")
+        Footer.parse(struct.pack(">8sIIII", b"YAQPACK2", maps, partitions, names, 0), 1000, name="f")
 
 
 def damage(path: Path) -> None:
@@ -110,6 +118,19 @@ def test_a_merge_that_fails_leaves_nothing(
     with pytest.raises(kind):
         merge_remote(files, order(tmp_path, ["a", "b", "c"], window_bytes), Progress())
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("window_bytes", [0, 1 << 20])
+def test_a_segment_in_anothers_place_is_merged_by_nobody(files: FileSystem, tmp_path: Path, window_bytes: int) -> None:
+    """As long as it, and whole in itself."""
+    first, second = put(tmp_path, "a", [b"one", b"two"])
+    (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes().replace(first + second, second + first))
+    put(tmp_path, "b", [b"ten", b"six"])
+    with pytest.raises(NotMergeable):
+        merge_remote(files, order(tmp_path, ["a", "b"], window_bytes), Progress())
+    file = PackedFile(files, str(tmp_path / "a"), maps=1, partitions=2)
+    assert list(damaged_segments(file, list(file.rows()))) == [(0, "a"), (1, "a")]
+    file.close()
 
 
 def test_a_cancelled_merge_leaves_nothing_and_no_folder_comes_back(files: FileSystem, tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Segments out of files on a shared file system: merged ones in one read, and their originals where they fail."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from riffle_merger.format import SpillIndex
+from riffle_merger.format import CorruptSegment, SpillIndex
 from riffle_merger.format.packed import index_of
 from riffle_merger.remote.merge import Progress, RemoteOrder, merge_remote
+from riffle_merger.remote.reader import PackedFile
 from tez_adapter.data import MapOutput, ReduceInput
 from tez_adapter.data.fetch import FetchFailed, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
@@ -35,8 +37,11 @@ def folder(tmp_path: Path, files: FileSystem) -> Path:
             output.collect(b"k%d" % key, b"%d" % number)
         made = output.close()
         index = SpillIndex.load(made.index)
-        tail = index_of([f"m{number}"], ((entry.part_length,) for entry in index))
-        (shared / f"m{number}").write_bytes(made.output.read_bytes() + tail)
+        data = made.output.read_bytes()
+        ends = [entry.start + entry.part_length for entry in index]
+        checksums = [[int.from_bytes(data[end - 4 : end], "big")] for end in ends]
+        tail = index_of([f"m{number}"], ((entry.part_length,) for entry in index), checksums)
+        (shared / f"m{number}").write_bytes(data + tail)
     merge_remote(files, RemoteOrder(f"file://{shared}", "merged", ("m0", "m1", "m2", "m3"), 1 << 20), Progress())
     return shared
 
@@ -111,6 +116,25 @@ def test_a_spoiled_merged_file_costs_its_originals_and_no_report(
         groups, _ = fetched(files, folder, partition, failures, kept)
         assert partition != 1 or groups == expected
     assert failures == []
+
+
+def test_another_segment_as_long_in_its_place_is_not_taken(files: FileSystem, folder: Path) -> None:
+    path = folder / "merged"
+    file = PackedFile(files, f"file://{path}", maps=4, partitions=PARTITIONS)
+    row = file.row(1)
+    file.close()
+    first, second = row.lengths[:2]
+    assert first == second
+    data = bytearray(path.read_bytes())
+    middle, end = row.offset + first, row.offset + 2 * first
+    data[row.offset : end] = data[middle:end] + data[row.offset : middle]
+    path.write_bytes(data)
+    failures: list[FetchFailure] = []
+    groups, _ = fetched(files, folder, 1, failures, OpenFiles(), wanted=(0,))
+    assert groups and all(values == [b"0"] for _, values in groups) and failures == []
+    # nor to disk, where a segment has no room in memory
+    with ReduceInput(folder.parent / "reduce", memory_bytes=1) as sink, pytest.raises(CorruptSegment, match="another"):
+        sink.receive("m0", first, io.BytesIO(data[row.offset : middle]), checksum=row.checksums[0])
 
 
 def test_a_lost_output_is_reported_and_the_others_are_taken(files: FileSystem, folder: Path) -> None:

@@ -92,18 +92,18 @@ class ReduceInput:
         self._runs = []
         self._folder.cleanup()
 
-    def receive(self, name: str, length: int, body: SegmentBody) -> Segment:
+    def receive(self, name: str, length: int, body: SegmentBody, *, checksum: int | None = None) -> Segment:
         """Read a segment of this length to memory or disk, as the budget allows, and examine it. `accept` makes it
-        count.
+        count. `checksum`: as in `locate`.
 
         CorruptSegment when it is damaged, WriteFailed when the disk refuses it, and whatever the body raises.
         """
         if not self._reserve(length):
-            return self._receive_to_disk(name, length, body)
+            return self._receive_to_disk(name, length, body, checksum)
         try:
             buffer = bytearray(length)
             body.readinto(memoryview(buffer))
-            return self._examine(MemorySource(buffer, name=name), reserved_bytes=length)
+            return self._examine(MemorySource(buffer, name=name), reserved_bytes=length, checksum=checksum)
         except BaseException:
             self._release(length)
             raise
@@ -171,7 +171,7 @@ class ReduceInput:
         verify(source, checksum)
         return Segment(source, find_runs(source), reserved_bytes, temporary)
 
-    def _receive_to_disk(self, name: str, length: int, body: SegmentBody) -> Segment:
+    def _receive_to_disk(self, name: str, length: int, body: SegmentBody, checksum: int | None) -> Segment:
         with self._lock:
             path = Path(self._folder.name) / f"segment{self._on_disk}"
             self._on_disk += 1
@@ -179,7 +179,7 @@ class ReduceInput:
             _copy_to_disk(path, length, body)
             source = FileSource(path, 0, length, name=name)
             try:
-                segment = self._examine(source, temporary=path)
+                segment = self._examine(source, temporary=path, checksum=checksum)
             finally:
                 source.close()
         except BaseException:

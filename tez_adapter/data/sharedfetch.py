@@ -185,14 +185,14 @@ class SharedFetcher(Fetcher):
             raise StorageError(f"{file.footer.name} has no map output {missing.pop()}")
         first, start, length = _extent(file, row, of_attempt)
         pieces = _Pieces(file.stream(start, length))
-        for attempt, size in list(zip(file.maps, row.lengths, strict=True))[first:]:
+        for attempt, size, checksum in list(zip(file.maps, row.lengths, row.checksums, strict=True))[first:]:
             if self._closed:
                 break
             location = of_attempt.pop(attempt, None)
             if location is None:
                 pieces.skip(size)
             else:
-                self._accept(location, self._sink.receive(attempt, size, pieces))
+                self._accept(location, self._sink.receive(attempt, size, pieces, checksum=checksum))
             if not of_attempt:
                 break
         pieces.close()
