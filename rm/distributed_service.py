@@ -8,6 +8,7 @@ remembered, which makes a repeated request book nothing twice and an id that was
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Awaitable
 from typing import Final
 
@@ -18,7 +19,7 @@ from rm.container import Completion, ContainerEvent
 from rm.node_queueing import NodeQueueing
 from rm.scheduler.calculators import InvalidAsk
 from rm.scheduler.decisions import QueuePlace
-from rm.scheduler.events import ProxyPlaced, WantedElsewhere
+from rm.scheduler.events import BoundWish, ProxyPlaced, WantedElsewhere
 from rm.usage_monitor import UsageMonitor
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidApplicationMasterRequest
@@ -38,6 +39,8 @@ _RANGE: Final = 1 << 39
 #: stages of one job of which a proxy may tell, and containers of one
 _STAGES_MAX: Final = 1000
 _COUNT_MAX: Final = 10_000_000
+#: places that are read of those that one container insists on
+_PLACES_MAX: Final = 1000
 #: characters kept of why a container was put where it is
 _RULE_MAX: Final = 300
 
@@ -164,19 +167,24 @@ class DistributedSchedulingService:
         """What the proxy keeps is left of the job too, and its stages' estimates will be wanted there."""
         if not self._queueing.is_on:
             return
-        counts: dict[int, int] = {}
-        sizes: set[Resource | None] = set()
+        counts, of_size = Counter[int](), Counter[Resource | None]()
         for stage in request.yaq_kept[:_STAGES_MAX]:
-            counts[stage.priority] = counts.get(stage.priority, 0) + min(max(0, stage.count), _COUNT_MAX)
-            if stage.count > 0:
-                sizes.add(convert.resource(stage.size).floored() if stage.HasField("size") else None)
+            counts[stage.priority] += (count := _count(stage))
+            of_size[_size(stage)] += count
+        bound = tuple(
+            BoundWish(_count(wish), _size(wish), frozenset(wish.places[:_PLACES_MAX]))
+            for wish in request.yaq_bound[:_STAGES_MAX]
+        )
+        for wish in bound:
+            of_size[wish.size] -= wish.count
+        sizes = {size for size, count in of_size.items() if count > 0}
         placed = {container.priority.priority for container in request.allocated_containers}
         if counts or placed:
             self._queueing.estimates.expect(attempt.app, placed | counts.keys())
         known = frozenset(size for size in sizes if size is not None)
         any_size = len(request.yaq_kept) > _STAGES_MAX or None in sizes
         self._cluster.schedule(
-            WantedElsewhere(attempt.app.id, tuple(sorted(counts.items())), frozenset() if any_size else known)
+            WantedElsewhere(attempt.app.id, tuple(sorted(counts.items())), frozenset() if any_size else known, bound)
         )
 
     def _is_ours(self, container_id: ContainerId) -> bool:
@@ -215,6 +223,15 @@ class DistributedSchedulingService:
         if node is None or not node.is_usable:
             return f"node {node_id} is not there"
         return None
+
+
+def _count(said: pb.PendingStage | pb.BoundWish) -> int:
+    return min(max(0, said.count), _COUNT_MAX)
+
+
+def _size(said: pb.PendingStage | pb.BoundWish) -> Resource | None:
+    """None: it does not say."""
+    return convert.resource(said.size).floored() if said.HasField("size") else None
 
 
 def _place(said: pb.ProxyPlacement, rule: str) -> QueuePlace | None:

@@ -146,6 +146,8 @@ class MasterSession:
         if self._mint.tells_more:
             for (priority, size), count in scheduler.asks.pending_by_size().items():
                 convert.put_resource(message.yaq_kept.add(priority=priority, count=count).size, size)
+            for (size, places), count in scheduler.asks.pending_at().items():
+                convert.put_resource(message.yaq_bound.add(count=count, places=places).size, size)
             message.yaq_placed.extend(self._placements)
             message.yaq_takes_back = True
         if own:

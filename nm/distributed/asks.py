@@ -5,12 +5,16 @@ the rack's and `*`; any other `*` alone. Only `*` says how many are due.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from nm.distributed.facts import AskRow
 from yaqd.model import ANY_HOST, Resource
 
 #: priority, allocation request id
 AskKey = tuple[int, int]
+#: what insists on places is told apart by so many sizes and places, and of each so many places are named
+_WISHES_MAX: Final = 200
+_PLACES_MAX: Final = 100
 
 
 class TooManyAsks(ValueError):
@@ -42,6 +46,11 @@ class Ask:
     def allows(self, name: str) -> bool:
         """May a place be taken because of the row of this rack, or of `*`?"""
         return name in self.counts and name not in self.strict
+
+    def places(self) -> tuple[str, ...]:
+        """Hosts and racks where a container may go, wherever else."""
+        names = (name for name in self.counts if name != ANY_HOST)
+        return tuple(sorted(name for name in names if not name.startswith("/") or self.allows(name)))
 
     def rows(self) -> Iterator[AskRow]:
         priority, request_id = self.key
@@ -80,6 +89,17 @@ class AskTable:
         for (priority, _), ask in self._asks.items():
             if ask.pending:
                 key = priority, ask.resource
+                counts[key] = counts.get(key, 0) + ask.pending
+        return counts
+
+    def pending_at(self) -> dict[tuple[Resource, tuple[str, ...]], int]:
+        """Those that insist on places, by size and by hosts and racks of which any will do; of the last of very many
+        none are named."""
+        counts: dict[tuple[Resource, tuple[str, ...]], int] = {}
+        for ask in self._asks.values():
+            if ask.pending and not ask.allows(ANY_HOST):
+                places = ask.places() if len(counts) < _WISHES_MAX else ()
+                key = ask.resource, places[:_PLACES_MAX]
                 counts[key] = counts.get(key, 0) + ask.pending
         return counts
 

@@ -197,13 +197,26 @@ class WaitingTolerated:
 
 
 @value()
+class BoundWish:
+    """Containers that insist on places."""
+
+    count: int
+    #: None: not known
+    size: Resource | None
+    #: hosts and racks, any of which will do; none: not known
+    places: frozenset[str]
+
+
+@value()
 class WantedElsewhere:
     """So many containers of each priority an application wants of proxies at the nodes, and has not got."""
 
     application_id: ApplicationId
     counts: tuple[tuple[int, int], ...]
-    #: what any of them is to have; none: not known of all
+    #: what any of them is to have that takes any place; none: not known of all
     sizes: frozenset[Resource] = frozenset()
+    #: those of them that do not
+    bound: tuple[BoundWish, ...] = ()
 
 
 @value()

@@ -11,7 +11,7 @@ master's next heartbeat.
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.spare_places import best_place, takes
 from rm.scheduler.view import AttemptView
+from rm.scheduler.wishes import Wishes, wishes_of
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
@@ -190,19 +191,16 @@ class Opportunistic:
                 self.kept.given(attempt.id, load.node.id, now)
                 yield self._give(attempt, ask, load, locality, since)
         self._drop_if_empty(attempt.id)
-        anywhere = [ask for ask in self.pending(attempt.id) if ask.pending and ask.allows(ANY_HOST)]
-        sizes = {ask.capability for ask in anywhere}
-        self.wanted(attempt, sum(ask.pending for ask in anywhere), now, sizes)
+        self.wanted(attempt, wishes_of(self.pending(attempt.id)), now)
 
-    def wanted(self, attempt: AttemptView, number: int, now: float, sizes: Collection[Resource] = ()) -> None:
-        """So many of its containers have found no node, here or at its proxy. `sizes`: of these; none: unknown."""
+    def wanted(self, attempt: AttemptView, wishes: Wishes, now: float) -> None:
+        """These of its containers have found no node, here or at its proxy."""
 
         def may_start(load: NodeLoad) -> bool:
-            fits = not sizes or any(size.fits_in(load.node.total) for size in sizes)
-            return fits and attempt.accepts(load.node)
+            return wishes.may_start(load) and attempt.accepts(load.node)
 
         is_limited = self.wait_limit(attempt) < math.inf
-        self.kept.wants(attempt.id, number if is_limited else 0, may_start, now)
+        self.kept.wants(attempt.id, wishes.number if is_limited else 0, may_start, now)
         self._look(now)
 
     def _look(self, now: float) -> None:

@@ -1,6 +1,6 @@
 """What the scheduler is told about queues at the nodes, and what it does about it."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Decision
@@ -20,7 +20,8 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
 from rm.scheduler.view import AttemptView, ClusterView
-from yaqd.model import ApplicationId, NodeId, Resource
+from rm.scheduler.wishes import Wishes
+from yaqd.model import ApplicationId, NodeId
 
 
 class QueueEvents:
@@ -29,9 +30,9 @@ class QueueEvents:
         view: ClusterView,
         queues: NodeQueues,
         giving: Giving,
-        wanted: Callable[[AttemptView, int, float, Collection[Resource]], None],
+        wanted: Callable[[AttemptView, Wishes, float], None],
     ) -> None:
-        """`wanted` hears how many containers of an attempt no node takes that its proxy knows, and of which sizes."""
+        """`wanted` hears which containers of an attempt no node takes that its proxy knows."""
         self._view = view
         self._queues = queues
         self._giving = giving
@@ -122,7 +123,8 @@ class QueueEvents:
             self._queues.jobs.wanted_elsewhere(app.id, dict(event.counts))
             self._view.reorder(app.id)
             if app.attempt is not None:
-                self._wanted(app.attempt, sum(number for _, number in event.counts), now, event.sizes)
+                number = sum(number for _, number in event.counts)
+                self._wanted(app.attempt, Wishes(number, event.sizes, event.bound), now)
         yield from ()
 
     def _left_told(self, event: LeftTold, now: float) -> Iterator[Decision]:

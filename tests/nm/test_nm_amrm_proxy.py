@@ -147,6 +147,30 @@ async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hea
     await master.client.close()
 
 
+@pytest.mark.parametrize("tells_more", [True, False])
+async def test_the_resource_manager_hears_on_which_places_what_is_kept_insists(
+    tells_more: bool,
+    start_node: Callable[..., Any],
+    scheduler: FakeScheduler,
+    rm: FakeResourceManager,
+    tmp_path: Path,
+) -> None:
+    if tells_more:
+        rm.capabilities.append("yaq-queue")
+    node = await start_node(proxy_settings(scheduler))
+    scheduler.publish(node.node_id)
+    master = Master(rm, node)
+    proxied = await ProxiedMaster.launch(master, scheduler, tmp_path)
+    await proxied.register()
+    anywhere = ask(2)
+    anywhere.relax_locality = False
+    await proxied.allocate(ask(2, name="h7"), ask(2, name="/r7"), anywhere)
+    expected = pb.BoundWish(count=2, size=common.Resource(memory=256, virtual_cores=1), places=["/r7", "h7"])
+    assert list(scheduler.requests[0].yaq_bound) == ([expected] if tells_more else [])
+    await proxied.rpc.close()
+    await master.client.close()
+
+
 @pytest.mark.parametrize(("said_ms", "placed"), [(2**63 - 1, 0), (-(2**63), 0), (-1, 0), (10**12, 2), (0, 2)])
 async def test_a_wait_that_cannot_be_places_nothing_and_every_other_fits_its_message(
     proxied: ProxiedMaster, scheduler: FakeScheduler, said_ms: int, placed: int

@@ -135,6 +135,24 @@ def test_strict_asks_go_nowhere_else() -> None:
     assert life.asks.pending == 1
 
 
+def test_what_insists_on_places_is_told_with_them() -> None:
+    life = scheduler()
+    strict = tuple(AskRow(3, -1, name, ONE, 2, name in ("c", "/open")) for name in ("c", "d", "/r", "/open", ANY_HOST))
+    for one in (ask(4, "a"), ask(2, "b", priority=1, relax=False), ask(1, "b", priority=2, relax=False), Asked(strict)):
+        life.handle(one, 0.0)
+    assert life.asks.pending_at() == {(ONE, ("b",)): 3, (ONE, ("/open", "c", "d")): 2}
+
+
+def test_of_very_many_that_insist_on_places_the_rest_are_told_without() -> None:
+    life = scheduler()
+    for priority in range(250):
+        life.handle(ask(2, f"h{priority}", priority=priority, relax=False), 0.0)
+    life.handle(ask(1, *(f"i{number:03}" for number in range(150)), priority=0, relax=False), 0.0)
+    told = life.asks.pending_at()
+    assert len(told) == 201 and sum(told.values()) == 499 and told[ONE, ()] == 100
+    assert max(len(places) for _, places in told) == 100
+
+
 def test_nothing_waits_for_ever_or_longer_than_the_limit_and_is_kept() -> None:
     life = scheduler(wait_max_s=9.0)
     life.handle(NodesPublished((offer("stuck", wait_s=math.inf), offer("slow", wait_s=30.0))), 0.0)

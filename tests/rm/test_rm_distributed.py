@@ -70,11 +70,16 @@ class Proxy:
         kept: tuple[pb.PendingStage, ...] = (),
         placements: tuple[pb.ProxyPlacement, ...] = (),
         takes_back: bool = False,
+        bound: tuple[pb.BoundWish, ...] = (),
     ) -> pb.DistributedSchedulingAllocateResponse:
         if repeat:
             self.response_id -= 1
         request = pb.DistributedSchedulingAllocateRequest(
-            allocated_containers=containers, yaq_kept=kept, yaq_placed=placements, yaq_takes_back=takes_back
+            allocated_containers=containers,
+            yaq_kept=kept,
+            yaq_placed=placements,
+            yaq_takes_back=takes_back,
+            yaq_bound=bound,
         )
         request.allocate_request.CopyFrom(
             pb.AllocateRequest(ask=asks, release=release, response_id=self.response_id, progress=0.5)
@@ -306,6 +311,39 @@ async def test_a_node_is_kept_for_a_proxy_only_where_what_it_keeps_fits(says_siz
         attempt = ApplicationAttemptId(proxy.app, 1)
         chosen = large if says_sizes else home
         assert rm.manager.scheduler.opportunistic.kept.of(attempt) == [chosen.id]
+
+
+@pytest.mark.parametrize(
+    ("insisting", "kept_at"),
+    [
+        ((3, "127.0.0.2"), "far"),
+        ((1, "127.0.0.2"), "home"),
+        ((3, "127.0.0.9"), None),
+        ((3,), None),
+        ((-5, "127.0.0.2"), "home"),
+        ((1 << 30, *(f"h{number}" for number in range(2000))), None),
+    ],
+)
+async def test_a_node_is_kept_for_a_proxy_only_where_what_it_keeps_may_go(
+    insisting: tuple[int, *tuple[str, ...]], kept_at: str | None
+) -> None:
+    clock = ManualClock()
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true"}, clock=clock) as rm:
+        home = await rm.node(memory_mb=4096, capabilities=("yaq-queue",))
+        await loaded(home)
+        proxy, _ = await proxied(rm, home)
+        far = await rm.node(memory_mb=4096, host="127.0.0.2", capabilities=("yaq-queue",))
+        count, *places = insisting
+        kept, bound = pb.PendingStage(priority=19, count=3), pb.BoundWish(count=count, places=places)
+        for message in (kept, bound):
+            convert.put_resource(message.size, Resource(1024, 1))
+        for waited_s in (0.0, 60.0):
+            clock.seconds += waited_s
+            await loaded(home, queued=3, wait_ms=10_000)
+            await loaded(far, queued=3, wait_ms=20_000)
+            await proxy.allocate(kept=(kept,), takes_back=True, bound=(bound,))
+        expected = {"far": [far.id], "home": [home.id], None: []}[kept_at]
+        assert rm.manager.scheduler.opportunistic.kept.of(ApplicationAttemptId(proxy.app, 1)) == expected
 
 
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:

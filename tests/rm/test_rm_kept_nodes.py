@@ -15,6 +15,7 @@ from rm.scheduler.events import (
     AskRow,
     AttemptEnded,
     AttemptStarted,
+    BoundWish,
     ContainerEnded,
     NodeDraining,
     NodeJoined,
@@ -90,10 +91,11 @@ class Life:
         *,
         after_s: float = 0.0,
         sizes: frozenset[Resource] = frozenset(),
+        bound: tuple[BoundWish, ...] = (),
     ) -> None:
         """Its proxy calls, with so many that no node takes."""
         self.now += after_s
-        self.tell(WantedElsewhere(attempt.application_id, ((1, number),), sizes))
+        self.tell(WantedElsewhere(attempt.application_id, ((1, number),), sizes, bound))
 
     def ask(self, attempt: ApplicationAttemptId, number: int, size: Resource = ONE) -> list[NodeId]:
         """The same without a proxy."""
@@ -127,6 +129,53 @@ def test_a_node_is_kept_only_where_one_of_them_fits(by_proxy: bool) -> None:
             life.ask(attempt, 1, ONE * 3)
         life.now += STARVE_S
     assert life.scheduler.opportunistic.kept.of(attempt) == [large], "the other queues are shorter"
+
+
+def insisting(number: int, *places: str, size: Resource | None = ONE) -> BoundWish:
+    return BoundWish(number, size, frozenset(places))
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+@pytest.mark.parametrize(("place", "expected"), [("n2", "n2"), ("/far", "far"), ("elsewhere", None)])
+def test_for_what_insists_on_places_one_of_these_is_kept(place: str, expected: str | None, by_proxy: bool) -> None:
+    life = Life(3)
+    far = NodeId("far", 1)
+    life.tell(NodeJoined(far, "/far", ONE * 2))
+    life.report(far, queued=9, wait_s=100.0)
+    attempt = life.app()
+    for _ in range(3):
+        if by_proxy:
+            life.want(attempt, 2, bound=(insisting(2, place),))
+        else:
+            names = ((place, True), ("*", False))
+            rows = tuple(AskRow(1, -1, name, ONE, 2, relaxed, SPARE) for name, relaxed in names)
+            assert not any(isinstance(d, Allocate) for d in life.tell(Asked(attempt, rows)))
+        life.now += STARVE_S
+    kept = [node.host for node in life.scheduler.opportunistic.kept.of(attempt)]
+    assert kept == ([expected] if expected else []), "the other queues are shorter"
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ((insisting(2, "n2"),), ["n2"]),
+        ((insisting(1, "n2"),), ["n0"]),
+        ((insisting(2, "n2", size=ONE * 3),), []),
+        ((insisting(2, "n2", size=None),), ["n2"]),
+        ((insisting(1, "n2"), insisting(1, "n1", "/none")), ["n1"]),
+        ((insisting(2),), []),
+        ((insisting(10**9, "n1"), insisting(1)), ["n1"]),
+    ],
+)
+def test_what_takes_any_place_is_told_apart_from_what_does_not(
+    bound: tuple[BoundWish, ...], expected: list[str]
+) -> None:
+    """Two are wanted in all; the shortest queue is the first node's."""
+    life = Life(3)
+    attempt = life.app()
+    for _ in range(3):
+        life.want(attempt, 2, sizes=frozenset((ONE,)), bound=bound, after_s=STARVE_S / 2 + 0.1)
+    assert [node.host for node in life.scheduler.opportunistic.kept.of(attempt)] == expected
 
 
 def test_a_queue_that_does_not_get_short_is_the_others_again_for_as_long_as_the_threshold() -> None:

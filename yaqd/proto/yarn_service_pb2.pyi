@@ -602,6 +602,16 @@ class PendingStage(_message.Message):
     size: _yarn_common_pb2.Resource
     def __init__(self, priority: _Optional[int] = ..., count: _Optional[int] = ..., size: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ...) -> None: ...
 
+class BoundWish(_message.Message):
+    __slots__ = ("count", "size", "places")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    size: _yarn_common_pb2.Resource
+    places: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, count: _Optional[int] = ..., size: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., places: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ProxyPlacement(_message.Message):
     __slots__ = ("container_id", "rule", "estimate_ms", "wait_ms", "behind")
     CONTAINER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -617,18 +627,20 @@ class ProxyPlacement(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., rule: _Optional[str] = ..., estimate_ms: _Optional[int] = ..., wait_ms: _Optional[int] = ..., behind: _Optional[int] = ...) -> None: ...
 
 class DistributedSchedulingAllocateRequest(_message.Message):
-    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept", "yaq_placed", "yaq_takes_back")
+    __slots__ = ("allocate_request", "allocated_containers", "yaq_kept", "yaq_placed", "yaq_takes_back", "yaq_bound")
     ALLOCATE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     YAQ_KEPT_FIELD_NUMBER: _ClassVar[int]
     YAQ_PLACED_FIELD_NUMBER: _ClassVar[int]
     YAQ_TAKES_BACK_FIELD_NUMBER: _ClassVar[int]
+    YAQ_BOUND_FIELD_NUMBER: _ClassVar[int]
     allocate_request: AllocateRequest
     allocated_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     yaq_kept: _containers.RepeatedCompositeFieldContainer[PendingStage]
     yaq_placed: _containers.RepeatedCompositeFieldContainer[ProxyPlacement]
     yaq_takes_back: bool
-    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ..., yaq_takes_back: _Optional[bool] = ...) -> None: ...
+    yaq_bound: _containers.RepeatedCompositeFieldContainer[BoundWish]
+    def __init__(self, allocate_request: _Optional[_Union[AllocateRequest, _Mapping]] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., yaq_kept: _Optional[_Iterable[_Union[PendingStage, _Mapping]]] = ..., yaq_placed: _Optional[_Iterable[_Union[ProxyPlacement, _Mapping]]] = ..., yaq_takes_back: _Optional[bool] = ..., yaq_bound: _Optional[_Iterable[_Union[BoundWish, _Mapping]]] = ...) -> None: ...
 
 class DistributedSchedulingAllocateResponse(_message.Message):
     __slots__ = ("allocate_response", "nodes_for_scheduling", "yaq_most_wait_ms", "yaq_not_booked")
