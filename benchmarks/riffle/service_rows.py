@@ -1,11 +1,13 @@
 """What unmodified MapReduce gets from merging: rows `terasort-*` and `service-*`.
 
-`terasort-reads` and `terasort-time` run one stock TeraSort of 200 maps and 50 reduces on one of our nodes, with merging
-(ours) and without (theirs), reducers starting after the maps; the reads are those that the shuffle service made of map
-outputs, by its own counters, and the merger's stand beside them. With the default slow start only the counts are
-printed. `service-*` put the same files before our merged shuffle service and before the stock ShuffleHandler, which one
-client asks (benchmarks/shuffle_client.py). Beside them: the processor time that a segment took of the process that
-serves and of the client, which tells who of them was waited for, and hardly changes while a machine does other things.
+`terasort-reads` and `terasort-time` run one stock TeraSort of 200 maps and 50 reduces on one of our nodes, with
+merging (ours) and without (theirs), reducers starting after the maps. Reads are those of map outputs' bytes, by the
+counters of the shuffle service and of the merger. Outputs' indexes are counted on neither side: the service reads
+each once, merging or not, and the merger once more. All that both counted stands beside, indexes that the merger read
+included. With the default slow start only the counts are printed. `service-*` put the same files before our merged
+shuffle service and before the stock ShuffleHandler, which one client asks (benchmarks/shuffle_client.py). Beside
+them: the processor time that a segment took of the process that serves and of the client, which tells who of them was
+waited for, and hardly changes while a machine does other things.
 """
 
 import json
@@ -43,6 +45,7 @@ _SPLIT_BYTES: Final = 500_000
 _MB: Final = 1 << 20
 _CLIENT_TIMEOUT_S: Final = 1800.0
 _MERGED_TIMEOUT_S: Final = 60.0
+_DATA_READS: Final = "merger's reads, indexes aside"
 READS, TIME = "terasort-reads", "terasort-time"
 SEGMENTS, BYTES = "service-segments", "service-bytes"
 ROWS: Final = (READS, TIME, SEGMENTS, BYTES)
@@ -124,7 +127,7 @@ def _terasort(options: Options, jars: HadoopJars, hdfs: StockHdfs, folder: Path,
         for number in range(options.runs):
             for merges, cluster in sides.items():
                 seconds, counts = job.run(cluster, slow_start=1.0)
-                reads[merges].append(counts["reads"])
+                reads[merges].append(counts["reads"] + counts.get(_DATA_READS, 0.0))
                 times[merges].append(seconds)
                 which = "merging" if merges else "not merging"
                 progress(f"terasort {which} run {number + 1}: {seconds:.1f} s, {counts}")
@@ -147,8 +150,8 @@ class _TeraSort:
         self._hdfs = hdfs
         self._folder = folder
         self._files = StockClients(jars, hdfs.conf_dir)
-        maps = max(2, int(_MAPS * scale))
-        path, self._expected = record_file(maps * _SPLIT_BYTES // 100)
+        self._maps = max(2, int(_MAPS * scale))
+        path, self._expected = record_file(self._maps * _SPLIT_BYTES // 100)
         self._files.fs("-mkdir", "-p", "/riffle").checked()
         self._files.fs("-put", str(path), "/riffle/input").checked()
 
@@ -166,6 +169,9 @@ class _TeraSort:
         if after["merger"] is not None and before["merger"] is not None:
             for name in ("merges", "reads", "writes"):
                 counts[f"merger's {name}"] = float(after["merger"][name] - before["merger"][name])
+            # every input's index is one of the merger's reads (riffle_merger/merger/requests.py)
+            merged = min(self._maps, counts["mergedSegments"] // _REDUCES)
+            counts[_DATA_READS] = counts["merger's reads"] - merged
         return seconds, counts
 
     def _check(self, target: str) -> None:
