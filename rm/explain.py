@@ -7,8 +7,10 @@ last report, and of a node that is silent nothing is expected.
 """
 
 import math
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import chain, islice
 from typing import Any, Final
 
 from rm.application import Application
@@ -34,7 +36,7 @@ from rm.scheduler.decisions import (
 )
 from rm.scheduler.queueing_spec import silent_after
 from rm.scheduler.view import AttemptView
-from rm.scheduler.why import WhyWaiting, why_no_node_takes, why_waits
+from rm.scheduler.why import NoNodeTakes, Reasons, WhyWaiting
 from rm.silent_masters import SilentMasters
 from rm.task_records import accuracy, room_said_ago, was_given_room
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
@@ -65,10 +67,11 @@ class Explain:
 
     def application(self, app: Application) -> dict[str, Any]:
         records = self._queueing.records.of(app.id)
-        asks = list(self._asks(app))
-        waiting = self._waiting(app)
+        # reasons cost a look at every node: none is worked out for what is not told
+        asks = list(islice(self._asks(app), _ASKS_MAX))
+        waiting, sent = self._waiting(app)
         if app.attempt is not None:
-            Reuse(self._cluster, app.attempt.id, waiting).complete(asks)
+            Reuse(self._cluster, app.attempt.id, waiting, sent).complete(asks)
         silence = self._silent_masters.of(app.attempt)
         return {
             "id": str(app.id),
@@ -81,11 +84,11 @@ class Explain:
             #: its master, where that is not heard of
             "masterSilent": silence.as_json() if silence is not None else None,
             "queueing": self._queueing.is_on,
-            "askedFor": sum(ask["containers"] for ask in asks),
-            "asks": asks[:_ASKS_MAX],
+            "askedFor": self._asked_for(app),
+            "asks": asks,
             **self._kept_nodes(app),
-            "waitingCount": len(waiting),
-            "waiting": waiting[:_CONTAINERS_MAX],
+            "waitingCount": sent.total(),
+            "waiting": waiting,
             "ended": [record.as_json() for record in records],
             "accuracy": accuracy(records),
             **self._log(app.id),
@@ -105,21 +108,38 @@ class Explain:
     # ---- what it wants
 
     def _asks(self, app: Application) -> Iterator[dict[str, Any]]:
-        view = self._cluster.scheduler.view
-        scheduled = view.applications.get(app.id)
-        attempt = scheduled.attempt if scheduled is not None else None
+        attempt = self._scheduled_attempt(app)
         if attempt is None:
             return
-        heard_since = self._cluster.clock.now() - silent_after(self._heartbeat_s)
-        for ask in sorted((a for a in attempt.asks if a.pending), key=lambda a: a.key):
-            yield self._ask(attempt, ask, why_waits(view, attempt, ask, heard_since), ExecutionType.GUARANTEED)
         opportunistic = self._cluster.scheduler.opportunistic
-        for ask in sorted((a for a in opportunistic.pending(attempt.id) if a.pending), key=lambda a: a.key):
-            why = why_no_node_takes(opportunistic, attempt, ask)
-            yield self._ask(attempt, ask, why, ExecutionType.OPPORTUNISTIC)
-        for priority, count in sorted(self._cluster.scheduler.queues.jobs.of(app.id).elsewhere.items()):
-            if count > 0:
-                yield self._kept(attempt, priority, count)
+        heard_since = self._cluster.clock.now() - silent_after(self._heartbeat_s)
+        reasons = Reasons(self._cluster.scheduler.view, attempt, heard_since)
+        for ask in _first(attempt.asks):
+            yield self._ask(attempt, ask, reasons.of(ask), ExecutionType.GUARANTEED)
+        others = _first(opportunistic.pending(attempt.id))
+        if others:
+            no_node_takes = NoNodeTakes(opportunistic, attempt)
+            for ask in others:
+                yield self._ask(attempt, ask, no_node_takes.of(ask), ExecutionType.OPPORTUNISTIC)
+        for priority, count in sorted(self._elsewhere(app).items()):
+            yield self._kept(attempt, priority, count)
+
+    def _asked_for(self, app: Application) -> int:
+        """Containers, by all of its asks."""
+        attempt = self._scheduled_attempt(app)
+        if attempt is None:
+            return 0
+        asks = chain(attempt.asks, self._cluster.scheduler.opportunistic.pending(attempt.id))
+        return sum(ask.pending for ask in asks) + sum(self._elsewhere(app).values())
+
+    def _scheduled_attempt(self, app: Application) -> AttemptView | None:
+        scheduled = self._cluster.scheduler.view.applications.get(app.id)
+        return scheduled.attempt if scheduled is not None else None
+
+    def _elsewhere(self, app: Application) -> dict[int, int]:
+        """By priority, what a proxy keeps."""
+        elsewhere = self._cluster.scheduler.queues.jobs.of(app.id).elsewhere
+        return {priority: count for priority, count in elsewhere.items() if count > 0}
 
     def _ask(self, attempt: AttemptView, ask: Ask, why: WhyWaiting, kind: ExecutionType) -> dict[str, Any]:
         return {
@@ -176,17 +196,23 @@ class Explain:
 
     # ---- what waits at nodes
 
-    def _waiting(self, app: Application) -> list[dict[str, Any]]:
-        """Its containers that were sent to wait and that no node is known to run."""
-        attempt = app.attempt
-        found = []
-        for node_id in app.nodes if attempt is not None else ():
+    def _waiting(self, app: Application) -> tuple[list[dict[str, Any]], Counter[int]]:
+        """Its containers that were sent to wait and that no node is known to run, as many as are told, and how many
+        there are by priority."""
+        told: list[dict[str, Any]] = []
+        sent: Counter[int] = Counter()
+        for node_id in app.nodes if app.attempt is not None else ():
             node = self._cluster.nodes.get(node_id)
-            if node is not None and attempt is not None:
-                found += self._waiting_at(node, attempt)
-        return found
+            if node is None or app.attempt is None:
+                continue
+            found = self._waiting_at(node, app.attempt)
+            sent.update(container.allocation.priority for container, _ in found)
+            if found and len(told) < _CONTAINERS_MAX:
+                told += self._told(node, found)
+        return told[:_CONTAINERS_MAX], sent
 
-    def _waiting_at(self, node: RmNode, attempt: Attempt) -> list[dict[str, Any]]:
+    def _waiting_at(self, node: RmNode, attempt: Attempt) -> list[tuple[RmContainer, bool]]:
+        """Each with whether its node has it."""
         scheduled = self._cluster.scheduler.view.nodes.get(node.id)
         queue = scheduled.queue if scheduled is not None else None
         sent = queue.waiting if queue is not None else {}
@@ -203,7 +229,11 @@ class Explain:
                 waits = is_there or (container.allocation.queued is not None and not container.is_started)
             if waits:
                 found.append((container, is_there))
-        line = _line(node) if found else []
+        return found
+
+    def _told(self, node: RmNode, found: list[tuple[RmContainer, bool]]) -> list[dict[str, Any]]:
+        """Those that wait at one node, as they would start."""
+        line, held = _line(node), _held(node)
         places = {name: place for place, name in enumerate(line)}
         found.sort(key=lambda waiting: places.get(str(waiting[0].id), len(line)))
         silent_s = node.silent_s(self._cluster.clock.now(), self._heartbeat_s)
@@ -271,6 +301,11 @@ class Explain:
             "decisionsKept": len(entries),
             "logReachesBackS": None if begins is None else round(now - begins.at, 3),
         }
+
+
+def _first(asks: Iterable[Ask]) -> list[Ask]:
+    """Those that one answer may tell of."""
+    return nsmallest(_ASKS_MAX, (ask for ask in asks if ask.pending), key=lambda ask: ask.key)
 
 
 def _final_state(app: Application) -> str | None:

@@ -20,12 +20,15 @@ _SEVERAL: Final = 1.5
 class Reuse:
     """Completes the asks and waiting containers of one explanation."""
 
-    def __init__(self, cluster: Cluster, attempt_id: ApplicationAttemptId, waiting: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, cluster: Cluster, attempt_id: ApplicationAttemptId, waiting: list[dict[str, Any]], sent: Counter[int]
+    ) -> None:
+        """`waiting`: those that are told of; `sent`: by priority, how many wait in all."""
         self._cluster = cluster
         self._jobs: Jobs = cluster.scheduler.queues.jobs
         self._attempt_id = attempt_id
         self._waiting = waiting
-        self._sent = Counter(entry["priority"] for entry in waiting)
+        self._sent = sent
         self._seen: dict[tuple[ApplicationAttemptId, int], bool] = {}
 
     def complete(self, asks: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -38,64 +39,125 @@ class WhyWaiting:
     said_at: float | None = None
 
 
-def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask, heard_since: float = -math.inf) -> WhyWaiting:
-    """What keeps this pending ask from a container. Of nodes that said how long their queues are before `heard_since`
-    alone (scheduler's seconds) nothing is expected."""
-    before = _before(attempt, ask)
-    reason = _own_master(view, attempt, ask) or _in_the_way(view, attempt, ask)
-    if reason is not None:
-        return WhyWaiting(reason, len(before), None)
-    masters = _masters_everywhere(view, attempt, ask)
-    if masters is not None:
-        return WhyWaiting(", ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
-    queues, said = view.node_queues, ["no node has room for it"]
-    never = _never_waits(queues, attempt, ask)
-    shortest, said_at = math.inf, None
-    if never is not None:
-        said += [*([never] if never else []), *_silent(queues, heard_since), *_ahead(attempt.app.leaf, before)]
-        said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
-    elif queues is not None:
-        heard = [q for q in queues.all() if q.reported_at is not None and q.reported_at >= heard_since]
-        fits = view.calculator.fits
-        takes = (q for q in heard if fits(ask.capability, q.node.total) and attempt.accepts(q.node))
-        best = min(takes, key=NodeQueue.expected_wait, default=None)
-        if best is not None:
-            shortest, said_at = best.expected_wait(), best.reported_at
-        said += [
-            *_at_queues(queues, heard, attempt),
-            *_ahead(attempt.app.leaf, before),
-            *_kept_free(queues, attempt, ask),
-        ]
-    text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
-    if not math.isfinite(shortest):
-        return WhyWaiting(text, len(before), None)
-    return WhyWaiting(text, len(before), shortest, said_at)
+class Reasons:
+    """Why the asks of one attempt wait at one moment: what looks at every node is gone through once for those of one
+    size, of which there may be thousands. Of nodes that said how long their queues are before `heard_since` alone
+    (scheduler's seconds) nothing is expected."""
+
+    def __init__(self, view: ClusterView, attempt: AttemptView, heard_since: float = -math.inf) -> None:
+        self._view = view
+        self._attempt = attempt
+        self._heard_since = heard_since
+        #: by size: what `_own_master`, `_masters_everywhere` and `_shortest` found
+        self._own: dict[tuple[Resource, bool], str | None] = {}
+        self._masters: dict[Resource, str | None] = {}
+        self._best: dict[Resource, tuple[float, float | None]] = {}
+
+    def of(self, ask: Ask) -> WhyWaiting:
+        """What keeps this pending ask from a container."""
+        view, attempt, shape = self._view, self._attempt, ask.capability
+        before = _before(attempt, ask)
+        if (shape, ask.is_master) not in self._own:
+            self._own[shape, ask.is_master] = _own_master(view, attempt, ask)
+        reason = self._own[shape, ask.is_master] or _in_the_way(view, attempt, ask)
+        if reason is not None:
+            return WhyWaiting(reason, len(before), None)
+        if shape not in self._masters:
+            self._masters[shape] = _masters_everywhere(view, attempt, ask)
+        masters = self._masters[shape]
+        if masters is not None:
+            return WhyWaiting(", ".join([masters, *_ahead(attempt.app.leaf, before)]), len(before), None)
+        return self._no_room(ask, before)
+
+    def _no_room(self, ask: Ask, before: list[OrderKey]) -> WhyWaiting:
+        attempt, queues, said = self._attempt, self._view.node_queues, ["no node has room for it"]
+        never = _never_waits(queues, attempt, ask)
+        shortest: tuple[float, float | None] = math.inf, None
+        if never is not None:
+            said += [*([never] if never else []), *self._silent, *_ahead(attempt.app.leaf, before)]
+            said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
+        elif queues is not None:
+            shortest = self._shortest(ask.capability)
+            said += [*self._at_queues, *_ahead(attempt.app.leaf, before), *_kept_free(queues, attempt, ask)]
+        text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
+        if not math.isfinite(shortest[0]):
+            return WhyWaiting(text, len(before), None)
+        return WhyWaiting(text, len(before), *shortest)
+
+    @cached_property
+    def _heard(self) -> list[NodeQueue]:
+        queues = self._view.node_queues
+        found = queues.all() if queues is not None else []
+        return [q for q in found if q.reported_at is not None and q.reported_at >= self._heard_since]
+
+    @cached_property
+    def _silent(self) -> list[str]:
+        return _silent(self._view.node_queues, self._heard_since)
+
+    @cached_property
+    def _at_queues(self) -> list[str]:
+        queues = self._view.node_queues
+        return _at_queues(queues, self._heard, self._attempt) if queues is not None else []
+
+    def _shortest(self, shape: Resource) -> tuple[float, float | None]:
+        """How long it would wait where it waits least, s, and when that node said so."""
+        if shape not in self._best:
+            fits, accepts = self._view.calculator.fits, self._attempt.accepts
+            takes = (q for q in self._heard if fits(shape, q.node.total) and accepts(q.node))
+            best = min(takes, key=NodeQueue.expected_wait, default=None)
+            self._best[shape] = (best.expected_wait(), best.reported_at) if best is not None else (math.inf, None)
+        return self._best[shape]
 
 
-def why_no_node_takes(opportunistic: Opportunistic, attempt: AttemptView, ask: Ask) -> WhyWaiting:
-    """The same for an opportunistic ask, which looks at the nodes' queues alone."""
-    loads = opportunistic.loads()
-    known = [load for load in loads if load.length is not None and load.capacity != 0 and attempt.accepts(load.node)]
-    limit_s = opportunistic.wait_limit(attempt)
-    number = len(known)
-    known = [load for load in known if opportunistic.kept.is_open(load.node.id, attempt.id)]
-    if not number:
-        reason = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
-    elif not known:
-        reason = f"all {number} nodes that let opportunistic containers wait are kept for other applications"
-    elif not any(load.takes(ask.capability) for load in known):
-        reason = f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
-    elif not any(takes(load, ask.capability, limit_s) for load in known):
-        may = f"{limit_s:g} s, as its master does not say that its containers may wait"
-        reason = (
-            f"no queue at {len(known)} nodes is known to be so short that it would wait for less than it may ({may})"
-        )
-    elif not ask.allows(ANY_HOST):
-        reason = "no node of those that it insists on takes it"
-    else:
-        reason = "nodes take it: it gets a container when its master calls next"
-    waits = [load.wait_ms / 1000 for load in known if load.wait_ms >= 0]
-    return WhyWaiting(reason, 0, min(waits, default=None))
+def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask) -> WhyWaiting:
+    """Of one ask alone."""
+    return Reasons(view, attempt).of(ask)
+
+
+class NoNodeTakes:
+    """The same of an attempt's opportunistic asks, which look at the nodes' queues alone."""
+
+    def __init__(self, opportunistic: Opportunistic, attempt: AttemptView) -> None:
+        loads = opportunistic.loads()
+        allowed = [n for n in loads if n.length is not None and n.capacity != 0 and attempt.accepts(n.node)]
+        self._known = [load for load in allowed if opportunistic.kept.is_open(load.node.id, attempt.id)]
+        self._limit_s = opportunistic.wait_limit(attempt)
+        waits = [load.wait_ms / 1000 for load in self._known if load.wait_ms >= 0]
+        self._shortest = min(waits, default=None)
+        self._nowhere: str | None = None
+        if not allowed:
+            self._nowhere = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
+        elif not self._known:
+            self._nowhere = (
+                f"all {len(allowed)} nodes that let opportunistic containers wait are kept for other applications"
+            )
+        #: by size
+        self._full: dict[Resource, str | None] = {}
+
+    def of(self, ask: Ask) -> WhyWaiting:
+        reason = self._nowhere or self._all_full(ask.capability)
+        if reason is None and not ask.allows(ANY_HOST):
+            reason = "no node of those that it insists on takes it"
+        elif reason is None:
+            reason = "nodes take it: it gets a container when its master calls next"
+        return WhyWaiting(reason, 0, self._shortest)
+
+    def _all_full(self, shape: Resource) -> str | None:
+        """None: some node would take it."""
+        if shape not in self._full:
+            known, limit_s = self._known, self._limit_s
+            self._full[shape] = None
+            if not any(load.takes(shape) for load in known):
+                self._full[shape] = (
+                    f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
+                )
+            elif not any(takes(load, shape, limit_s) for load in known):
+                may = f"{limit_s:g} s, as its master does not say that its containers may wait"
+                self._full[shape] = (
+                    f"no queue at {len(known)} nodes is known to be so short that it would wait for less than it may "
+                    f"({may})"
+                )
+        return self._full[shape]
 
 
 def _before(attempt: AttemptView, ask: Ask) -> list[OrderKey]:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from aiohttp import ClientSession
@@ -19,13 +19,15 @@ from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.container import RmContainer
 from rm.scheduler.events import QueueingChanged
+from rm.scheduler.node_load import NodeLoad
+from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.why import why_waits
 from rm.state_store import StateStore
 from rm.task_records import TaskRecords
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import _show_decisions, explain
 from yaqd.cli.top import top
-from yaqd.model import ApplicationId, ContainerId, ExecutionType
+from yaqd.model import ApplicationId, ContainerId, ExecutionType, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -361,3 +363,44 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
     with closing(sqlite3.connect(path)) as database:
         found = {name for (name,) in database.execute("SELECT application FROM task_records")}
     assert found == {str(ApplicationId(1, number)) for number in range(31, 231)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (common.GUARANTEED, "no node has room for it: 4 of 4 queues"),
+        (common.OPPORTUNISTIC, "the queues at all 4 nodes"),
+    ],
+)
+async def test_many_kinds_of_asks_cost_one_answer_no_more_than_those_that_it_tells(
+    kind: "common.ExecutionTypeProto", why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    wait, takes = NodeQueue.expected_wait, NodeLoad.takes
+
+    def waits_counted(queue: NodeQueue) -> float:
+        nonlocal looks
+        looks += 1
+        return wait(queue)
+
+    def takes_counted(load: NodeLoad, need: Resource) -> bool:
+        nonlocal looks
+        looks += 1
+        return takes(load, need)
+
+    async with cluster({**OPPORTUNISTIC, **ON}) as rm:
+        nodes = [await queueing_node(rm) for _ in range(4)]
+        app_id, master = await rm.running(nodes[0])
+        for node in nodes:
+            await loaded(node, queued=9, capacity=9, wait_ms=9000)
+        asks = [ask(100, request_id=number) for number in range(300)]
+        for wanted in asks:
+            wanted.execution_type_request.execution_type = kind
+        await master.allocate(*asks)
+        with monkeypatch.context() as patch:
+            patch.setattr(NodeQueue, "expected_wait", waits_counted)
+            patch.setattr(NodeLoad, "takes", takes_counted)
+            found: Any = (await get(rm, f"/ws/v1/yaq/explain/{app_id}"))["explanation"]
+        assert found["askedFor"] >= 29_900 and len(found["asks"]) == 50
+        assert all(one["why"].startswith(why) for one in found["asks"])
+        assert 0 < looks <= 10 * len(nodes), "each node is looked at for all asks of a size together"
