@@ -10,14 +10,15 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.queues import PREFIX
 from rm.scheduler.spare_places import takes
 from rm.scheduler.users import may_take, user_limit
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
+from rm.scheduler.why_masters import MASTERS_LIMIT_KEY, NO_NODES, masters_held, why_not_let_start
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
-_LIMIT: Final = "yarn.scheduler.capacity.maximum-am-resource-percent"
-_MASTERS: Final = f"and its application masters alone leave no room for it ({_LIMIT} limits them)"
+_MASTERS: Final = f"and its application masters alone leave no room for it ({MASTERS_LIMIT_KEY} limits them)"
 
 #: of an attempt, for a report: of many there may be many
 _ASKS_LOOKED_AT: Final = 8
@@ -172,21 +173,38 @@ def _before(attempt: AttemptView, ask: Ask) -> list[OrderKey]:
 def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
     """None: nothing but that no node has room."""
     leaf, shape, fits = attempt.app.leaf, ask.capability, view.calculator.fits
+    if not view.nodes.total.memory_mb:
+        return NO_NODES
+    too_large = _larger_than_a_queue(view, leaf, shape)
+    if too_large is not None:
+        return too_large
     if attempt.master is None:
-        return f"queue {leaf.path} lets no further application master start until one of those that run has ended"
+        return why_not_let_start(view, attempt)
     for queue in leaf.upwards():
         if queue.limit is not None and not fits(queue.used + shape, queue.limit):
-            masters = "" if fits(queue.masters_used + shape, queue.limit) else f", {_MASTERS}"
+            masters = "" if fits(masters_held(view, queue) + shape, queue.limit) else f", {_MASTERS}"
             return f"queue {queue.path} holds {queue.used} of at most {queue.limit}{masters}"
     if not may_take(view, attempt.app):
-        masters = "" if fits(attempt.app.owner.masters_used + shape, user_limit(view, leaf)) else f", {_MASTERS}"
-        return f"user {attempt.app.user} holds as much of queue {leaf.path} as one user may{masters}"
+        held, user = masters_held(view, leaf, attempt.app.user), attempt.app.user
+        masters = "" if fits(held + shape, user_limit(view, leaf)) else f", {_MASTERS}"
+        return f"user {user} holds as much of queue {leaf.path} as one user may{masters}"
     if not fits(shape, view.nodes.largest):
         return f"no node is as large as {shape}"
     if view.nodes.emptiest(shape, attempt.accepts, ANY_HOST) is not None:
         if ask.prefers_places:
             return f"it waits for one of the places that it prefers ({ask.missed} other offers passed up so far)"
         return "there is room, which it gets at that node's next heartbeat"
+    return None
+
+
+def _larger_than_a_queue(view: ClusterView, leaf: QueueView, shape: Resource) -> str | None:
+    """Of several queues the highest: more for those below it would change nothing."""
+    for queue in reversed(list(leaf.upwards())):
+        if queue.limit is not None and not view.calculator.fits(shape, queue.limit):
+            return (
+                f"queue {queue.path} may hold at most {queue.limit} of {view.nodes.total}, less than {shape}: it can "
+                f"never run there unless {PREFIX}{queue.path}.maximum-capacity is raised or nodes are added"
+            )
     return None
 
 
@@ -229,7 +247,7 @@ def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> st
         if number == 1
         else (f"{number} application masters hold", "one ends")
     )
-    return f"{which} {held} of {total}, so that no node has room for it until {ends} ({_LIMIT} limits them)"
+    return f"{which} {held} of {total}, so that no node has room for it until {ends} ({MASTERS_LIMIT_KEY} limits them)"
 
 
 def _never_waits(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> str | None:
