@@ -17,7 +17,7 @@ from yaqd.cli import follow_logs as following
 from yaqd.cli import logs as reading
 from yaqd.cli.aggregated_logs import owner_of, read_uploaded
 from yaqd.cli.exits import CommandError
-from yaqd.cli.known_containers import _nodes_of
+from yaqd.cli.known_containers import _logged, _nodes_of
 from yaqd.cli.logs import Choice, KnownApplication
 from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.config import Configuration
@@ -325,12 +325,49 @@ def test_nodes_of_a_host_are_those_that_a_container_may_have_left_its_logs_at() 
     assert [name for name, _ in _nodes_of("", nodes)] == ["a:2", "a:3", "b:1"]
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_logs_of_a_lost_node_are_said_to_be_lost_where_other_nodes_of_its_host_have_none_of_them(
+    node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str], follow: bool
+) -> None:
+    node.files = {ONE: {"stdout": b"hello\n"}}
+    there = NodeReport(NodeId("h", 1), NodeState.RUNNING, node.web, "/r", Resource(0, 0), Resource(0, 0), 0, "", 0)
+    nodes = [there, dataclasses.replace(there, id=NodeId("h", 3)), _report("h:2", NodeState.LOST)]
+    containers = _logged({ONE: "h:1", TWO: "h:2"}, nodes, set(), is_final=True)
+
+    def show(conf: Configuration, app: ApplicationId, choice: Choice) -> int:
+        if follow:
+            return following.follow_logs(conf, app, choice, as_json=False, sleep=lambda _: None)
+        return reading.print_logs(conf, app, choice)
+
+    line = "yaq: node h:2 is not there any more, and what its containers wrote is on its disks alone\n"
+    known((True, _DISABLED, containers))
+    assert show(_conf(tmp_path), APP, Choice()) == 1
+    out, err = capfd.readouterr()
+    assert (out, err) == (f"==> {ONE} on h:1: stdout <==\nhello\n", line)
+    assert show(_conf(tmp_path), APP, Choice(containers=(TWO,))) == 1
+    assert capfd.readouterr().err == line, "one line, not also that there are none"
+    node.files[TWO] = {"stdout": b"moved\n"}
+    assert show(_conf(tmp_path), APP, Choice(containers=(TWO,), files=("stdout",))) == 0
+    assert "moved" in capfd.readouterr().out
+
+
+def test_what_a_lost_node_had_uploaded_is_not_said_to_be_lost(
+    node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    uploading = 6
+    lost = dataclasses.replace(node.container(is_over=True), node="h:2", lost="h:1")
+    known((True, uploading, [lost]))
+    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    assert "node h:1 is not there any more" in capfd.readouterr().err
+    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: {"stdout": b"hello\n"}})
+    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 0
+    assert capfd.readouterr().err == ""
+
+
 def test_logs_that_nobody_can_reach_are_said_to_be_somewhere(
     known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known(
-        (True, _DISABLED, [LoggedContainer(ONE, "h:1", "", True, True), LoggedContainer(TWO, "h:1", "", False, True)])
-    )
+    known((True, _DISABLED, [LoggedContainer(name, "h:1", "", name == ONE, True, lost="h:1") for name in (ONE, TWO)]))
     assert reading.print_logs(_conf(tmp_path), APP) == 1
     assert capfd.readouterr().err.startswith("yaq: node h:1 is not there any more, and what its containers wrote is on")
     known((True, _DISABLED, []))

@@ -13,7 +13,7 @@ import click
 from yaqd.cli.aggregated_logs import read_uploaded
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
 from yaqd.cli.logs import Choice, KnownApplication, find_application
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, read_file
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -83,14 +83,17 @@ class _Following:
             if container.id in self._closed or not self._choice.takes(container.id, is_master=container.is_master):
                 continue
             try:
-                has_grown |= self._ask_node(container)
+                has_grown |= self._ask_node(container, is_uploaded=known.log_status != _DISABLED)
             except CommandError as error:
                 self._complain(str(error))
         return has_grown
 
-    def _ask_node(self, container: LoggedContainer) -> bool:
+    def _ask_node(self, container: LoggedContainer, *, is_uploaded: bool) -> bool:
+        """`is_uploaded`: what the node does not have may be among uploaded files."""
         has_grown = False
         container, files = find_files(container)
+        if container.lost and not is_uploaded:
+            self._complain(gone(container.lost))
         self._names.update(file.name for file in files)
         for file in files:
             if self._choice.takes_file(file.name):

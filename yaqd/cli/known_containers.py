@@ -57,9 +57,11 @@ def _logged(
         first.setdefault(_attempt(name), name)  # an attempt's first container is its application master
     found = []
     for name, node in sorted(placed.items()):
-        (there, web), *others = _nodes_of(node, nodes) or [(node, "")]
+        asked = _nodes_of(node, nodes)
+        (there, web), *others = asked or [(node, "")]
+        lost = "" if any(known == node for known, _ in asked) else node
         is_master = first[_attempt(name)] == name
-        found.append(LoggedContainer(name, there, web, is_master, is_final or name in over, tuple(others)))
+        found.append(LoggedContainer(name, there, web, is_master, is_final or name in over, tuple(others), lost))
     return found
 
 

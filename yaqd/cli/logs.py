@@ -14,7 +14,7 @@ import click
 from yaqd.cli.aggregated_logs import has_logs_of, owner_of, read_uploaded
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
 from yaqd.cli.known_containers import containers_of, on_nodes
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, read_file
+from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 
@@ -95,7 +95,7 @@ def print_logs(
         reading.each(_collector(containers, with_text=not only_list))
         print_json(list(containers.values()))
         if not containers:
-            click.echo(f"yaq: {_nothing(known, reading)}", err=True)
+            _say_nothing(known, reading)
     elif only_list:
         rows: list[tuple[object, ...]] = []
         reading.each(lambda container, node, name, length, _: rows.append((container, node, name, size(length))))
@@ -103,7 +103,7 @@ def print_logs(
     else:
         reading.each(_print_file)
         if not reading.bytes:
-            click.echo(f"yaq: {_nothing(known, reading)}", err=True)
+            _say_nothing(known, reading)
         if reading.bytes and reading.missing:
             click.echo(f"yaq: {known.id} has no {' or '.join(reading.missing)}", err=True)
     if reading.problems or (not reading.shown and _is_out_of_reach(known)):
@@ -126,6 +126,12 @@ def _is_out_of_reach(known: KnownApplication) -> bool:
     return known.is_final and known.log_status == _NOT_UPLOADED and known.is_forgotten and not known.containers
 
 
+def _say_nothing(known: KnownApplication, reading: "_Reading") -> None:
+    """Unless it has been said why nothing is shown."""
+    if reading.others or not reading.problems:
+        click.echo(f"yaq: {_nothing(known, reading)}", err=True)
+
+
 def _nothing(known: KnownApplication, reading: "_Reading") -> str:
     if reading.others:
         names = sorted(reading.others)
@@ -134,6 +140,8 @@ def _nothing(known: KnownApplication, reading: "_Reading") -> str:
         return f"{known.id} has no {wanted}, or it is empty; it has {', '.join(names[:_NAMES_SHOWN])}{more}"
     if known.is_final and known.log_status not in (None, _NOT_UPLOADED, _ALL_UPLOADED):
         return f"{known.id} has no logs yet: its nodes are still uploading them, or failed to"
+    if reading.problems:
+        return f"{known.id} has no logs that can be read"
     if _is_out_of_reach(known):
         return (
             f"{known.id} ran before the ResourceManager's last start, and nobody knows where; its nodes keep its logs "
@@ -159,6 +167,8 @@ class _Reading:
     #: container and file name of what was shown
     shown: set[tuple[str, str]] = field(default_factory=set)
     bytes: int = 0
+    #: containers and nodes of uploaded files
+    uploaded: set[str] = field(default_factory=set)
     #: files with something in them that were passed over for their names, where names were chosen
     others: set[str] = field(default_factory=set)
 
@@ -176,17 +186,15 @@ class _Reading:
         moved = [container for container, files in live.values() if not self._read_live(show, container, files)]
         if moved or (self.known.is_final and not self.shown):
             self._uploaded(show, but=self.shown.copy())
+        for container, _ in live.values():
+            if container.lost and not self.uploaded & {container.id, container.lost}:
+                self._complain(gone(container.lost))
         self._check_chosen()
 
     def _live(self) -> dict[str, tuple[LoggedContainer, list[LogFile]]]:
         live = {}
         for container in self.known.containers:
             if self.choice.takes(container.id, is_master=container.is_master):
-                if self.known.log_status == _NOT_UPLOADED and not (container.web or container.elsewhere):
-                    self._complain(
-                        f"node {container.node} is not there any more, and what its containers wrote is on its disks "
-                        "alone"
-                    )
                 try:
                     found, files = find_files(container)
                 except CommandError as error:
@@ -223,6 +231,7 @@ class _Reading:
 
     def _each_uploaded(self, show: Show, but: set[tuple[str, str]]) -> None:
         for file, content in read_uploaded(self.conf, self.known.owner, self.known.id, self._complain):
+            self.uploaded |= {file.container, file.node}
             is_master = self.known.is_master(file.container)
             if (file.container, file.name) in but or not self.choice.takes(file.container, is_master=is_master):
                 continue

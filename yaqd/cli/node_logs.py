@@ -35,12 +35,19 @@ class LoggedContainer:
     is_over: bool = False
     #: other nodes, with their web addresses, that may have its files: one that was started anew can have another port
     elsewhere: tuple[tuple[str, str], ...] = ()
+    #: where it ran, if that node is not there any more; "" where it is, or nobody knows
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
     name: str
     bytes: int
+
+
+def gone(node: str) -> str:
+    """What there is to say where nobody has what a container wrote at a node that is not there any more."""
+    return f"node {node} is not there any more, and what its containers wrote is on its disks alone"
 
 
 class LogsGone(Exception):
@@ -56,7 +63,7 @@ def find_files(container: LoggedContainer) -> tuple[LoggedContainer, list[LogFil
             break
         found = replace(container, node=node, web=web, elsewhere=())
         files = list_files(found)
-    return (found if files else container), files
+    return (replace(found, lost="") if files else container), files
 
 
 def list_files(container: LoggedContainer) -> list[LogFile]:
