@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.mergedsegment import MergedFile, give_up
 from nm.shuffle.outputs import MapOutput, MapOutputs
 from riffle_merger.format import IndexEntry
 from yaqd.security.writable import encode_vint, encode_vlong
@@ -84,22 +85,26 @@ class Range(Protocol):
 class FileRange:
     """A part of an open file on its way into a socket."""
 
-    __slots__ = ("_counts", "_file", "_is_merged", "_offset", "remaining")
+    __slots__ = ("_counts", "_merged", "_offset", "file", "remaining")
 
     def __init__(
-        self, file: OpenFile, offset: int, length: int, counts: ReadCounts, *, is_merged: bool = False
+        self, file: OpenFile, offset: int, length: int, counts: ReadCounts, merged: MergedFile | None = None
     ) -> None:
-        self._file = file
+        """`merged`: whose the open file is, unless it is a map output."""
+        self.file = file
         self._offset = offset
         self._counts = counts
-        self._is_merged = is_merged
+        self._merged = merged
         self.remaining = length
 
     def send(self, descriptor: int, most: int) -> int:
-        sent = os.sendfile(descriptor, self._file.descriptor, self._offset, min(self.remaining, most))
+        sent = os.sendfile(descriptor, self.file.descriptor, self._offset, min(self.remaining, most))
         if sent == 0:
-            raise OutputMissing("a map output became shorter while it was sent")
-        self._counts.add(sent, is_merged=self._is_merged)
+            error = OutputMissing("a map output became shorter while it was sent")
+            if self._merged is not None:
+                give_up(self._merged, error)  # who asks again gets the originals
+            raise error
+        self._counts.add(sent, is_merged=self._merged is not None)
         self._offset += sent
         self.remaining -= sent
         return sent
@@ -108,7 +113,7 @@ class FileRange:
         return self
 
     def release(self) -> None:
-        self._file.release()
+        self.file.release()
 
 
 class Piece(Protocol):

@@ -15,8 +15,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from nm.shuffle.answer import FileRange, Range, ReadCounts
-from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.answer import Range
+from nm.shuffle.files import OutputMissing
 
 #: of all that may be kept, what one partition may have, and what one run
 _PARTITION_SHARE = 1 / 4
@@ -185,7 +185,7 @@ class KeptSegments:
 class KeptRange:
     """A part of what is kept on its way into a socket."""
 
-    __slots__ = ("_began_at", "_counts", "_end", "_keeper", "_kept", "_key", "_open", "_view", "remaining")
+    __slots__ = ("_began_at", "_end", "_from_file", "_keeper", "_kept", "_key", "_view", "remaining")
 
     def __init__(
         self,
@@ -194,16 +194,14 @@ class KeptRange:
         kept: Kept,
         start: int,
         length: int,
-        counts: ReadCounts,
-        open_file: Callable[[], OpenFile],
+        from_file: Callable[[int, int], Range],
     ) -> None:
-        """`start`: in the merged file, which `open_file` opens. `counts`: of the answer, if it is read again."""
+        """`start`: in the merged file. `from_file` gives so many bytes from there on straight out of it."""
         self._keeper = keeper
         self._key = key
         self._kept = kept
         self._end = start + length
-        self._counts = counts
-        self._open = open_file
+        self._from_file = from_file
         self._began_at = keeper.now
         at = start - kept.offset
         self._view = memoryview(kept.data)[at : at + length]
@@ -219,11 +217,11 @@ class KeptRange:
         if self._keeper.now - self._began_at < _SENT_S:
             return self
         try:
-            file = self._open()
+            follows = self._from_file(self._end - self.remaining, self.remaining)
         except OutputMissing:
             return self
         self.release()
-        return FileRange(file, self._end - self.remaining, self.remaining, self._counts, is_merged=True)
+        return follows
 
     def release(self) -> None:
         self._view = memoryview(b"")

@@ -13,7 +13,7 @@ from nm.shuffle.answer import shuffle_headers
 from nm.shuffle.files import OutputMissing
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import KeptSegments
-from nm.shuffle.mergedsegment import FoundRight, MergedFile, Part, Run, give_up
+from nm.shuffle.mergedsegment import MergedFile, Part, Run, give_up
 from nm.shuffle.mergedstretch import MergedStretch
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import ShuffleRequest
@@ -80,7 +80,7 @@ class MergedOutputs:
         self._published: dict[str, tuple[int, int]] = {}
         #: jobs that have more than they may
         self._full: set[str] = set()
-        self._indexes: OrderedDict[Path, tuple[MergedIndex, FoundRight]] = OrderedDict()
+        self._indexes: OrderedDict[Path, MergedIndex] = OrderedDict()
         self._index_bytes = 0
 
     @property
@@ -213,37 +213,34 @@ class MergedOutputs:
 
     def _part(self, file: MergedFile, reduce: int) -> Part | None:
         try:
-            known = self._indexes.get(file.path)
-            if known is None:
+            index = self._indexes.get(file.path)
+            if index is None:
                 folder = file.path.parent
                 loaded = load_merged(file.path, file.index_path, folder=folder, bytes_max=self.index_cache_bytes)
-                known = self._remember(file.path, loaded)
+                index = self._remember(file.path, loaded)
             else:
                 self._indexes.move_to_end(file.path)
-            index, right = known
             if index.maps != file.maps:
                 raise OutputMissing(f"{file.index_path} has changed")
             if reduce >= index.partitions:
                 return None  # the original refuses it
-            return Part(file, reduce, index.partition(reduce), index.columns(reduce).packed(), right)
+            return Part(file, reduce, index.partition(reduce), index.columns(reduce).packed())
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None
 
-    def _remember(self, path: Path, index: MergedIndex) -> tuple[MergedIndex, FoundRight]:
+    def _remember(self, path: Path, index: MergedIndex) -> MergedIndex:
         self._forget_index(path)
-        known = self._indexes[path] = index, FoundRight(index)
+        self._indexes[path] = index
         self._index_bytes += index.cost_bytes
         while self._index_bytes > self.index_cache_bytes:
             self._forget_index(next(iter(self._indexes)))
-        return known
+        return index
 
     def _forget_index(self, path: Path) -> None:
-        known = self._indexes.pop(path, None)
-        if known is not None:
-            index, right = known
+        index = self._indexes.pop(path, None)
+        if index is not None:
             self._index_bytes -= index.cost_bytes
-            right.drop()
 
 
 Parts = dict[MergedFile, Part]

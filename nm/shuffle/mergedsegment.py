@@ -11,7 +11,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from riffle_merger.format.merged import Columns, MergedIndex, MergedPartition, check_segments
+from riffle_merger.format.merged import Columns, MergedPartition, check_segments
 from yaqd.security.writable import encode_text
 
 log = logging.getLogger(__name__)
@@ -38,34 +38,6 @@ class MergedFile:
         return 500 + 300 * len(self.maps) + 2 * sum(map(len, self.texts))
 
 
-class FoundRight:
-    """Which segments of a merged file were found right, so that they can be sent straight from it: a bit for each, in
-    memory that its index counts. From any thread; of two who note something at the same time one may be forgotten."""
-
-    __slots__ = ("_bits", "_maps", "_size")
-
-    def __init__(self, index: MergedIndex) -> None:
-        self._maps = len(index.maps)
-        self._size = index.bitmap_bytes
-        #: none before there is something to note
-        self._bits = bytearray()
-
-    def note(self, partition: int, number: int) -> None:
-        at, bits = partition * self._maps + number, self._bits
-        if not bits:
-            bits = self._bits = bytearray(self._size)
-        if bits:
-            bits[at >> 3] |= 1 << (at & 7)
-
-    def has(self, partition: int, number: int) -> bool:
-        at, bits = partition * self._maps + number, self._bits
-        return bool(bits) and bool(bits[at >> 3] & 1 << (at & 7))
-
-    def drop(self) -> None:
-        """The index is kept no longer, and nor is this."""
-        self._size, self._bits = 0, bytearray()
-
-
 class Run(NamedTuple):
     """Segments of a partition that lie side by side: their numbers, the end not included."""
 
@@ -82,7 +54,6 @@ class Part:
     whole: MergedPartition
     #: packed: whoever takes nothing of an answer has them held, of all maps however few were asked for
     columns: Columns
-    right: FoundRight
     #: of what the request asks for; complete before the first is sent
     asked: list[Run] = field(default_factory=list)
     #: by number of a segment: what it was read with, and what is asked for side by side with it
@@ -100,13 +71,6 @@ class Part:
     def is_usable(self) -> bool:
         """Nothing wrong was found so far."""
         return not self.file.is_bad and self.partition not in self.file.bad_partitions
-
-    def is_right(self, number: int) -> bool:
-        """Whether that segment was found right."""
-        return self.right.has(self.partition, number)
-
-    def note_right(self, number: int) -> None:
-        self.right.note(self.partition, number)
 
     def read_with(self, number: int) -> Run | None:
         """What that segment was read together with, if it was."""

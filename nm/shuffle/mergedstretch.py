@@ -159,21 +159,24 @@ class MergedStretch:
         if found is not None:
             _, key, kept = found
             counts.merged_segments += 1
-            self._part.note_right(self._at)
-            return KeptRange(self._kept, key, kept, start, length, counts, self._open)
-        if length <= self._kept.run_bytes_max and not self._part.is_right(self._at):  # then it is for lack of room
+            return KeptRange(self._kept, key, kept, start, length, lambda at, left: self._from_file(at, left, counts))
+        if length <= self._kept.run_bytes_max:  # then it is for lack of room
             with contextlib.suppress(OutputMissing):
                 follows = self._original().range(counts)  # one read, and to verify it here takes more
                 self._part.note_read(Run(self._at, self._at + 1))
                 return follows
-        file = self._open()
+        follows = self._from_file(start, length, counts)
         try:
-            self._verify_in_place(file, counts)
+            self._verify_in_place(follows.file, counts)
         except BaseException:
-            file.release()
+            follows.release()
             raise
         counts.merged_segments += 1
-        return FileRange(file, start, length, counts, is_merged=True)
+        return follows
+
+    def _from_file(self, start: int, length: int, counts: ReadCounts) -> FileRange:
+        """Straight, of what is verified. Raises OutputMissing."""
+        return FileRange(self._open(), start, length, counts, self._part.file)
 
     # Reads ------------------------------------------------------------------------------------------------------------
 
@@ -238,10 +241,9 @@ class MergedStretch:
         return data
 
     def _verify_in_place(self, file: OpenFile, counts: ReadCounts) -> None:
-        """Reads the segment once, in pieces, unless it was found right before. Raises OutputMissing, FormatError."""
+        """Reads the segment once, in pieces, for each who asks: the file may have been damaged since another did, and
+        most are asked for once. Raises OutputMissing, FormatError."""
         part, start = self._part, self._part.columns.starts[self._at]
-        if part.is_right(self._at):
-            return
         end = start + part.columns.part_lengths[self._at] - CHECKSUM_BYTES
         checksum, at = 0, start
         while at < end:
@@ -251,4 +253,3 @@ class MergedStretch:
         stored = int.from_bytes(self._pread_from(file, end, CHECKSUM_BYTES, counts), "big")
         if not stored == checksum == part.columns.checksums[self._at]:
             raise FormatError(f"{part.file.path}: a segment of partition {part.partition} is damaged")
-        part.note_right(self._at)

@@ -100,7 +100,7 @@ def maps_possible(partitions: int) -> int:
 def maps_within(cost_max: int, partitions: int) -> int:
     """How many it may have that takes so many bytes in memory."""
     for_all = _COST + _HEADER.size + partitions * _PARTITION.size + CHECKSUM_BYTES
-    for_each = _COST_PER_MAP + _NAME_LENGTH.size + _USUAL_NAME_BYTES + partitions * _SEGMENT.size + -(-partitions // 8)
+    for_each = _COST_PER_MAP + _NAME_LENGTH.size + _USUAL_NAME_BYTES + partitions * _SEGMENT.size
     return max(0, min(maps_possible(partitions), (cost_max - for_all) // for_each))
 
 
@@ -207,13 +207,8 @@ class MergedIndex:
 
     @property
     def cost_bytes(self) -> int:
-        """About what this object takes in memory, and what is known of its segments, a bit of each."""
-        return len(self._data) + _COST_PER_MAP * len(self.maps) + self.bitmap_bytes + _COST
-
-    @property
-    def bitmap_bytes(self) -> int:
-        """Of a bit for each segment."""
-        return -(-self.partitions * len(self.maps) // 8)
+        """About what this object takes in memory."""
+        return len(self._data) + _COST_PER_MAP * len(self.maps) + _COST
 
     def check_file(self, file_bytes: int, *, name: str = "merged file") -> None:
         """Refuse an index whose lengths do not add up to its file's."""

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.merged import PUBLISHED_MAPS_MAX
-from nm.shuffle.mergedsegment import FoundRight, MergedFile
+from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import ShuffleRequest
 from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import MergedLimits, ShuffleLimits
@@ -241,47 +239,6 @@ def test_who_asks_for_little_of_a_file_and_takes_nothing_has_little_held(served:
         assert tracemalloc.get_traced_memory()[0] < 40 * INPUTS_MAX * partitions
     finally:
         tracemalloc.stop()
-
-
-def test_what_was_found_right_takes_a_bit_of_each_segment_and_goes_with_the_index(served: Served) -> None:
-    for map_id in MAPS:
-        served.write(map_id, [bytes([reduce]) * (300_000 + reduce) for reduce in range(5)])
-    before = [fetch(served, reduce, MAPS) for reduce in range(5)]
-    file = served.merge("all", MAPS)
-    settle(served)
-    merged, counts = served.service.merged, served.service.statistics.reads
-    fetch(served, 0, MAPS[:1])
-    settle(served)
-    index, right = merged._indexes[file.path]
-    held = merged.index_bytes
-    assert index.bitmap_bytes == 8 and held == index.cost_bytes
-
-    def read_bytes(reduce: int) -> int:
-        start = counts.read_bytes
-        assert fetch(served, reduce, MAPS) == before[reduce]
-        settle(served)
-        return counts.read_bytes - start
-
-    whole = 12 * 300_004
-    assert read_bytes(0) == 2 * whole - 300_004, "the first was checked for the first request"
-    assert [read_bytes(reduce) for reduce in (4, 4, 0)] == [2 * (whole + 48), whole + 48, whole]
-    assert (len(right._bits), merged.index_bytes) == (8, held)
-    merged._forget_index(file.path)
-    assert read_bytes(4) == 2 * (whole + 48), "all is checked again"
-    right.note(1, 1)
-    assert not right._bits and not right.has(1, 1)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 9), st.data())
-def test_what_was_found_right_is_known_of_these_and_no_others(partitions: int, maps: int, data: st.DataObject) -> None:
-    lengths = [[(1, 5)] * maps] * partitions
-    right = FoundRight(MergedIndex.build([f"m{number}" for number in range(maps)], lengths, [[0] * maps] * partitions))
-    of_one = st.tuples(st.integers(0, partitions - 1), st.integers(0, maps - 1))
-    noted = data.draw(st.sets(of_one))
-    for one in noted:
-        right.note(*one)
-    assert noted == {(p, m) for p in range(partitions) for m in range(maps) if right.has(p, m)}
 
 
 def test_names_that_come_and_go_are_not_remembered_without_bound(

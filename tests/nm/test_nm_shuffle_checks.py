@@ -3,11 +3,12 @@
 import http.client
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle, write_output
+from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle, stalled_client, write_output
 
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, ReadCounts
 from nm.shuffle.jobs import ShuffleJobs
@@ -145,6 +146,73 @@ def test_what_is_gathered_for_one_call_is_bounded_however_long_what_is_kept(serv
         assert 0 < len(gathered) <= GATHER_BYTES + COPY_BYTES
         total += len(gathered)
     assert (total, counts.merged_segments, counts.reads) == (stretch.length, len(maps), 1)
+
+
+def forget_kept(served: Served) -> None:
+    """As after a while."""
+    settle(served)
+    served.service.merged._kept.forget_where(lambda key, kept: True)
+    assert not served.service.merged.kept_bytes
+
+
+def cut(file: MergedFile, number: int) -> None:
+    os.truncate(file.path, MergedIndex.load(file.index_path).segments(REDUCE)[number].start + 100)
+
+
+#: read whole with others, and by themselves
+LONG = [120_000, 400_000]
+
+
+@pytest.mark.parametrize("length", LONG)
+def test_what_is_damaged_after_it_was_found_right_is_not_sent_for_a_lost_original(served: Served, length: int) -> None:
+    before = write(served, length)
+    file = served.merge("all", MAPS)
+    assert fetch(served, REDUCE, MAPS) == before
+    forget_kept(served)
+    flip(file, 4)
+    replace(served, MAPS[4], None)
+    others = [map_id for map_id in MAPS if map_id != MAPS[4]]
+    for _ in range(2):
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            fetch(served, REDUCE, MAPS)
+    assert file.bad_partitions == {REDUCE}
+    assert fetch(served, REDUCE, others)
+
+
+@pytest.mark.parametrize("damage", [flip, cut])
+@pytest.mark.parametrize("length", LONG)
+def test_what_is_damaged_after_it_was_found_right_is_left_for_the_originals(
+    served: Served, length: int, damage: Callable[[MergedFile, int], None]
+) -> None:
+    before = write(served, length)
+    file = served.merge("all", MAPS)
+    assert fetch(served, REDUCE, MAPS) == before
+    forget_kept(served)
+    damage(file, 4)
+    assert [fetch(served, REDUCE, MAPS) for _ in range(2)] == [before] * 2
+    settle(served)
+    assert served.service.statistics.reads.fallbacks
+
+
+@pytest.mark.parametrize("length", LONG)
+def test_a_file_that_is_cut_while_it_is_sent_is_left_alone(served: Served, length: int) -> None:
+    """Who has got a part of it asks again."""
+    before = write(served, length)
+    file = served.merge("all", MAPS)
+    served.service.merged._kept._now = lambda: 0.0
+    with stalled_client(served, MAPS, REDUCE) as client:
+        served.service.merged._kept._now = lambda: 2.0
+        done = threading.Event()
+        served.service.loop.call_soon_threadsafe(lambda: (served.service._sweep(), done.set()))
+        assert done.wait(20)
+        cut(file, 0)
+        data = b""
+        while chunk := client.recv(1 << 20):
+            data += chunk
+        assert len(data) < length
+    settle(served)
+    assert file.is_bad
+    assert fetch(served, REDUCE, MAPS) == before
 
 
 @pytest.mark.parametrize("map_id", [".", ".."])
