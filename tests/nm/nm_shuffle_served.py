@@ -81,11 +81,14 @@ class Served:
     def merge(self, name: str, maps: list[str]) -> MergedFile:
         """Writes and publishes what a merger would have made of the outputs."""
         file = self.write_merged(name, maps)
+        self.publish(file)
+        return file
+
+    def publish(self, file: MergedFile) -> None:
         self.service.publish(JOB, file)
         is_published = threading.Event()
         self.service.loop.call_soon_threadsafe(is_published.set)
         assert is_published.wait(30), "else a request that comes at once may still be answered from the originals"
-        return file
 
     def write_merged(self, name: str, maps: list[str]) -> MergedFile:
         indexes = [SpillIndex.load(self.output_dir / map_id / "file.out.index") for map_id in maps]

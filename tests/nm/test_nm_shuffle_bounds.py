@@ -207,7 +207,7 @@ def test_a_row_that_lies_costs_the_look_at_the_folder_nothing_and_is_not_served(
     monkeypatch.setattr(MergedIndex, "_columns", noted)
     (found,) = folder_scan(served).scan().merged
     assert rows == []
-    served.service.publish(JOB, found)
+    served.publish(found)
     assert [fetch(served, reduce, maps) for reduce in range(3)] == before
     settle(served)
     assert found.is_bad and rows == [0, 1, 2]
