@@ -25,6 +25,7 @@ from rm.scheduler.node_queue import NodeQueue, Waiting
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.sent import SentContainers
+from rm.scheduler.slots import Slots
 from rm.scheduler.soonest import Soonest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
@@ -51,12 +52,15 @@ class NodeQueues:
         calculator: Calculator,
         charged: "Mapping[ContainerId, Held]",
         count: "Callable[[AppView, Resource, int], None]",
+        least: Resource,
     ) -> None:
-        """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1)."""
+        """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1).
+        `least`: the smallest container that is given."""
         self.spec = spec
         self._charged = charged
         self._count = count
         self._sent = SentContainers(calculator, charged, count)
+        self._slots = Slots(calculator, least)
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
@@ -193,9 +197,10 @@ class NodeQueues:
         if queue.waiting and event.started:
             within = max(0, within - sum(container_id in event.started for container_id in queue.waiting))
         if queue.queued:
-            queue.slots, queue.was_full = within, True
+            queue.was_full = True
         else:
-            queue.slots = max(queue.slots, within, len(node.containers) - len(queue.waiting))
+            within = max(queue.slots, within, len(node.containers) - len(queue.waiting))
+        queue.slots = self._slots.believed(node, within)
         queue.at_node = queue.queued
         queue.count_added()
 

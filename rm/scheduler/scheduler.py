@@ -93,7 +93,9 @@ class Scheduler:
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
-        self.queues: Final = NodeQueues(limits.queueing, spec.calculator, self.view.containers, self.view.count_sent)
+        self.queues: Final = NodeQueues(
+            limits.queueing, spec.calculator, self.view.containers, self.view.count_sent, limits.bounds.minimum
+        )
         self._giving = Giving(
             self.view,
             policy,

@@ -5,8 +5,10 @@ from rm_harness import FakeNode, Harness, ManualClock, cluster
 from test_rm_node_queueing import OURS, beat
 from test_rm_queueing import GB, Life
 
-from rm.scheduler.events import NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
+from rm.scheduler.calculators import Dominant, MemoryOnly
+from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
 from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.slots import Slots
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
@@ -117,3 +119,30 @@ def test_a_queue_that_drained_for_one_who_wants_nothing_any_more_takes_others() 
     assert node is not None and node.queue is not None and node.queue.held_for is not None
     assert life.ask(unaware, 0) == life.end("a") == []
     assert life.ask(aware, 3) == ["a", "a*", "a*"]
+
+
+@pytest.mark.parametrize("queued", [0, 1])
+def test_a_node_that_says_it_runs_more_than_it_can_is_sent_no_more_to_wait(queued: int) -> None:
+    life = Life(QueueingSpec(bound=None))
+    liar, honest = life.node("a"), life.node("b")
+    life.ask(life.app(), 3000)
+    for _ in range(9):
+        life.now += 1.0
+        life.tell(NodeQueueReported(liar, 100_000, queued, 0.0))
+        life.tell(NodeBeat(liar))
+        life.report(honest, queued=queued)
+    said, true = life.scheduler.queues.all()
+    assert (said.slots, said.bound) == (true.slots, true.bound) == (4, true.bound)
+    sent = [sum(given.node_id == node for given in life.live.values()) for node in (liar, honest)]
+    assert sent[0] <= sent[1] + 1 and sent[1] < 9
+
+
+def test_a_node_runs_as_many_as_it_holds_though_the_smallest_container_has_become_larger() -> None:
+    life = Life()
+    life.node("a")
+    assert life.ask(life.app(), 9) == ["a"] * 4 + ["a*"] * 2
+    [node] = life.scheduler.view.nodes.all()
+    slots = Slots(Dominant(), Resource(2 * GB, 1))
+    assert [slots.believed(node, said) for said in (2, 3, 4, 9)] == [2, 3, 4, 4]
+    assert Slots(Dominant(), Resource(GB // 8, 1)).believed(node, 9) == 4, "it has no more cores"
+    assert Slots(MemoryOnly(), Resource(GB // 8, 1)).believed(node, 99) == 32
