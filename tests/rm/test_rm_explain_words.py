@@ -239,3 +239,11 @@ def test_records_of_an_earlier_release_are_read() -> None:
     [given_room] = _read(json.dumps([[*row, None, None, True]]))
     assert (newest.was_given_room, given_room.was_given_room) == (False, True)
     assert accuracy([newest, given_room])["roomTaken"] == 1 and not list(_read(json.dumps([[*row, None, None, 1]])))
+
+
+@pytest.mark.parametrize(("vcores", "said"), [(1, "(1024 MB, 1 core; "), (2, "(1024 MB, 2 cores; ")])
+async def test_one_core_is_no_cores(vcores: int, said: str) -> None:
+    async with cluster(ON) as rm:
+        app_id, master = await rm.running(await queueing_node(rm))
+        await master.allocate(ask(20, vcores=vcores))
+        assert f"of priority 1 {said}" in await command(rm, "explain", str(app_id))

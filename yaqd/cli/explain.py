@@ -124,7 +124,9 @@ def _then(ago_s: float | None, now_ms: float) -> float:
 def _wanted(ask: dict[str, Any]) -> str:
     what = "its application master" if ask["isMaster"] else f"{ask['containers']} of priority {ask['priority']}"
     kind = "opportunistic; " if ask["executionType"] == "OPPORTUNISTIC" else ""
-    size = "" if ask["memoryMb"] is None else f"{ask['memoryMb']} MB, {ask['vcores']} cores; "
+    size = (
+        "" if ask["memoryMb"] is None else f"{ask['memoryMb']} MB, {ask['vcores']} core{'s' * (ask['vcores'] != 1)}; "
+    )
     verb = "waits" if ask["isMaster"] else "none given"
     since = "" if ask["waitingS"] is None else f", {verb} for {_seconds(ask['waitingS'])}"
     runs = f"runs {_seconds(ask['estimateS'])}" if ask["estimateS"] is not None else f"{_ENDLESS} of its run"
