@@ -1,6 +1,7 @@
 """Policies of others that fail: shipped ones answer in their place, and whoever has to live on is told once of each."""
 
-from collections.abc import Iterator
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Load
 from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.queueing.registry import NUMBERS, UnknownPolicy
 from yaqd.policies.queueing.tuning import BoundTuner
 from yaqd.policies.queueing.wait import WAITS
 
@@ -39,6 +40,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         "place_raises, place_says = PlaceStrategy(raises), PlaceStrategy(says)\n"
         "many = PlaceStrategy(raises, draws='all')\n"
     )
+    (tmp_path / f"{module}_quits.py").write_text("raise SystemExit(3)\n")
     info = tmp_path / f"{module}-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n")
@@ -48,6 +50,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         lines += [
             f"{what}-{module} = {module}:{'place_' if kind == 'place' else ''}{what}" for what in ("raises", "says")
         ]
+        lines += [f"quits-{module} = {module}_quits:moody"] if kind == "order" else []
         lines += [f"moody-{module} = {module}:moody"] if kind == "order" else []
         lines += [f"{what}-{module} = {module}:{what}" for what in ("nan", "least", "most") if kind == "bound"]
         lines += [f"many-{module} = {module}:many"] if kind == "place" else []
@@ -121,6 +124,33 @@ def test_what_is_no_policy_of_its_kind_is_no_policy(told: list[str], tmp_path: P
     for what, why in (("number", "no PlaceStrategy"), ("many", "draws no number")):
         with pytest.raises(UnknownPolicy, match=why):
             Placer(name_of(what, tmp_path))
+
+
+def raising(error: BaseException) -> Callable[..., float]:
+    def policy(*args: object) -> float:
+        raise error
+
+    return policy
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit("no more")])
+def test_one_that_would_end_the_process_is_given_up_as_well(error: BaseException, told: list[str]) -> None:
+    guarded = NUMBERS("faulty", raising(error), lambda *args: -5.0)
+    assert [guarded(1), guarded(2)] == [-5.0, -5.0]
+    assert len(told) == 1 and told[0].startswith(f"faulty: {type(error).__name__}: {error} (")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), CancelledError()])
+def test_what_ends_the_one_who_calls_it_goes_through(error: BaseException, told: list[str]) -> None:
+    guarded = NUMBERS("sound", raising(error), lambda *args: -5.0)
+    with pytest.raises(type(error)):
+        guarded(1)
+    assert not told
+
+
+def test_one_that_would_end_the_process_while_it_loads_is_no_policy(told: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UnknownPolicy, match=r"does not load: SystemExit\(3\)"):
+        ORDERS[name_of("quits", tmp_path)]
 
 
 def test_where_nobody_has_to_live_on_the_exception_surfaces(told: list[str], tmp_path: Path) -> None:

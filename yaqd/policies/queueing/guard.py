@@ -5,6 +5,7 @@ place, from that call on. Whoever has to go on living says so with `survive` and
 simulator and in tests of the policy, the exception surfaces, so that its author sees it.
 """
 
+from asyncio import CancelledError
 from collections.abc import Callable
 from traceback import extract_tb
 from typing import Any, Final
@@ -40,7 +41,9 @@ class Guarded:
             return self._instead(*args)
         try:
             return self._answer(self._policy(*args))
-        except Exception as error:  # foreign code
+        except (KeyboardInterrupt, CancelledError):  # somebody else's, that came meanwhile
+            raise
+        except BaseException as error:  # foreign code, which may raise SystemExit too
             if not _told:
                 raise
             self._is_given_up = True
@@ -48,7 +51,7 @@ class Guarded:
             return self._instead(*args)
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """The last line of its traceback, and what it says."""
     frames = extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""

@@ -6,6 +6,7 @@ name, and to the simulator. Entry points are read when a name is not among the s
 name cannot be taken over. What others brought along is guarded (`guard.py`), so that its faults end no daemon.
 """
 
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Final, Generic, TypeVar
@@ -81,7 +82,9 @@ class PolicyTable(Generic[T]):
         try:
             what = f"{self.kind} policy {name[:120]!r} ({entry.value}) gives way to {self._instead} until a restart"
             loaded: T = self._guard(what, entry.load(), self._shipped[self._instead])
-        except Exception as err:  # foreign code
+        except (KeyboardInterrupt, CancelledError):
+            raise
+        except BaseException as err:  # foreign code, which may raise SystemExit too
             raise UnknownPolicy(self.kind, name, f"{entry.value} does not load: {err!r}") from err
         self._foreign[name] = loaded
         return loaded
