@@ -5,8 +5,9 @@ node-local container, rack and `*` for a rack-local one, `*` alone otherwise); t
 sends the lower numbers in its next heartbeat, so that both stay in step and a repeated row changes nothing.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import AskRow
@@ -64,6 +65,11 @@ class Ask:
         """May a place be taken because of the row of this rack, or of `*`?"""
         return name in self.counts and name not in self.strict
 
+    def insists_on_others(self, host: str, rack: str) -> bool:
+        """Will it never take a place on this host, however long it waits?"""
+        strict, counts = self.strict, self.counts
+        return bool(strict) and ANY_HOST in strict and host not in counts and (rack in strict or rack not in counts)
+
     def take(self, host: str, rack: str, locality: Locality, now: float) -> None:
         """Lower the counts for one container given."""
         counts = self.counts
@@ -117,9 +123,12 @@ class AskTable:
     def wants(self, shape: Resource) -> bool:
         return shape in self._by_shape
 
-    def of_shape(self, shape: Resource) -> Iterator[Ask]:
-        """Pending asks of this capability in serving order."""
-        for key in self._by_shape.get(shape, ()):
+    def of_shape(self, shape: Resource, after: AskKey | None = None) -> Iterator[Ask]:
+        """Pending asks of this capability in serving order; those after this key, and all where there is none."""
+        keys: Iterable[AskKey] = self._by_shape.get(shape, ())
+        if after is not None and (index := bisect_right(found := self._by_shape.get(shape, []), after)) < len(found):
+            keys = islice(found, index, None)
+        for key in keys:
             yield self._asks[key]
 
     def first(self, shape: Resource) -> Ask:

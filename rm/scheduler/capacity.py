@@ -1,4 +1,5 @@
-"""The capacity policy: which ask gets room on which node. It reads a `ClusterView` and changes nothing.
+"""The capacity policy: which ask gets room on which node. It reads a `ClusterView` and changes nothing, except where a
+node's next look along a long line goes on (`rm.scheduler.sweep`).
 
 Two questions, two generators. `for_ask`: an ask came in, where is there room for it? (Nobody who waits could use
 that room, or it would be taken.) `for_node`: a node has room, who comes first? Queues by how much of their guarantee
@@ -18,7 +19,6 @@ time and not at the first miss, so that a passing shortage idles no node.
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from rm.scheduler.asks import Ask
@@ -27,6 +27,7 @@ from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement, satisfies
 from rm.scheduler.shares import Shares
+from rm.scheduler.sweep import DEAR, Look, begin, first_ask, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
@@ -36,10 +37,6 @@ from yaqd.model.values import value
 if TYPE_CHECKING:
     from rm.scheduler.queueing import NodeQueues
 
-#: applications of one line that may refuse a node before the line is given up for this time
-_REFUSALS_MAX = 32
-#: asks of one attempt that are looked at for a node, those included that are like one it has refused
-_ASKS_LOOKED_AT = 2000
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
 
@@ -115,6 +112,7 @@ class CapacityPolicy:
     def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
         """Who gets what this node has free, until nothing more fits or nobody wants it."""
         passed: list[Ask] = []
+        begin(node)
         while view.root.waiting:
             if node.reserved_for is not None:
                 reservation = view.reservations[node.id]
@@ -135,6 +133,8 @@ class CapacityPolicy:
             yield chosen
             if isinstance(chosen, Keep):
                 return
+            if node.sweep is not None:
+                node.sweep.given(chosen.attempt, chosen.ask.capability)
 
     def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | Keep | None:
         """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
@@ -188,37 +188,59 @@ class CapacityPolicy:
                 may = rooms[id(shape)] = view.has_room(leaf, shape)
             if not may:
                 continue
-            for key in islice(line, _REFUSALS_MAX):
-                if best is not None and key > best[0][0]:
-                    break
-                pick = self._first_ask(view, leaf.attempts[key[-1]], shape, node, passed)
-                if pick is not None:
-                    rank = (key, pick.ask.key)
-                    if best is None or rank < best[0]:
-                        best = (rank, pick)
-                    break
+            find = partial(self._first_ask, view, leaf, shape, node, passed)
+            found = first_attempt(node, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find)
+            if found is not None:
+                rank = (found[0], found[1].ask.key)
+                if best is None or rank < best[0]:
+                    best = (rank, found[1])
         return best[1] if best is not None else None
 
     def _first_ask(
-        self, view: ClusterView, attempt: AttemptView, shape: Resource, node: NodeView, passed: list[Ask]
+        self,
+        view: ClusterView,
+        leaf: QueueView,
+        shape: Resource,
+        node: NodeView,
+        passed: list[Ask],
+        key: OrderKey,
+        look: Look,
     ) -> Pick | None:
-        """The attempt's first ask of this shape that takes the node, after those that pass."""
+        """The first ask of this shape that takes the node, after those that pass, of the attempt filed there."""
+        attempt = leaf.attempts[key[-1]]
         if attempt.blacklist and not attempt.accepts(node):
+            look.attempts += 1
+            look.cost += 1
             return None
-        refused: set[Placement] = set()
-        refusals = 0
-        for ask in islice(attempt.asks.of_shape(shape), _ASKS_LOOKED_AT):
-            if ask.placement is not None and ask.placement in refused:
-                continue
-            locality = self.locality(view, attempt, ask, node)
-            if locality is not None:
-                return Pick(attempt, ask, node, locality)
+        return first_ask(node, attempt, shape, look, partial(self._offer, view, attempt, node, passed, set()))
+
+    def _offer(
+        self,
+        view: ClusterView,
+        attempt: AttemptView,
+        node: NodeView,
+        passed: list[Ask],
+        refused: set[Placement],
+        ask: Ask,
+        look: Look,
+    ) -> Pick | None:
+        placement = ask.placement
+        if placement is not None and placement in refused:
+            look.cost += 1
+            return None
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            look.cost += 1
             passed.append(ask)
-            refusals += 1
-            if refusals >= _REFUSALS_MAX:
-                return None
-            if ask.placement is not None:
-                refused.add(ask.placement)
+            return None
+        locality = self.locality(view, attempt, ask, node)
+        if locality is not None:
+            return Pick(attempt, ask, node, locality)
+        passed.append(ask)
+        if placement is None:
+            look.passes += 1
+            return None
+        look.cost += DEAR
+        refused.add(placement)
         return None
 
     def _starving(

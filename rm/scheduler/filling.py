@@ -11,7 +11,6 @@ node keeps room, and it goes there before the queue has drained (`rm.scheduler.m
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask, AskKey
@@ -23,6 +22,7 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.sweep import DEAR, Look, begin, first_ask, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
@@ -35,9 +35,6 @@ _ROOM_GONE: Final = " (its node had room at its last report)"
 
 #: why a master goes to a node where others wait
 BEFORE_QUEUE: Final = "what runs on the node leaves room, and masters start before what waits there"
-
-#: applications of one line, and asks of one attempt, that may refuse a node
-_REFUSALS_MAX: Final = 32
 
 
 @value()
@@ -57,6 +54,9 @@ class _Hold:
 
     attempt: AttemptView
     ask: Ask
+
+
+_Found = QueuePick | Pick | _Hold
 
 
 class QueueFilling:
@@ -108,6 +108,7 @@ class QueueFilling:
             return
         self._was_held_for, self._was_held_since = queue.held_for, queue.held_since
         self._queues.release(queue)
+        begin(queue)
         while self._view.root.waiting:
             has_room = self._queues.has_room(queue)
             if not has_room and not self._may_keep_room(queue):
@@ -116,6 +117,8 @@ class QueueFilling:
             chosen = self._next(node, queue, passed if has_room else {}, now)
             if isinstance(chosen, Pick) or (has_room and isinstance(chosen, QueuePick)):
                 yield chosen
+                if queue.sweep is not None:
+                    queue.sweep.given(chosen.attempt, chosen.ask.capability)
                 continue
             if isinstance(chosen, _Hold) and (has_room or chosen.ask.is_master):
                 was_held = self._was_held_for == (chosen.attempt.id, chosen.ask.key)
@@ -131,9 +134,7 @@ class QueueFilling:
         may = not queue.is_silent and not node.is_draining and node.reserved_for is None
         return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
 
-    def _next(
-        self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
-    ) -> QueuePick | Pick | _Hold | None:
+    def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float) -> _Found | None:
         for leaf in self._leaves():
             chosen = self._in_leaf(leaf, node, queue, passed, now)
             if chosen is not None:
@@ -148,10 +149,10 @@ class QueueFilling:
 
     def _in_leaf(
         self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
-    ) -> QueuePick | Pick | _Hold | None:
+    ) -> _Found | None:
         """What comes first in the leaf queue."""
         view = self._view
-        best: tuple[tuple[OrderKey, tuple[int, int]], QueuePick | Pick | _Hold] | None = None
+        best: tuple[tuple[OrderKey, tuple[int, int]], _Found] | None = None
         fits, mb, cores, extras = view.calculator.fits_among, node.free_mb, node.free_cores, node.free_extras
         #: what was found out of sizes and users
         fitting: dict[int, bool] = {}
@@ -167,46 +168,69 @@ class QueueFilling:
                     may = turns[whose] = self._has_turn(leaf, leaf.attempts[line[0][-1]].app)
             if not may:
                 continue
-            is_scarce = self._is_scarce(shape)
-            for key in islice(line, _REFUSALS_MAX):
-                if best is not None and key > best[0][0]:
-                    break
-                found = self._first_ask(leaf.attempts[key[-1]], shape, node, queue, passed, now)
-                if isinstance(found, QueuePick) and not is_scarce:
-                    break
-                if found is not None:
-                    rank = (key, found.ask.key)
-                    if best is None or rank < best[0]:
-                        best = (rank, found)
-                    break
+            find: Callable[[OrderKey, Look], _Found | None] = partial(
+                self._first_ask, leaf, shape, node, queue, passed, now
+            )
+            first: tuple[OrderKey, _Found] | None = first_attempt(
+                queue, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find
+            )
+            if first is not None and (not isinstance(first[1], QueuePick) or self._is_scarce(shape)):
+                rank = (first[0], first[1].ask.key)
+                if best is None or rank < best[0]:
+                    best = (rank, first[1])
         return best[1] if best is not None else None
 
     def _first_ask(
         self,
-        attempt: AttemptView,
+        leaf: QueueView,
         shape: Resource,
         node: NodeView,
         queue: NodeQueue,
         passed: dict[int, Ask],
         now: float,
-    ) -> QueuePick | Pick | _Hold | None:
-        """The attempt's first ask of this shape that takes the place, or has its turn and must not wait."""
-        view, queues = self._view, self._queues
+        key: OrderKey,
+        look: Look,
+    ) -> _Found | None:
+        """The first ask of this shape that takes the place, or has its turn and must not wait, of the attempt that is
+        filed there."""
+        attempt = leaf.attempts[key[-1]]
         if attempt.blacklist and not attempt.accepts(node):
+            look.attempts += 1
+            look.cost += 1
             return None
-        for ask in islice(attempt.asks.of_shape(shape), _REFUSALS_MAX):
-            near = self._policy.locality(view, attempt, ask, node)
-            if near is None:
-                passed[id(ask)] = ask
-            elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
-                rule = "its queue had room, and it was this ask's turn"
-                return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
-            elif has_room_before_queue(view, ask, node):
-                return Pick(attempt, ask, node, near)
-            elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending and self._comes_soon(
-                attempt, ask, queue, now
-            ):
-                return _Hold(attempt, ask)
+        return first_ask(queue, attempt, shape, look, partial(self._offer, attempt, node, queue, passed, now))
+
+    def _offer(
+        self,
+        attempt: AttemptView,
+        node: NodeView,
+        queue: NodeQueue,
+        passed: dict[int, Ask],
+        now: float,
+        ask: Ask,
+        look: Look,
+    ) -> _Found | None:
+        view, queues = self._view, self._queues
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            passed[id(ask)] = ask
+            look.cost += 1
+            return None
+        near = self._policy.locality(view, attempt, ask, node)
+        if near is None:
+            passed[id(ask)] = ask
+            if ask.placement is None:
+                look.passes += 1
+                return None
+        elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
+            rule = "its queue had room, and it was this ask's turn"
+            return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
+        elif has_room_before_queue(view, ask, node):
+            return Pick(attempt, ask, node, near)
+        elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending and self._comes_soon(
+            attempt, ask, queue, now
+        ):
+            return _Hold(attempt, ask)
+        look.cost += DEAR
         return None
 
     def _comes_soon(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, now: float) -> bool:

@@ -15,6 +15,7 @@ _NOTHING: Final = Resource()
 
 if TYPE_CHECKING:
     from rm.scheduler.asks import AskKey
+    from rm.scheduler.sweep import Sweep
     from rm.scheduler.view import AppView
 
 
@@ -57,6 +58,7 @@ class NodeQueue:
         "score",
         "slots",
         "started",
+        "sweep",
         "told_waiting",
         "tuner",
         "wait_s",
@@ -120,6 +122,8 @@ class NodeQueue:
         self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
         #: since when, scheduler's seconds
         self.held_since = 0.0
+        #: where looks for who waits here next go on; None: with the first ones
+        self.sweep: Sweep | None = None
 
     @property
     def length(self) -> int:

@@ -17,6 +17,7 @@ from yaqd.model.resources import NO_EXTRAS
 
 if TYPE_CHECKING:
     from rm.scheduler.node_queue import NodeQueue
+    from rm.scheduler.sweep import Sweep
 
 #: memory steps and cores beyond which nodes are no longer told apart by the index
 _STEPS_MAX = 8191
@@ -43,6 +44,7 @@ class NodeView:
         "queue",
         "rack",
         "reserved_for",
+        "sweep",
         "total",
     )
 
@@ -67,6 +69,8 @@ class NodeView:
         self.indexes: tuple[FreeIndex, ...] = ()
         #: what waits here; None where nothing may
         self.queue: NodeQueue | None = None
+        #: where looks for who takes what is free go on; None: with the first ones
+        self.sweep: Sweep | None = None
 
     @property
     def free(self) -> Resource:
