@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.files import OpenFile, OutputMissing, OutputUnreadable
 from nm.shuffle.mergedsegment import MergedFile, give_up
 from nm.shuffle.outputs import MapOutput, MapOutputs
 from riffle_merger.format import IndexEntry
@@ -269,13 +269,16 @@ class Answer:
         self._pieces.clear()
 
     def gather(self, first: bytes = b"") -> tuple[bytearray, Range | None]:
-        """The next bytes after those, and the long segment that follows on them. Blocking."""
+        """The next bytes after those, and the long segment that follows on them. Blocking. Raises OutputUnreadable
+        where there are `first` bytes and not the first segment after them."""
         gathered = bytearray(first)
         while self._pieces and len(gathered) < GATHER_BYTES:
             piece = self._pieces[0]
             try:
                 follows = piece.take(gathered, self.counts)
             except OutputMissing as error:
+                if isinstance(error, OutputUnreadable) and 0 < len(gathered) == len(first):
+                    raise
                 gathered += piece.next_lost
                 self.cut = str(error)
                 self.clear()

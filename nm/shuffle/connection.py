@@ -15,8 +15,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from nm.shuffle.answer import Answer, Range
-from nm.shuffle.files import OutputMissing
-from nm.shuffle.plan import AnswerPlan
+from nm.shuffle.files import OutputMissing, OutputUnreadable
+from nm.shuffle.plan import UNREADABLE, AnswerPlan
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, parse_request
 
 if TYPE_CHECKING:
@@ -258,8 +258,12 @@ class Connection:
     def _refuse(self, refusal: RequestRefused) -> None:
         if refusal.status < 500:
             self._service.refused(self._peer, refusal)
-        self._answer.clear()
         self._is_long = False
+        self._say_instead(refusal)
+        self._service.statistics.refused += 1
+
+    def _say_instead(self, refusal: RequestRefused) -> None:
+        self._answer.clear()
         self._keeps_open = False
         body = refusal.text.encode("utf-8")
         phrase = HTTPStatus(refusal.status).phrase
@@ -267,7 +271,6 @@ class Connection:
             f"HTTP/1.1 {refusal.status} {phrase}\r\nContent-Type: text/plain; charset=UTF-8\r\n{PROTOCOL_HEADERS}"
             f"{refusal.headers}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         ).encode("ascii") + body
-        self._service.statistics.refused += 1
 
     # Answer -----------------------------------------------------------------------------------------------------------
 
@@ -283,8 +286,7 @@ class Connection:
                 elif self._file is not None:
                     sent = self._send_file(self._file)
                 elif self._answer or self._head:
-                    gathered, self._file = self._answer.gather(self._head)
-                    self._head, self._unsent = b"", memoryview(gathered)
+                    self._gather()
                     continue
                 elif self._answer.cut:
                     log.info("shuffle answer ended early: %s", self._answer.cut)
@@ -310,6 +312,16 @@ class Connection:
             return
         self._await_request(False)
         self.loop.call_soon(self._continue)
+
+    def _gather(self) -> None:
+        """The next bytes to be sent; nothing of the answer yet where it turns out that they cannot be read now."""
+        try:
+            gathered, self._file = self._answer.gather(self._head)
+        except OutputUnreadable as error:
+            log.warning("shuffle answer not begun: %s", error)
+            self._say_instead(RequestRefused(500, UNREADABLE))
+            return
+        self._head, self._unsent = b"", memoryview(gathered)
 
     def _continue(self) -> None:
         if not self._is_closed:

@@ -4,6 +4,7 @@ Each reducer asks for a part of every file, so descriptors are worth keeping. Fi
 the service's threads; what was used longest ago is forgotten first.
 """
 
+import errno
 import os
 import threading
 from collections import OrderedDict
@@ -18,6 +19,31 @@ class OutputMissing(Exception):
 
 class OutputLost(OutputMissing):
     """It was here, whole."""
+
+
+class OutputRefused(OutputMissing):
+    """That it is lost is not known, and the client is not told so: a map would run again."""
+
+
+class OutputUnreadable(OutputRefused):
+    """It may well be here: it could not be opened for what may pass."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path}: {error.strerror}")
+        #: nothing else can be opened now either
+        self.is_of_all = error.errno in _OF_ALL
+
+
+#: a link, a folder or a file stands where another should
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+_OF_ALL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def missing(path: Path, error: OSError) -> OutputMissing:
+    """Why a file could not be opened or read."""
+    if error.errno in _NOT_THERE:
+        return OutputMissing(f"{path}: {error.strerror}")
+    return OutputUnreadable(path, error)
 
 
 class OpenFile:
@@ -68,7 +94,7 @@ class OpenFiles:
         try:
             descriptor = os.open(path, OPEN_FLAGS)  # a slow disk must not hold up other threads
         except OSError as error:
-            raise OutputMissing(f"{path}: {error.strerror}") from None
+            raise missing(path, error) from None
         with self._lock:
             other = self._files.pop(path, None)
             if other is not None:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from nm.shuffle.answer import shuffle_headers
-from nm.shuffle.files import OutputMissing
+from nm.shuffle.files import OutputMissing, OutputUnreadable, missing
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import KeptSegments
 from nm.shuffle.mergedsegment import MergedFile, Part, Run, give_up
@@ -51,7 +51,9 @@ def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int) -
             raise OutputMissing(f"{index_path} has no partition")
         if index.cost_bytes > bytes_max:
             raise OutputMissing(f"{index_path} takes {index.cost_bytes} bytes, of {bytes_max} for all indexes")
-    except (OSError, FormatError) as error:
+    except OSError as error:
+        raise missing(index_path, error) from None
+    except FormatError as error:
         raise OutputMissing(str(error)) from None
     return index
 
@@ -142,6 +144,9 @@ class MergedOutputs:
             names.add(name)  # whatever is wrong with it: it is not read for each request
             try:
                 index = load_merged(path, index_path, folder=folder, bytes_max=self.index_cache_bytes)
+            except OutputUnreadable:
+                names.discard(name)
+                return
             except OutputMissing as error:
                 log.warning("merged file left alone, the originals are served: %s", error)
                 return
@@ -225,6 +230,8 @@ class MergedOutputs:
             if reduce >= index.partitions:
                 return None  # the original refuses it
             return Part(file, reduce, index.partition(reduce), index.columns(reduce).packed())
+        except OutputUnreadable:
+            return None  # now; the next who asks may have more luck
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None

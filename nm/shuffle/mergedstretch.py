@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, FileRange, OutputSegment, Range, ReadCounts, lost_header
-from nm.shuffle.files import OpenFile, OutputMissing
+from nm.shuffle.files import OpenFile, OutputMissing, OutputUnreadable
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.kept import Kept, KeptRange, KeptSegments
 from nm.shuffle.mergedsegment import Part, Run, give_up
@@ -81,6 +81,8 @@ class MergedStretch:
         try:
             if part.is_usable:
                 return get(counts)
+        except OutputUnreadable:
+            pass  # now; the file may be right
         except OutputMissing as error:
             give_up(part.file, error)
         except FormatError as error:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from nm.directories import NodeDirectories
-from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputLost, OutputMissing
+from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputLost, OutputMissing, OutputRefused, missing
 from nm.shuffle.jobs import ShuffleJob
 from riffle_merger.format import FormatError, IndexEntry, SpillIndex
 from yaqd.model import ApplicationId
@@ -58,7 +58,7 @@ class MapOutput:
         """One reducer's part, which lies inside the file. Only this entry is looked at: an index may name a million,
         and a stock ShuffleHandler serves what is right of one that lies elsewhere, too. Raises OutputMissing."""
         if reduce >= len(self.index):
-            raise OutputMissing(f"{self.path} has {len(self.index)} partitions, asked for {reduce}")
+            raise OutputRefused(f"{self.path} has {len(self.index)} partitions, asked for {reduce}")
         entry = self.index[reduce]
         end = entry.start + entry.part_length
         if end > self.file_bytes:
@@ -135,6 +135,8 @@ class MapOutputs:
         """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing, OutputLost."""
         try:
             output = self._load(job, map_id)
+        except OutputRefused:
+            raise
         except OutputMissing as error:
             if self._seen.has(job.application, map_id):
                 raise OutputLost(str(error)) from None
@@ -143,19 +145,25 @@ class MapOutputs:
         return output
 
     def _load(self, job: ShuffleJob, map_id: str) -> MapOutput:
+        why = OutputMissing(f"no output of {map_id} on this node")
         for app_dir in self.app_dirs(job):
             folder = app_dir / "output" / map_id
             try:
                 descriptor = os.open(folder / "file.out.index", OPEN_FLAGS)
-            except OSError:
+            except OSError as error:
+                found = missing(folder, error)
+                if isinstance(found, OutputRefused):  # another disk may have it
+                    why = found
                 continue
             try:
                 return self._verified(app_dir, folder, descriptor)
-            except (FormatError, OSError) as error:  # a folder, for one: containers make these files
+            except FormatError as error:
                 raise OutputMissing(f"{folder}: {error}") from None
+            except OSError as error:  # a folder, for one: containers make these files
+                raise missing(folder, error) from None
             finally:
                 os.close(descriptor)
-        raise OutputMissing(f"no output of {map_id} on this node")
+        raise why
 
     @staticmethod
     def _verified(app_dir: Path, folder: Path, descriptor: int) -> MapOutput:

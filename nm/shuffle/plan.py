@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nm.shuffle.answer import Answer, LostPiece, OutputPiece, OutputSegment, Piece
-from nm.shuffle.files import OutputLost, OutputMissing
+from nm.shuffle.files import OutputLost, OutputMissing, OutputRefused, OutputUnreadable
 from nm.shuffle.merged import Parts
 from nm.shuffle.request import RequestRefused, ShuffleRequest
 from yaqd.security.writable import encode_text
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _TURN_S = 0.005
 #: name of no map attempt; reducers' logs have it
 _SEVERAL = encode_text("several map outputs are lost")
+UNREADABLE = "map outputs cannot be read now"
 
 
 class AnswerPlan:
@@ -79,9 +80,13 @@ class AnswerPlan:
         return self._next - len(self._lost)
 
     def _note_lost(self, map_id: str, error: OutputMissing) -> None:
+        """Raises RequestRefused."""
+        if isinstance(error, OutputUnreadable) and error.is_of_all:
+            log.warning("shuffle of %s: %s", self.request.job_id, error)
+            raise RequestRefused(500, UNREADABLE)
         self._why = self._why or str(error)
         self._lost.append(map_id)
-        if not self._was_here:
+        if not self._was_here and not isinstance(error, OutputRefused):
             self._was_here = isinstance(error, OutputLost) or self._service.merged.has(self.request.job_id, map_id)
 
     def _say_what_is_lost(self) -> None:
