@@ -4,6 +4,7 @@ As Hadoop's schedulers do: a container on a wanted host lowers the host's row, i
 the rack's and `*`; any other `*` alone. Only `*` says how many are due.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -74,7 +75,13 @@ class AskTable:
 
     def __iter__(self) -> Iterator[Ask]:
         """In serving order: the lowest number first."""
-        return iter([self._asks[key] for key in sorted(self._asks)])
+        return self.after(None)
+
+    def after(self, key: AskKey | None) -> Iterator[Ask]:
+        """All of them, in serving order from the one after `key` on, then those before; None: from the first on."""
+        keys = sorted(self._asks)
+        first = bisect_right(keys, key) if key is not None else 0
+        return iter([self._asks[key] for key in (*keys[first:], *keys[:first])])
 
     def get(self, key: AskKey) -> Ask | None:
         return self._asks.get(key)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from nm.distributed.asks import Ask, AskTable
+from nm.distributed.asks import Ask, AskKey, AskTable
 from nm.distributed.facts import (
     Asked,
     AskRow,
@@ -44,7 +44,7 @@ from yaqd.policies.queueing.place_scores import PLACES, Load
 _STAGES_MAX: Final = 1000
 #: containers given at a time, whatever was asked: the others come with the next heartbeats
 _AT_ONCE_MAX: Final = 1000
-#: asks that find no node before the others are left for the next heartbeat
+#: asks that find no node before the others are left for the next heartbeat, which goes on there
 _MISSES_MAX: Final = 1000
 #: of a container that finds no room where nobody is said to wait
 _LEAST_WAIT_S: Final = 1e-3
@@ -120,6 +120,8 @@ class DistributedScheduler:
         #: the lowest container id used
         self.lowest_id = id_start
         self.asks = AskTable(limits.ask_rows_max)
+        #: the last ask that was looked at, where so many found no node that the next heartbeat goes on after it
+        self._reached: AskKey | None = None
         self._nodes: list[_Node] = []
         self._policy = PLACES[limits.placement]
         self._placer: Placer[_Node] = Placer(limits.placement)
@@ -232,13 +234,15 @@ class DistributedScheduler:
         #: those of an unknown load that have got what was not wanted there
         served: set[int] = set()
         misses = 0
-        for ask in self.asks if self._nodes else ():
+        after, self._reached = self._reached, None
+        for ask in self.asks.after(after) if self._nodes else ():
             if left <= 0 or misses >= _MISSES_MAX:
                 return
             while ask.pending and left > 0:
                 node = self._choose(ask, served, self._may_wait_s(ask, now))
                 if node is None:
                     misses += 1
+                    self._reached = ask.key if misses >= _MISSES_MAX else None
                     break
                 left -= 1
                 yield self._give(ask, node, served, now)

@@ -30,10 +30,23 @@ RULES: Final = {
 class NodeLoad:
     """What a node reported of its queue, and what it has been given."""
 
-    __slots__ = ("_calculator", "added_s", "capacity", "given", "held", "is_silent", "length", "node", "wait_ms")
+    __slots__ = (
+        "_calculator",
+        "added_s",
+        "capacity",
+        "given",
+        "held",
+        "is_silent",
+        "length",
+        "node",
+        "number",
+        "wait_ms",
+    )
 
-    def __init__(self, node: NodeView, calculator: Calculator) -> None:
+    def __init__(self, node: NodeView, calculator: Calculator, number: int) -> None:
         self.node = node
+        #: higher than those of the nodes that joined before
+        self.number = number
         self._calculator = calculator
         #: containers that wait there; None until the node has said so
         self.length: int | None = None

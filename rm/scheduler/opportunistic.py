@@ -5,33 +5,31 @@ them wait and ends them when a guaranteed container needs the place. This is the
 CentralizedOpportunisticContainerAllocator and NodeQueueLoadMonitor have it: of the few nodes with the shortest queues
 the one that has held least so far is taken. What was given since a node's last report is added to what it reported,
 so that one heartbeat interval does not pile everything on one node. Asks that no node can take now wait for their
-master's next heartbeat.
+master's next heartbeat, and so do those that there is no time to look at: it goes on with them.
 """
 
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
 
-from rm.scheduler.asks import Ask, AskTable
+from rm.scheduler.asks import Ask, AskKey, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
 from rm.scheduler.kept_nodes import KeptNodes, all_open
 from rm.scheduler.node_load import RULES, LoadOrder, NodeLoad
-from rm.scheduler.nodes import NodeView
+from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.spare_places import best_place, takes
+from rm.scheduler.spare_search import Search, in_turn
 from rm.scheduler.view import AttemptView
 from rm.scheduler.wishes import Wishes, wishes_of
-from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
-
-#: asks that may find no node, each for something else, before the rest waits for the master's next heartbeat
-_MISSES_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,19 @@ def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> No
 
 
 class Opportunistic:
-    def __init__(self, limits: OpportunisticLimits, calculator: Calculator, *, ask_rows_max: int) -> None:
+    def __init__(
+        self, limits: OpportunisticLimits, calculator: Calculator, nodes: NodeTable, *, ask_rows_max: int
+    ) -> None:
         self.limits = limits
+        self._nodes = nodes
         self._calculator = calculator
         self._ask_rows_max = ask_rows_max
         self._loads: dict[NodeId, NodeLoad] = {}
+        #: how many nodes have ever joined
+        self._joined = 0
         self._asks: dict[ApplicationAttemptId, AskTable] = {}
+        #: the last ask that was done with, where its master's next heartbeat goes on after it
+        self._reached: dict[ApplicationAttemptId, AskKey | None] = {}
         self._chosen: list[NodeLoad] = []
         self._chosen_at = -math.inf
         #: what was kept then (`KeptNodes.version`)
@@ -94,7 +99,8 @@ class Opportunistic:
 
     def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
         """`containers`: what the node brings along."""
-        load = self._loads[node.id] = NodeLoad(node, self._calculator)
+        self._joined += 1
+        load = self._loads[node.id] = NodeLoad(node, self._calculator, self._joined)
         for container_id in containers:
             placed = self.containers.get(container_id)
             if placed is not None and placed.node_id == node.id:
@@ -159,12 +165,14 @@ class Opportunistic:
 
     def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
         self._asks.pop(attempt_id, None)
+        self._reached.pop(attempt_id, None)
         self.kept.forget(attempt_id)
 
     def _drop_if_empty(self, attempt_id: ApplicationAttemptId) -> None:
         table = self._asks.get(attempt_id)
         if table is not None and not any(True for _ in table):
             del self._asks[attempt_id]
+            self._reached.pop(attempt_id, None)
 
     # ---- placing
 
@@ -172,15 +180,15 @@ class Opportunistic:
         """What the attempt can be given now, already booked."""
         table = self._asks.get(attempt.id)
         left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
-        #: what found no node: who wants the same finds none either, and there may be a hundred thousand of these
-        missed: set[Hashable] = set()
-        for ask in sorted(table, key=lambda a: a.key) if table is not None else ():
-            while ask.pending and left > 0 and table is not None and len(missed) < _MISSES_MAX:
+        search, reached = Search(partial(self._at, attempt.id), attempt.accepts), self._reached.pop(attempt.id, None)
+        for ask in in_turn(table, reached) if table is not None else ():
+            while ask.pending and left > 0 and table is not None and not search.is_over:
                 may_wait_s = self._may_wait_s(attempt, ask, now)
-                wish = ask.capability, frozenset(ask.counts), frozenset(ask.strict), may_wait_s
-                found = self._find(attempt, ask, may_wait_s, now) if wish not in missed else None
+                is_new = search.is_new(ask, may_wait_s)
+                found = self._find(attempt, ask, may_wait_s, search, now) if is_new else None
                 if found is None:
-                    missed.add(wish)
+                    search.missed(ask, may_wait_s)
+                    reached = ask.key
                     break
                 load, locality = found
                 app_id = attempt.id.application_id
@@ -190,6 +198,10 @@ class Opportunistic:
                 left -= 1
                 self.kept.given(attempt.id, load.node.id, now)
                 yield self._give(attempt, ask, load, locality, since)
+            if search.is_over:
+                self._reached[attempt.id] = reached
+                break
+            reached = ask.key
         self._drop_if_empty(attempt.id)
         self.wanted(attempt, wishes_of(self.pending(attempt.id)), now)
 
@@ -278,37 +290,32 @@ class Opportunistic:
             return False
         return most_s == math.inf or (load is not None and takes(load, need, most_s))
 
-    def _find(self, attempt: AttemptView, ask: Ask, may_wait_s: float, now: float) -> tuple[NodeLoad, Locality] | None:
+    def _find(
+        self, attempt: AttemptView, ask: Ask, may_wait_s: float, search: Search, now: float
+    ) -> tuple[NodeLoad, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
-        hosts = {name for name in ask.counts if name != ANY_HOST and not name.startswith("/")}
-        racks = {name for name in ask.counts if name.startswith("/") and ask.allows(name)}
-        loads = list(all_open(self._loads.values(), self.kept, attempt.id)) if hosts or racks else []
-        choices: list[tuple[Locality, Iterable[NodeLoad]]] = []
-        if hosts:
-            choices.append((Locality.NODE, (load for load in loads if load.node.id.host in hosts)))
-        if racks:
-            choices.append((Locality.RACK, (load for load in loads if load.node.rack in racks)))
-        if ask.allows(ANY_HOST):
-            away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
-            choices.append((away, self.ranked(now, attempt.id)))
         spec = self.queueing()
-        if spec is not None:
-            near = (load for _, nodes in choices for load in nodes if attempt.accepts(load.node))
-            open_ones = [load for load in near if takes(load, ask.capability, may_wait_s)]
-            app_id, priority = attempt.id.application_id, ask.key[0]
-            return best_place(
-                spec,
-                ask,
-                open_ones,
-                lambda load: load.fits(ask.capability),
-                lambda load: self._alike[load.node.id, app_id, priority],
-            )
-        for locality, candidates in choices:
-            taking = (load for load in candidates if load.takes(ask.capability) and attempt.accepts(load.node))
-            best = min(taking, key=self._order, default=None)
-            if best is not None:
-                return best, locality
-        return None
+        open_ones: list[NodeLoad] = []
+        for locality, taking in search.takers(ask, may_wait_s, partial(self.ranked, now, attempt.id)):
+            if spec is not None:
+                open_ones += taking
+            elif taking:
+                return min(taking, key=self._order), locality
+        if spec is None:
+            return None
+        app_id, priority = attempt.id.application_id, ask.key[0]
+        return best_place(
+            spec,
+            ask,
+            open_ones,
+            lambda load: load.fits(ask.capability),
+            lambda load: self._alike[load.node.id, app_id, priority],
+        )
+
+    def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeLoad]:
+        """The nodes of a host or rack that are not kept for others."""
+        here = (load for node in self._nodes.at(name) if (load := self._loads.get(node.id)) is not None)
+        return all_open(here, self.kept, attempt_id)
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """None of the attempt's containers is sent where it is expected to wait as long, s."""

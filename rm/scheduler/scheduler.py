@@ -89,7 +89,10 @@ class Scheduler:
         self.view: Final = ClusterView(spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max)
         self.log: Final = DecisionLog(limits.decision_log_entries)
         self.opportunistic: Final = Opportunistic(
-            limits.opportunistic or OpportunisticLimits(), spec.calculator, ask_rows_max=limits.ask_rows_max
+            limits.opportunistic or OpportunisticLimits(),
+            spec.calculator,
+            self.view.nodes,
+            ask_rows_max=limits.ask_rows_max,
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)

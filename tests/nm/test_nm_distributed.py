@@ -113,6 +113,17 @@ def test_a_wanted_host_is_worth_some_waiting_not_any() -> None:
         assert hosts(life.handle(ask(1, "wanted", "/r"), 0.0)) == [expected]
 
 
+@pytest.mark.parametrize("hopeless", [1000, 2500])
+def test_asks_that_insist_on_a_place_that_takes_nothing_hide_no_others(hopeless: int) -> None:
+    life = scheduler()
+    life.handle(NodesPublished((offer("b", free=8),)), 0.0)
+    rows = [AskRow(1, n, *named) for n in range(hopeless) for named in (("a", ONE, 1), (ANY_HOST, ONE, 1, False))]
+    asked: list[Asked] = [Asked((*rows, AskRow(1, hopeless, ANY_HOST, ONE, 5))), ask(1, priority=0)]
+    for one, count in zip(asked, (5, 1), strict=True):
+        beats = [hosts(life.handle(event, 0.0)) for event in (one, *[Asked(())] * math.ceil(hopeless / 1000))]
+        assert [given for given in beats if given] == [["b"] * count], "once all were looked at"
+
+
 def test_likes_avoid_each_other_where_they_fight_for_the_same_resource() -> None:
     nodes = NodesPublished((offer("a", wait_s=1.0, slots=2), offer("b", wait_s=1.6, slots=2)))
     for interference, given_to in ((0.0, ["a", "a"]), (2.0, ["a", "b"])):

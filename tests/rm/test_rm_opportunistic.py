@@ -3,6 +3,7 @@
 import pytest
 from rm_harness import FakeNode, Harness, ask, cluster
 
+from rm.scheduler import spare_search
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Locality
 from rm.scheduler.events import (
@@ -24,11 +25,12 @@ from rm.scheduler.events import (
     UpdateAsked,
     WaitingTolerated,
 )
-from rm.scheduler.node_load import LoadOrder
+from rm.scheduler.node_load import LoadOrder, NodeLoad
 from rm.scheduler.opportunistic import OpportunisticLimits
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.spare_places import takes
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.proto import convert
@@ -117,6 +119,52 @@ def test_of_a_storm_who_want_the_same_look_for_a_node_once(
     assert len(looks) == 4, "two sizes, twice"
     life.tell(NodeLoaded(node, 7, 0, 10))
     assert len(life.beat()) == 3, "none is forgotten"
+
+
+def insisting(number: int, host: str, rack: str = "/r1") -> tuple[AskRow, ...]:
+    """Rows of an ask for one container on this host; `number`: of the request."""
+    size = Resource(GB, 1)
+    return tuple(AskRow(1, number, name, size, 1, name == host, SPARE) for name in (host, rack, "*"))
+
+
+@pytest.mark.parametrize("queueing", [None, QueueingSpec()])
+def test_asks_that_insist_on_hosts_that_take_nothing_hide_no_others(queueing: QueueingSpec | None) -> None:
+    life = Life(OpportunisticLimits(), queueing)
+    life.node("a")
+    rows = [row for number in range(1500) for row in insisting(number, f"gone-{number}")]
+    rows.append(AskRow(1, 1500, "*", Resource(GB, 1), 3, True, SPARE))
+    assert life.tell(Asked(life.attempt, tuple(rows))) == []
+    assert [d.allocation_request_id for d in life.beat()] == [1500] * 3
+    life.tell(Asked(life.attempt, insisting(0, "a")))
+    assert [d.allocation_request_id for d in life.beat()] == [0], "the first are looked at again after the last"
+
+
+@pytest.mark.parametrize("queueing", [None, QueueingSpec()])
+def test_a_call_looks_at_so_many_nodes_and_the_next_one_goes_on_there(
+    monkeypatch: pytest.MonkeyPatch, queueing: QueueingSpec | None
+) -> None:
+    monkeypatch.setattr(spare_search, "_LOOKS_MAX", 60)
+    looked: list[str] = []
+
+    def seen(load: NodeLoad, need: Resource, most_s: float) -> bool:
+        looked.append(load.node.id.host)
+        return takes(load, need, most_s)
+
+    monkeypatch.setattr(spare_search, "takes", seen)
+    life = Life(OpportunisticLimits(), queueing)
+    hosts = [f"h{number:02}" for number in range(50)]
+    for host in hosts:
+        life.node(host, length=10, rack="/r" + host[1])
+    rows = tuple(row for number, host in enumerate(hosts) for row in insisting(number, host, "/r" + host[1]))
+    life.tell(Asked(life.attempt, rows))
+    assert looked == hosts[:30], "those that somebody wanted, and none else"
+    life.beat()
+    assert looked == [*hosts, *hosts[:10]], "from there on, and begins again"
+    looked.clear()
+    life.scheduler.opportunistic.attempt_ended(life.attempt)
+    rows = tuple(row for number, host in enumerate(hosts) for row in insisting(number, "/r0", host))
+    life.tell(Asked(life.attempt, rows))
+    assert looked.count("h09") <= 2, "a rack that takes nothing is looked at once a call"
 
 
 def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
