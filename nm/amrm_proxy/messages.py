@@ -99,11 +99,14 @@ def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerI
     )
 
 
-def lowered(rows: Iterable[AskRow], given: Iterable[common.Container]) -> tuple[AskRow, ...]:
+def lowered(
+    rows: Iterable[AskRow], given: Iterable[common.Container], placed_for: Iterable[server.PlacedFor]
+) -> tuple[AskRow, ...]:
     """The rows of a request that is repeated, less what was given for it and has not been seen by the master."""
+    names = {wanted_by.container: wanted_by.names for wanted_by in placed_for}
     counts: dict[tuple[int, int, str], int] = {}
     for container in given:
-        for name in (ANY_HOST, container.nodeId.host):
+        for name in names.get(container.id.id, (ANY_HOST, container.nodeId.host)):
             key = (container.priority.priority, container.allocation_request_id, name)
             counts[key] = counts.get(key, 0) + 1
     return tuple(

@@ -205,7 +205,7 @@ class MasterSession:
         state = self._state
         rows = ask_rows(own)
         if state.HasField("response_id") and request.response_id == state.response_id:
-            rows = lowered(rows, state.placed)
+            rows = lowered(rows, state.placed, state.placed_for)
         else:
             state.response_id = request.response_id
             del state.placed[:], state.placed_for[:], self._placements[:]

@@ -10,13 +10,15 @@ from nm_cluster import USER, FakeResourceManager, Master, attempt, container_id,
 from nm_faults import NodeProcess
 from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 
+from nm.amrm_proxy.messages import lowered
 from nm.daemon import NodeManager
+from nm.distributed import AskRow
 from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidResourceRequest, InvalidToken, Retriable
-from yaqd.model import ContainerId, NodeId
+from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -275,6 +277,16 @@ async def test_a_repeated_request_gets_the_same_containers_and_no_more(
     assert numbers(first) == [-1] and numbers(again)[0] == -1
     rest = [number for _ in range(3) for number in numbers(await proxied.allocate())]
     assert sorted([*numbers(again), *rest], reverse=True) == [-1, -2] == scheduler.booked
+
+
+def test_a_repeated_request_wants_less_of_every_row_that_was_served() -> None:
+    given = common.Container(allocation_request_id=-1)
+    given.id.id, given.priority.priority, given.nodeId.host, given.nodeId.port = 7, 1, "a", 1
+    rows = tuple(AskRow(1, -1, name, Resource(1, 1), 2) for name in ("a", "/r", "/s", "*"))
+    for names, left in ((["a", "/r", "*"], [1, 1, 2, 1]), (["/r", "*"], [2, 1, 2, 1])):
+        wanted_by = [server.PlacedFor(container=7, names=names)]
+        assert [row.count for row in lowered(rows, [given], wanted_by)] == left
+    assert [row.count for row in lowered(rows, [given], [])] == [1, 2, 2, 1], "of what was kept by an older one"
 
 
 async def test_node_tokens_come_once_from_whoever_is_first(
