@@ -28,6 +28,8 @@ GATHER_BYTES = 128 << 10
 #: two VLongs of two bytes each, after the byte that says so
 _TWO_SHORT = struct.Struct(">BHBH").pack
 _OF_TWO_BYTES = 0x90 - 2
+#: what a segment of its own takes in memory with its header
+_PIECE_BYTES = 512
 
 
 @dataclass(slots=True)
@@ -124,6 +126,10 @@ class Piece(Protocol):
         """Bytes of all of it."""
 
     @property
+    def cost_bytes(self) -> int:
+        """About what it takes in memory until it is taken."""
+
+    @property
     def next_lost(self) -> bytes:
         """Header of the next segment, as of one that is lost."""
 
@@ -213,6 +219,10 @@ class OutputPiece:
         self.length = len(self._header) + segment.length
 
     @property
+    def cost_bytes(self) -> int:
+        return _PIECE_BYTES
+
+    @property
     def next_lost(self) -> bytes:
         return lost_header(self._reduce, self._text)
 
@@ -238,6 +248,10 @@ class LostPiece:
         self.length = len(self.next_lost)
         self.is_over = False
 
+    @property
+    def cost_bytes(self) -> int:
+        return self.length
+
     def take(self, gathered: bytearray, counts: ReadCounts) -> Range | None:
         gathered += self.next_lost
         self.is_over = True
@@ -247,12 +261,14 @@ class LostPiece:
 class Answer:
     """What is still to be sent of a body."""
 
-    __slots__ = ("_pieces", "counts", "cut", "job_id", "length")
+    __slots__ = ("_pieces", "cost_bytes", "counts", "cut", "job_id", "length")
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
         self._pieces: deque[Piece] = deque()
         self.counts = ReadCounts()
+        #: of all its pieces
+        self.cost_bytes = 0
         #: bytes of the whole body
         self.length = 0
         #: why it ends before them; the client learns which segment is lost, and then the connection ends
@@ -264,6 +280,7 @@ class Answer:
     def add(self, piece: Piece) -> None:
         self._pieces.append(piece)
         self.length += piece.length
+        self.cost_bytes += piece.cost_bytes
 
     def clear(self) -> None:
         self._pieces.clear()

@@ -52,6 +52,7 @@ class Connection:
         "_is_over_limit",
         "_keeps_open",
         "_peer",
+        "_planned",
         "_received",
         "_sent_bytes",
         "_service",
@@ -75,6 +76,8 @@ class Connection:
         self._received = bytearray()
         #: bytes of a head that has no end yet, as the service counts them
         self._unfinished = 0
+        #: bytes that the answer takes in memory, as the service counts them
+        self._planned = 0
         self._answer = Answer("")
         #: of the answer, until it goes out with the first segments
         self._head = b""
@@ -104,6 +107,7 @@ class Connection:
         self._await_request(False)
         self._await_room(False)
         self._count_unfinished(0)
+        self._count_planned(0)
         if self._file is not None:
             self._file.release()
             self._file = None
@@ -197,6 +201,13 @@ class Connection:
         self._unfinished = length if has_room else 0
         return has_room
 
+    def _count_planned(self, cost_bytes: int) -> None:
+        """Raises RequestRefused where there is no room for as much among what waits to be sent to all."""
+        has_room = self._service.planned.changed(self._planned, cost_bytes)
+        self._planned = cost_bytes if has_room else 0
+        if not has_room:  # with this status Hadoop's reducers come again and count no failure
+            raise RequestRefused(429, "too many map outputs wait to be sent", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
+
     def _no_room_for_it(self) -> AnswerPlan:
         raise RequestRefused(503, "too many unfinished requests", f"Retry-After: {_RETRY_AFTER_MS}\r\n")
 
@@ -215,7 +226,9 @@ class Connection:
         """Goes on planning and answers once all is found, or why it cannot be."""
         try:
             planned = plan()
-            if not planned.advance():
+            is_over = planned.advance()
+            self._count_planned(planned.cost_bytes)
+            if not is_over:
                 self.progress_at = self.loop.time()
                 self._await_request(False)
                 self.loop.call_soon(self._continue_planning, planned)
@@ -264,6 +277,7 @@ class Connection:
 
     def _say_instead(self, refusal: RequestRefused) -> None:
         self._answer.clear()
+        self._count_planned(0)
         self._keeps_open = False
         body = refusal.text.encode("utf-8")
         phrase = HTTPStatus(refusal.status).phrase
@@ -347,6 +361,7 @@ class Connection:
             self._hand_over(self._service.loop, self._answered_elsewhere)
             return
         self._service.sent(self._sent_bytes, self._answer)
+        self._count_planned(0)
         self._sent_bytes = 0
         self._is_answering = False
         if not self._keeps_open:

@@ -16,6 +16,10 @@ from yaqd.security.writable import encode_text
 
 log = logging.getLogger(__name__)
 
+_PART_BYTES = 1024
+#: of a segment in packed columns
+_ROW_BYTES = 28
+
 
 class MergedFile:
     """A merged file with its index; what was found wrong with it is remembered."""
@@ -66,6 +70,11 @@ class Part:
     @property
     def all(self) -> Run:
         return Run(0, len(self.columns.starts))
+
+    @property
+    def cost_bytes(self) -> int:
+        """About what its columns take in memory."""
+        return _PART_BYTES + _ROW_BYTES * len(self.columns.starts)
 
     @property
     def is_usable(self) -> bool:

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _VERIFY_BYTES = 1 << 20
+#: what one takes in memory, and each of its segments: a header, and its places in the part's tables
+_STRETCH_BYTES = 512
+_SEGMENT_BYTES = 256
 
 
 class MergedStretch:
@@ -45,6 +48,11 @@ class MergedStretch:
         #: the next segment to be taken
         self._at = run.first
         self.length = sum(map(len, headers)) + part.length(run)
+
+    @property
+    def cost_bytes(self) -> int:
+        """Without the part's."""
+        return _STRETCH_BYTES + _SEGMENT_BYTES * len(self._headers)
 
     @property
     def is_over(self) -> bool:

@@ -75,6 +75,11 @@ class AnswerPlan:
         return is_over
 
     @property
+    def cost_bytes(self) -> int:
+        """About what was found so far takes in memory until it is sent."""
+        return self.answer.cost_bytes + sum(part.cost_bytes for part in self._parts.values())
+
+    @property
     def found(self) -> int:
         """Segments."""
         return self._next - len(self._lost)

@@ -21,8 +21,8 @@ from nm.shuffle.merged import MergedOutputs
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
+from nm.shuffle.rooms import planned_answers, unfinished_heads
 from nm.shuffle.senders import Senders
-from nm.shuffle.unfinished import UnfinishedHeads
 from yaqd.ipc.limits import PeerLog, affordable_connections
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,8 @@ class ShuffleService:
         kept = KeptSegments(bytes_max=merging.kept_bytes, age_max_s=merging.kept_s, now=time.monotonic)
         self.merged = MergedOutputs(outputs, kept, index_cache_bytes=merging.index_cache_bytes)
         self.statistics = ShuffleStatistics()
-        self.unfinished = UnfinishedHeads()
+        self.unfinished = unfinished_heads()
+        self.planned = planned_answers()
         self._refusals = PeerLog(log)
         self._faults = PeerLog(log, level=logging.ERROR)
         self._connections: set[Connection] = set()

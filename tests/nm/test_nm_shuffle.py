@@ -25,8 +25,8 @@ from nm.shuffle import request
 from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
+from nm.shuffle.rooms import UNFINISHED_BYTES_MAX
 from nm.shuffle.server import ShuffleLimits
-from nm.shuffle.unfinished import UNFINISHED_BYTES_MAX
 from riffle_merger.format import IndexEntry, SpillIndex
 from yaqd.model import ApplicationId
 from yaqd.security import Token
