@@ -41,7 +41,7 @@ def check_script(
     """Import the script as the tasks will. Raises JobError, SubmitError."""
     path, named = split_script(script)
     for text in py_files:
-        add_import_path(Path(alias_of(text)[0]))
+        add_import_path(_importable(alias_of(text)[0]))
     job_class = load_job(path, class_name or named)
     name = Path(path).name
     if name in ("job.json", "job.splits.json"):
@@ -74,6 +74,16 @@ def texts(conf: Configuration) -> Mapping[str, str]:
     """Every changed key with its value: where a job's options come from."""
     values = {key: conf.get(key) for key in conf.changed_keys()}
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _importable(path: str) -> Path:
+    """Raises SubmitError for a file of another kind; what is not on this machine is not looked at."""
+    import zipfile  # only who submits has such files
+
+    local = Path(path.removeprefix("file://"))
+    if local.is_file() and local.suffix != ".py" and not zipfile.is_zipfile(local):
+        raise SubmitError(f"--py-files {path}: neither a .py file nor a .zip or .egg that can be imported from")
+    return local
 
 
 def add_import_path(path: Path) -> None:

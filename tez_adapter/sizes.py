@@ -75,6 +75,18 @@ def command_size(conf: Configuration) -> ContainerSize:
     return _with_named(ContainerSize("container", plain, MEMORY_KEY, VCORES_KEY, {}), conf, COMMAND_RESOURCES)
 
 
+def said_twice(memory_mb: int | None, vcores: int | None, resources: Mapping[str, str]) -> str | None:
+    """One line where options of a command say one thing twice: which of them counts nobody could guess."""
+    memory = [f"--resource {name}={resources[name]}" for name in _MEMORY if name in resources]
+    memory += [f"--memory {memory_mb}"] if memory_mb is not None else []
+    cores = [f"--resource {_VCORES}={resources[_VCORES]}"] if _VCORES in resources else []
+    cores += [f"--vcores {vcores}"] if vcores is not None else []
+    for options, what in ((memory, "memory"), (cores, "virtual cores")):
+        if len(options) > 1:
+            return f"{' and '.join(options)} both say the {what} of each container: leave one of them out"
+    return None
+
+
 def in_single_units(conf: Configuration) -> Configuration:
     """The same requests with the units written out: only who submits has `resource-types.xml` at hand. Blocking."""
     units = {kind.name: kind.unit for kind in resource_types(conf)}

@@ -27,7 +27,15 @@ from tez_adapter.merge_settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.plan import check_plan
 from tez_adapter.rm_client import RmClient
-from tez_adapter.sizes import COMMAND_RESOURCES, MEMORY_KEY, VCORES_KEY, command_size, in_single_units, too_large
+from tez_adapter.sizes import (
+    COMMAND_RESOURCES,
+    MEMORY_KEY,
+    VCORES_KEY,
+    command_size,
+    in_single_units,
+    said_twice,
+    too_large,
+)
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
@@ -90,6 +98,9 @@ def submit_command(
     for option, key, value in (("--memory", MEMORY_KEY, memory_mb), ("--vcores", VCORES_KEY, vcores)):
         if value is not None:
             conf = conf.with_overrides({key: str(value)}, source=option)
+    twice = said_twice(memory_mb, vcores, resources or {})
+    if twice is not None:
+        raise SubmitError(twice)
     named = {COMMAND_RESOURCES + name: amount for name, amount in (resources or {}).items()}
     conf = conf.with_overrides(named, source="--resource")
     command_size(conf)  # what cannot be is said before anybody is asked
@@ -181,7 +192,8 @@ def check_output(conf: Configuration, output: str) -> str:
     files = get_filesystem(target, conf)
     try:
         if files.exists(target):
-            raise SubmitError(f"output folder {target} exists already: remove it or name another")
+            remove = "remove it or " if location.path.strip("/") else ""
+            raise SubmitError(f"output folder {target} exists already: {remove}name another")
         check_output_possible(files, location.path)
     except (NotAFile, PathDenied) as error:
         raise SubmitError(f"output folder {target} cannot be made: {error}") from None

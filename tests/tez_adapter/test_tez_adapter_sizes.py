@@ -1,5 +1,7 @@
 """What a job's containers ask for beyond memory and cores, by option and by Hadoop's keys."""
 
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,10 @@ import pytest
 from tez_adapter.core.demand import Ask
 from tez_adapter.jobspec import JobKind
 from tez_adapter.rm_link import _add_ask
+from tez_adapter.scripts import check_script
 from tez_adapter.sizes import command_size, in_single_units, task_size, too_large
-from tez_adapter.submit import submit_command
+from tez_adapter.staging import SubmitError
+from tez_adapter.submit import check_output, submit_command
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
 from yaqd.proto import convert
@@ -74,3 +78,31 @@ def test_the_option_is_blamed() -> None:
         submit_command(conf(), ["true"], memory_mb=0)
     with pytest.raises(ConfigError, match=r'^--vcores: yaq.job.command.vcores = "-1"'):
         submit_command(conf(), ["true"], vcores=-1)
+
+
+@pytest.mark.parametrize("name", ["memory-mb", "memory", "vcores"])
+def test_what_two_options_say_is_refused(name: str) -> None:
+    """As Hadoop's keys the further resource would count, and the option that one looks at would not."""
+    with pytest.raises(SubmitError, match=rf"^--resource {name}=4000 and --(memory|vcores) 100 both say the "):
+        submit_command(conf(), ["true"], memory_mb=100, vcores=100, resources={name: "4000"})
+    with pytest.raises(SubmitError, match="memory-mb=1 and --resource memory=2 both say the memory of each"):
+        submit_command(conf(), ["true"], resources={"memory": "2", "memory-mb": "1"})
+
+
+def test_an_output_folder_that_nobody_could_remove_is_not_to_be_removed() -> None:
+    with pytest.raises(SubmitError, match=r"exists already: name another$"):
+        check_output(conf(**{"fs.defaultFS": "file:///"}), "/")
+
+
+def test_a_file_to_import_from_is_of_a_kind_that_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "job.py").write_text(
+        "import packed_helper\nfrom yaqd.mapreduce import Job\n\n\nclass J(Job):\n    pass\n"
+    )
+    text, packed = tmp_path / "notes.txt", tmp_path / "helpers.egg"
+    text.write_text("nothing to import\n")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("packed_helper.py", "")
+    with pytest.raises(SubmitError, match=f"^--py-files {text}: neither a .py file nor"):
+        check_script(conf(), str(tmp_path / "job.py"), None, [f"{text}#notes"])
+    assert check_script(conf(), str(tmp_path / "job.py"), None, [str(packed)]).job_class.__name__ == "J"
