@@ -8,7 +8,7 @@ import logging
 import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -76,15 +76,18 @@ def _listening(what: str, host: str, port: int) -> Iterator[None]:
 class NodeManager:
     """One node. `start` returns when it serves; registering goes on in the background."""
 
-    def __init__(self, conf: Configuration, *, owns_process: bool = False) -> None:
-        """`owns_process`: every child of this process is a container's or its own. Raises ConfigError."""
+    def __init__(
+        self, conf: Configuration, *, owns_process: bool = False, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """`owns_process`: every child of this process is a container's or its own. `say` is for who started it. Raises
+        ConfigError."""
         self._conf = conf
         survive(log.error)
         self.settings = NodeSettings.read(conf)
         self._log_settings = LogAggregationSettings.read(conf)
         folder = next(iter(self.settings.local_dirs), Path("/"))
         self._merging_settings = MergingSettings.read(conf, bind_host=self.settings.bind_host, folder=folder)
-        self._owns_process = owns_process
+        self._owns_process, self._say = owns_process, say
         self._started_ms = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -305,6 +308,9 @@ class NodeManager:
             own_queue_settings=settings.queue_settings,
             on_files_read=lambda read_ms: refreshing.told(read_ms),
             on_registered=self._rpc.serve,
+            on_unanswered=lambda why: self._say(
+                f"not registered with the ResourceManager at {host}:{port} yet, trying again until it answers: {why}"
+            ),
             on_shutdown=self.end,
         )
         refreshing = Refreshing(

@@ -19,7 +19,7 @@ _THREADS_DEADLINE_S = 0.5
 
 
 async def _serve(conf: Configuration) -> int:
-    node = NodeManager(conf, owns_process=True)
+    node = NodeManager(conf, owns_process=True, say=_say)
     await node.start()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -57,7 +57,11 @@ def _leave_threads(code: int) -> None:
                 os._exit(code)
 
 
+def _say(line: str) -> None:
+    print(f"NodeManager: {line}", file=sys.stderr, flush=True)
+
+
 def _refuse(reason: str) -> int:
     log.error("NodeManager cannot start: %s", reason)
-    print(f"NodeManager: {reason}", file=sys.stderr)
+    _say(reason)
     return 2

@@ -97,12 +97,14 @@ class Heartbeat:
         own_queue_settings: NodeQueueSettings,
         on_files_read: Callable[[int], None],
         on_registered: Callable[[], Awaitable[None]],
+        on_unanswered: Callable[[str], None],
         on_shutdown: Callable[[str], None],
     ) -> None:
         """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead.
 
         `own_queue_settings` hold under a ResourceManager that knows nothing of node queues. `on_files_read` is told
-        when one read its files again, so that the node does the same.
+        when one read its files again, so that the node does the same. `on_unanswered` is told once, of the first
+        attempt to register, why nothing came of it.
         """
         self._client = client
         self._runtime = runtime
@@ -120,6 +122,7 @@ class Heartbeat:
         self._own_queue_settings = own_queue_settings
         self._on_files_read = on_files_read
         self._on_registered = on_registered
+        self._on_unanswered: Callable[[str], None] | None = on_unanswered
         self._on_shutdown = on_shutdown
         self._due = asyncio.Event()
         self._response_id = 0
@@ -167,11 +170,15 @@ class Heartbeat:
             except (RpcError, RemoteException) as error:
                 delay = next(delays)
                 log.warning("cannot register with the ResourceManager, trying again in %.1f s: %s", delay, error)
+                if self._on_unanswered is not None:
+                    self._on_unanswered(str(error))
+                    self._on_unanswered = None
                 await asyncio.sleep(delay)
                 continue
             if response.nodeAction == server.SHUTDOWN:
                 self._on_shutdown(f"the ResourceManager refuses this node: {response.diagnostics_message}")
                 return False
+            self._on_unanswered = None
             self._registered(response)
             await self._on_registered()
             return True

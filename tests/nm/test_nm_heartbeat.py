@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,22 @@ async def test_registration_says_what_the_node_is(rm: FakeResourceManager, node:
     assert (request.resource.memory, request.resource.virtual_cores) == (8192, 8)
     assert "warm-start" in request.yaq_capabilities.understands
     assert request.nodeStatus.nodeHealthStatus.is_node_healthy
+
+
+async def test_who_starts_a_node_is_told_once_that_no_resource_manager_answers(
+    rm: FakeResourceManager, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = rm.rpc.port
+    await rm.rpc.stop()
+    said: list[str] = []
+    node = NodeManager(node_configuration(tmp_path, port), say=said.append)
+    await node.start()
+    try:
+        assert await gone(lambda: caplog.text.count("cannot register with the ResourceManager") < 2)
+        [line] = said
+        assert line.startswith(f"not registered with the ResourceManager at 127.0.0.1:{port} yet, trying again until")
+    finally:
+        await node.stop()
 
 
 async def test_heartbeats_count_up_echo_keys_and_carry_what_stock_managers_read(
