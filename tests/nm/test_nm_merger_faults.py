@@ -6,18 +6,31 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
+from nm_cluster import USER, FakeResourceManager, application, container_id, launch_context
+from nm_faults import NodeProcess, gone
 from nm_merger_kept import JOB, MB, SETTINGS, started, verified
 
+from nm.shuffle.jobs import job_id
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import MergeFailed
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException, RpcError
+from yaqd.security import JOB_TOKEN, Token
+from yaqd.security.writable import encode_text
 
 MAPS = ["attempt_a", "attempt_b"]
+#: of a node that merges for unmodified jobs
+MERGING = {
+    "yaq.riffle.enabled": "true",
+    "yaq.riffle.merger.memory": "64m",
+    "yaq.riffle.shuffle.policy": "files",
+    "yaq.riffle.shuffle.files": "2",
+}
 #: keeps a merger as a node does, says its process, and waits to be killed
 NODE = """
 import asyncio
@@ -88,6 +101,68 @@ def test_a_killed_node_takes_its_merger_with_it() -> None:
         node.wait()
         merger.wait(20)
     assert not merger.is_running()
+
+
+@pytest.mark.slow
+async def test_half_a_file_of_a_merger_killed_with_its_node_is_gone_when_that_starts_again(
+    rm: FakeResourceManager, tmp_path: Path
+) -> None:
+    """One that the node asked for by itself, since the job is an unmodified one."""
+    app_dir = tmp_path / "local/usercache" / USER / "appcache" / str(application())
+    job = job_id(application())
+    token = Token(encode_text(job), b"secret", JOB_TOKEN, "").to_writable()
+    node = await NodeProcess.start(rm, tmp_path, MERGING)
+    try:
+        master = node.master(rm)
+        await master.run(container_id(1), launch_context("sleep 60", service_data={"mapreduce_shuffle": token}))
+        await master.client.close()
+        assert await gone(lambda: not mergers(node), 30)
+        (merger,) = mergers(node)
+        half = await asyncio.to_thread(half_written, app_dir, job, merger)
+        node.process.kill()
+        merger.kill()
+        merger.wait(20)
+    finally:
+        await ended(node)
+    assert half.exists() and any((app_dir / "output").iterdir())
+    again = await NodeProcess.start(rm, tmp_path, MERGING)
+    try:
+        assert not app_dir.exists()  # moved out of the way before the node was ready
+        local = tmp_path / "local"
+        kept = {"filecache", "nmPrivate", "usercache"}
+        assert await gone(lambda: {path.name for path in local.iterdir()} != kept)
+    finally:
+        await ended(again)
+
+
+def mergers(node: NodeProcess) -> list[psutil.Process]:
+    children = psutil.Process(node.process.pid).children()
+    return [child for child in children if "riffle_merger.service" in child.cmdline()]
+
+
+def half_written(app_dir: Path, job: str, merger: psutil.Process) -> Path:
+    """The file that the merger was writing when it was stopped: of the first two map outputs, or of the next."""
+    folder = app_dir / "riffle"
+    for pair in range(8):
+        for number in (2 * pair, 2 * pair + 1):
+            write_output(app_dir, f"attempt_{job[4:]}_m_{number:06d}_0", [os.urandom(MB // 2)] * 96)
+        deadline = time.monotonic() + 30
+        while not any(folder.glob(".*.out")) and len(list(folder.glob("*.out.index"))) == pair:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        merger.suspend()
+        while merger.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
+        for half in folder.glob(".*.out"):
+            return half
+        merger.resume()
+    raise AssertionError("eight merges were over before the merger could be stopped")
+
+
+async def ended(node: NodeProcess) -> None:
+    if node.process.returncode is None:
+        node.process.kill()
+    await node.process.communicate()
 
 
 def test_whose_node_is_gone_before_it_listens_ends_without_a_word() -> None:
