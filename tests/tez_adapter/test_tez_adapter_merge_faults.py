@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -241,10 +243,11 @@ def test_maps_whose_last_copy_is_lost_run_again_once_and_no_others(
     assert Counter(task for task, _ in attempts(last, job, "map")) == Counter([*range(18), *again])
 
 
+@pytest.mark.parametrize("is_merger_killed", [True, False], ids=["with-its-merger", "alone"])
 def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
-    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
+    conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path, is_merger_killed: bool
 ) -> None:
-    """Last, since the node does not come back."""
+    """Last, since one node does not come back."""
     source = tmp_path / "in"
     source.mkdir()
     for number in range(12):
@@ -258,30 +261,49 @@ def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
         attempt = job.report().attempt
         assert attempt is not None
         master = until(lambda: next((c.node for c in rm.containers(attempt) if c.id.sequence == 1 and c.node), None))
-    victim, merger = until(lambda: stopped_in_mid_merge(folder, job, master))
+    victim, merger, half = until(lambda: stopped_in_mid_merge(folder, job, master))
     victim.kill()
-    merger.resume()  # it sees that its node is gone
+    if is_merger_killed:
+        merger.kill()
+    else:
+        merger.resume()  # it sees that its node is gone
     end(job)
     assert counts(tmp_path / "out") == {f"w{number}": 24 << 20 for number in range(12)}
     done = Counter(task for task, state in attempts(own, job, "map") if state == "SUCCEEDED")
     assert set(done) == set(range(12)) and max(done.values()) <= 2
     assert merger.wait(20) is not None or not merger.is_running()
+    if is_merger_killed:
+        assert_cleared_by_the_next_start(folder, half)
+
+
+def assert_cleared_by_the_next_start(folder: Path, half: Path) -> None:
+    """Of a node: a file that nobody was left to delete, and all else of its job."""
+    app_dir = half.parent.parent
+    assert half.exists() and any(app_dir.glob("output/attempt_*"))
+    words = [sys.executable, "-m", "yaqd.cli", "cluster", "start", "--dir", str(folder)]
+    subprocess.run(words, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    (local,) = (parent for parent in half.parents if parent.name == "local")
+    assert not app_dir.exists()  # moved out of the way before the node was ready
+    until(lambda: sorted(path.name for path in local.iterdir()) == ["filecache", "nmPrivate", "usercache"])
 
 
 def stopped_in_mid_merge(
     folder: Path, job: SubmittedJob, master: NodeId
-) -> tuple[psutil.Process, psutil.Process] | None:
-    """A node other than the job manager's, and its merger, stopped while it was writing a file."""
+) -> tuple[psutil.Process, psutil.Process, Path] | None:
+    """A node other than the job manager's, and its merger, stopped while it was writing this file."""
     for file in (folder / "run").glob("nodemanager-*.pid"):
         node = psutil.Process(int(file.read_text().split()[0]))
         local = folder / "nodes" / file.stem.replace("nodemanager", "nm") / "local"
-        halves = local.glob(f"usercache/*/appcache/{job.application_id}/riffle/.*.out")
-        if not any(halves) or is_listening(node, master.port):
+        pattern = f"usercache/*/appcache/{job.application_id}/riffle/.*.out"
+        if not any(local.glob(pattern)) or is_listening(node, master.port):
             continue
         for child in node.children(recursive=True):
             if "riffle_merger.service" in child.cmdline():
                 child.suspend()
-                return node, child
+                until(lambda merger=child: merger.status() == psutil.STATUS_STOPPED)
+                for half in local.glob(pattern):
+                    return node, child, half
+                child.resume()  # it had just ended
     return None
 
 
