@@ -89,6 +89,8 @@ def test_no_room_is_kept_for_a_master_that_does_not_come(goes: str) -> None:
         assert life.to_come() == {} and not life.scheduler.view.masters_wanted
     elif goes == "node":
         life.tell(NodeDraining(life.at))
+        life.now += 6.0  # long enough for a node to be reserved
+        assert life.says(2, free_gb=1) == [] and not life.scheduler.view.reservations
         assert life.says(2, free_gb=1) == []
     else:
         life.tell(NodeQueueReported(life.at, 4, 2, 1.0))
