@@ -275,6 +275,8 @@ class Watcher:
     def most_wait(self, arrived: Arrived) -> float:
         """Opportunistic ones wait at will but where their masters do not know that they do."""
         assert arrived.facts is not None
+        if arrived.is_master:  # an opportunistic one: a job does not come sooner by its master's going back
+            return math.inf
         most_s = self.settings.max_wait_s if arrived.execution_type is GUARANTEED else math.inf
         return min(most_s, 3 * arrived.facts.most_wait_s)
 
