@@ -29,6 +29,7 @@ from yaqd.ipc.errors import (
     ApplicationAttemptNotFound,
     ApplicationMasterNotRegistered,
     InvalidApplicationMasterRequest,
+    InvalidResourceBlacklistRequest,
     InvalidResourceRequest,
     InvalidToken,
 )
@@ -41,6 +42,7 @@ from yaqd.model import (
     NodeId,
     Resource,
 )
+from yaqd.model.blacklist import refusal
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -176,6 +178,7 @@ class ApplicationMasterService:
             )
         if not attempt.takes_containers:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
+        self._check_blacklist(attempt, request.blacklist_request)
         if self._cluster.scheduler.queues.spec is not None:
             self._cluster.scheduler.queues.polls.called(attempt.app.id, now)
         if len(request.ask) > _ROWS_AT_ONCE:
@@ -184,6 +187,14 @@ class ApplicationMasterService:
         placed = self._placement.read(attempt, request)
         self._take_in(attempt, request, self._rows(attempt, request.ask))
         return self._conclude(attempt, request, placed)
+
+    def _check_blacklist(self, attempt: Attempt, asked: common.ResourceBlacklistRequest) -> None:
+        """Raises InvalidResourceBlacklistRequest before anything is taken in."""
+        scheduled = self._cluster.scheduler.view.attempt(attempt.id)
+        avoided = scheduled.blacklist if scheduled is not None else ()
+        why = refusal(avoided, asked.blacklist_additions, asked.blacklist_removals)
+        if why is not None:
+            raise InvalidResourceBlacklistRequest(f"{why} ({attempt.id})")
 
     async def _allocate_after(
         self, before: asyncio.Future[None], request: pb.AllocateRequest, caller: Caller

@@ -37,11 +37,13 @@ from nm.distributed import (
 )
 from yaqd.ipc.errors import (
     ApplicationMasterNotRegistered,
+    InvalidResourceBlacklistRequest,
     InvalidResourceRequest,
     NoSuchMethod,
     NoSuchProtocol,
 )
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
+from yaqd.model.blacklist import refusal
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -204,6 +206,10 @@ class MasterSession:
         """Everything placed for this request, now or when it came before."""
         state = self._state
         rows = ask_rows(own)
+        blacklist = request.blacklist_request
+        why = refusal(scheduler.blacklist, blacklist.blacklist_additions, blacklist.blacklist_removals)
+        if why is not None:
+            raise InvalidResourceBlacklistRequest(f"{why} ({self.attempt_id})")
         if state.HasField("response_id") and request.response_id == state.response_id:
             rows = lowered(rows, state.placed, state.placed_for)
         else:
@@ -211,7 +217,6 @@ class MasterSession:
             del state.placed[:], state.placed_for[:], self._placements[:]
         for priority, estimate_s in self._estimates(self.attempt_id.application_id).items():
             scheduler.handle(StageEstimated(priority, estimate_s), time.monotonic())
-        blacklist = request.blacklist_request
         event = Asked(rows, tuple(blacklist.blacklist_additions), tuple(blacklist.blacklist_removals))
         try:
             places = scheduler.handle(event, time.monotonic())

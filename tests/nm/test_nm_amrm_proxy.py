@@ -17,7 +17,13 @@ from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError
-from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidResourceRequest, InvalidToken, Retriable
+from yaqd.ipc.errors import (
+    ApplicationMasterNotRegistered,
+    InvalidResourceBlacklistRequest,
+    InvalidResourceRequest,
+    InvalidToken,
+    Retriable,
+)
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -287,6 +293,17 @@ def test_a_repeated_request_wants_less_of_every_row_that_was_served() -> None:
         wanted_by = [server.PlacedFor(container=7, names=names)]
         assert [row.count for row in lowered(rows, [given], wanted_by)] == left
     assert [row.count for row in lowered(rows, [given], [])] == [1, 2, 2, 1], "of what was kept by an older one"
+
+
+async def test_a_blacklist_that_is_too_long_goes_no_further(proxied: ProxiedMaster, scheduler: FakeScheduler) -> None:
+    await proxied.register()
+    request = pb.AllocateRequest(response_id=proxied.response_id)
+    request.blacklist_request.blacklist_additions.extend(f"host-{n}" for n in range(10_001))
+    before = len(scheduler.requests)
+    with pytest.raises(InvalidResourceBlacklistRequest, match="more than 10000 names"):
+        await proxied.rpc.call(ApplicationMasterProtocol.allocate, request)
+    assert len(scheduler.requests) == before
+    assert numbers(await proxied.allocate(ask(1))) == [-1]
 
 
 async def test_node_tokens_come_once_from_whoever_is_first(

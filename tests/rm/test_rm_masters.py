@@ -10,6 +10,7 @@ from yaqd.ipc.errors import (
     ApplicationMasterNotRegistered,
     InvalidApplicationMasterRequest,
     InvalidLabelResourceRequest,
+    InvalidResourceBlacklistRequest,
     InvalidResourceRequest,
     InvalidToken,
     RemoteException,
@@ -198,3 +199,26 @@ async def test_updated_nodes_are_told_once() -> None:
         changed = (await master.allocate()).updated_nodes
         assert [(n.node_state, n.node_update_type) for n in changed] == [(common.NS_UNHEALTHY, common.NODE_UNUSABLE)]
         assert not (await master.allocate()).updated_nodes
+
+
+async def test_a_blacklist_is_bounded_and_one_that_is_refused_changes_nothing() -> None:
+    async with cluster() as rm:
+        app_id, master = await rm.running(await rm.node())
+        view = rm.manager.scheduler.view.applications[app_id].attempt
+        assert view is not None
+
+        async def avoid(*names: str, instead_of: tuple[str, ...] = ()) -> None:
+            request = pb.AllocateRequest(response_id=number)
+            request.blacklist_request.blacklist_additions.extend(names)
+            request.blacklist_request.blacklist_removals.extend(instead_of)
+            await master.rpc.call(ApplicationMasterProtocol.allocate, request)
+
+        number, many = 0, [f"host-{n}" for n in range(10_000)]
+        await avoid(*many)
+        for names in (("one-more",), ("*",), ("h" * 256,)):
+            number = 1
+            with pytest.raises(InvalidResourceBlacklistRequest, match="blacklist"):
+                await avoid(*names, instead_of=() if names == ("one-more",) else tuple(many[:5]))
+            assert view.blacklist == set(many)
+        await avoid("other", *many[1:], instead_of=(many[0],))
+        assert view.blacklist == {"other", *many[1:]}

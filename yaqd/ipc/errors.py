@@ -89,6 +89,10 @@ class InvalidLabelResourceRequest(InvalidResourceRequest):
     JAVA_CLASS = _YARN + "InvalidLabelResourceRequestException"
 
 
+class InvalidResourceBlacklistRequest(YarnError):
+    JAVA_CLASS = _YARN + "InvalidResourceBlacklistRequestException"
+
+
 class ContainerNotFound(YarnError):
     JAVA_CLASS = _YARN + "ContainerNotFoundException"
 
