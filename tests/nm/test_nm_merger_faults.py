@@ -121,7 +121,7 @@ async def test_half_a_file_of_a_merger_killed_with_its_node_is_gone_when_that_st
         half = await asyncio.to_thread(half_written, app_dir, job, merger)
         node.process.kill()
         merger.kill()
-        merger.wait(20)
+        assert await gone(lambda: not is_dead(merger), 20)
     finally:
         await ended(node)
     assert half.exists() and any((app_dir / "output").iterdir())
@@ -133,6 +133,14 @@ async def test_half_a_file_of_a_merger_killed_with_its_node_is_gone_when_that_st
         assert await gone(lambda: {path.name for path in local.iterdir()} != kept)
     finally:
         await ended(again)
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Whether or not whoever has it after its parent's end has asked for its status."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def mergers(node: NodeProcess) -> list[psutil.Process]:
