@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from rm_harness import ask, cluster
+from rm_harness import ManualClock, ask, cluster
 from test_rm_explain import command, report_queue
 from test_rm_node_queueing import ON, given, left, queueing_node
 
@@ -20,7 +20,7 @@ from yaqd.cli.waiting import reason_in
 async def test_what_waits_for_containers_that_run_several_tasks_starts_by_then_or_is_not_needed(
     task_ms: int, is_at_most: bool, starts: list[float]
 ) -> None:
-    async with cluster(ON) as rm:
+    async with cluster(ON, clock=ManualClock()) as rm:
         node = await queueing_node(rm)
         app_id, master = await rm.running(node)
         plan = left((1, 9, task_ms, ()))
