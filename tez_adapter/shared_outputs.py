@@ -54,10 +54,10 @@ def prepare(spec: JobSpec, conf: Configuration, manager: int) -> None:
 
 def _checksum(descriptor: int, segment: IndexEntry) -> int:
     """At its end; 0 of an empty one."""
+    if not segment.part_length:
+        return 0
     end = segment.start + segment.part_length
-    return (
-        int.from_bytes(os.pread(descriptor, CHECKSUM_BYTES, end - CHECKSUM_BYTES), "big") if segment.part_length else 0
-    )
+    return int.from_bytes(os.pread(descriptor, CHECKSUM_BYTES, end - CHECKSUM_BYTES), "big")
 
 
 def publish_output(attempt: Attempt) -> None:

@@ -221,8 +221,8 @@ class MergedOutputs:
             index = self._indexes.get(file.path)
             if index is None:
                 folder = file.path.parent
-                loaded = load_merged(file.path, file.index_path, folder=folder, bytes_max=self.index_cache_bytes)
-                index = self._remember(file.path, loaded)
+                index = load_merged(file.path, file.index_path, folder=folder, bytes_max=self.index_cache_bytes)
+                self._remember(file.path, index)
             else:
                 self._indexes.move_to_end(file.path)
             if index.maps != file.maps:
@@ -236,13 +236,12 @@ class MergedOutputs:
             give_up(file, error)
             return None
 
-    def _remember(self, path: Path, index: MergedIndex) -> MergedIndex:
+    def _remember(self, path: Path, index: MergedIndex) -> None:
         self._forget_index(path)
         self._indexes[path] = index
         self._index_bytes += index.cost_bytes
         while self._index_bytes > self.index_cache_bytes:
             self._forget_index(next(iter(self._indexes)))
-        return index
 
     def _forget_index(self, path: Path) -> None:
         index = self._indexes.pop(path, None)

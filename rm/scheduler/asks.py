@@ -8,6 +8,7 @@ sends the lower numbers in its next heartbeat, so that both stay in step and a r
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TypeVar
 
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import AskRow
@@ -16,6 +17,14 @@ from yaqd.model import ANY_HOST, ExecutionType, Resource
 
 #: priority, allocation request id
 AskKey = tuple[int, int]
+#: what keys of lines and tables are made of
+_Key = TypeVar("_Key", bound=tuple[object, ...])
+
+
+def following(items: list[_Key], last: _Key) -> Iterable[_Key]:
+    """Of items in order, those after this one; all where it is the last."""
+    index = bisect_right(items, last)
+    return islice(items, index, None) if index < len(items) else items
 
 
 class TooManyAsks(ValueError):
@@ -124,11 +133,9 @@ class AskTable:
         return shape in self._by_shape
 
     def of_shape(self, shape: Resource, after: AskKey | None = None) -> Iterator[Ask]:
-        """Pending asks of this capability in serving order; those after this key, and all where there is none."""
-        keys: Iterable[AskKey] = self._by_shape.get(shape, ())
-        if after is not None and (index := bisect_right(found := self._by_shape.get(shape, []), after)) < len(found):
-            keys = islice(found, index, None)
-        for key in keys:
+        """Pending asks of this capability in serving order; with `after`, `following` it."""
+        keys = self._by_shape.get(shape, [])
+        for key in keys if after is None else following(keys, after):
             yield self._asks[key]
 
     def first(self, shape: Resource) -> Ask:

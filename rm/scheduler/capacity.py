@@ -138,8 +138,8 @@ class CapacityPolicy:
 
     def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | Keep | None:
         """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
-        may_reserve = len(view.reservations) < max(1, int(len(view.nodes) * self._reserved_share))
-        may_reserve = may_reserve and not node.is_draining
+        reserved_max = max(1, int(len(view.nodes) * self._reserved_share))
+        may_reserve = not node.is_draining and len(view.reservations) < reserved_max
         if not may_reserve and (node.free_mb <= 0 or (view.calculator.counts_vcores and node.free_cores <= 0)):
             return None
         counts_vcores, reserve_after_s = view.calculator.counts_vcores, self._reserve_after_s

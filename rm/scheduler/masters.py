@@ -15,7 +15,7 @@ from yaqd.model import ApplicationId, Resource
 
 def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
     """Is there room on the node for this master, were it not for what waits there?"""
-    room = node.queue.room if node.queue is not None and not node.is_draining else None
+    room = node.queue.room if node.queue is not None else None
     return ask.is_master and room is not None and view.calculator.fits(ask.capability, room)
 
 

@@ -11,12 +11,10 @@ Who waits for a better place passes an offer up, and takes one after some heartb
 them, and the next one begins with them again.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import Final, Protocol, TypeVar
 
-from rm.scheduler.asks import Ask, AskKey
+from rm.scheduler.asks import Ask, AskKey, following
 from rm.scheduler.records import AttemptView, Line, OrderKey
 from yaqd.model import ApplicationAttemptId, Resource
 
@@ -95,7 +93,7 @@ class Sweep:
 
     def keys(self, name: LineName, line: list[OrderKey]) -> Iterable[OrderKey]:
         last = self._lines.get(name)
-        return line if last is None else _after(line, last)
+        return line if last is None else following(line, last)
 
     def line_ended(self, name: LineName, last: OrderKey) -> None:
         self._lines[name] = last
@@ -177,9 +175,3 @@ def first_ask(
             sweep.asks_have_no_more(name)
     look.add(within)
     return None
-
-
-def _after(line: list[OrderKey], last: OrderKey) -> Iterable[OrderKey]:
-    """From the first again where nothing comes after it."""
-    index = bisect_right(line, last)
-    return islice(line, index, None) if index < len(line) else line

@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 from nm.directories import NodeDirectories
@@ -132,27 +133,41 @@ def fetch(served: Served, reduce: int, maps: list[str]) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def stalled_client(served: Served, maps: list[str], reduce: int) -> socket.socket:
-    """Asks for all and takes a byte of it."""
+def slow_client(served: Served, maps: list[str], reduce: int) -> socket.socket:
+    """Asks for all and takes nothing by itself, little at a time."""
     target = served.target(maps, reduce)
     lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
-    listener = served.service._listener
-    assert listener is not None
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
     client = socket.socket()
+    client.settimeout(20)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", served.service.port))
     client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
+    return client
+
+
+def stalled_client(served: Served, maps: list[str], reduce: int) -> socket.socket:
+    """Asks for all and takes a byte of it."""
+    listener = served.service._listener
+    assert listener is not None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # the kernel takes less than one segment of a client
+    client = slow_client(served, maps, reduce)
     assert client.recv(1)
     # once set it no longer grows by itself, and what it is by default has long answers wait for late acknowledgements
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     return client
 
 
+def until(condition: Callable[[], bool]) -> None:
+    """Looks until it holds; fails where it does not in 20 s."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def settle(served: Served) -> None:
     """A connection counts its reads when it is closed."""
-    while served.service.statistics.connections:
-        time.sleep(0.001)
+    until(lambda: not served.service.statistics.connections)
 
 
 def segments(body: bytes) -> list[tuple[str, int, int, int, bytes]]:

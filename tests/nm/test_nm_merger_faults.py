@@ -14,6 +14,7 @@ import pytest
 from nm_cluster import USER, FakeResourceManager, application, container_id, launch_context
 from nm_faults import NodeProcess, gone
 from nm_merger_kept import JOB, MB, SETTINGS, started, verified
+from nm_processes import is_over
 
 from nm.shuffle.jobs import job_id
 from riffle_merger.service.launch import MergerLaunch
@@ -121,7 +122,7 @@ async def test_half_a_file_of_a_merger_killed_with_its_node_is_gone_when_that_st
         half = await asyncio.to_thread(half_written, app_dir, job, merger)
         node.process.kill()
         merger.kill()
-        assert await gone(lambda: not is_dead(merger), 20)
+        assert await gone(lambda: not is_over(merger), 20)
     finally:
         await ended(node)
     assert half.exists() and any((app_dir / "output").iterdir())
@@ -133,14 +134,6 @@ async def test_half_a_file_of_a_merger_killed_with_its_node_is_gone_when_that_st
         assert await gone(lambda: {path.name for path in local.iterdir()} != kept)
     finally:
         await ended(again)
-
-
-def is_dead(process: psutil.Process) -> bool:
-    """Whether or not whoever has it after its parent's end has asked for its status."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def mergers(node: NodeProcess) -> list[psutil.Process]:
@@ -160,6 +153,7 @@ def half_written(app_dir: Path, job: str, merger: psutil.Process) -> Path:
             time.sleep(0.001)
         merger.suspend()
         while merger.status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < deadline
             time.sleep(0.001)
         for half in folder.glob(".*.out"):
             return half

@@ -6,12 +6,11 @@ import os
 import resource
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments, settle
+from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments, settle, until
 
 from nm.shuffle.files import OutputUnreadable
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
@@ -90,8 +89,7 @@ class Asked:
                 stack.enter_context(socket.create_connection(("127.0.0.1", self._served.service.port), timeout=20))
                 for _ in self._targets
             ]
-            while statistics.connections < len(clients):
-                time.sleep(0.001)
+            until(lambda: statistics.connections >= len(clients))
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
             try:

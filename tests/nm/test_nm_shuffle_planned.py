@@ -3,16 +3,15 @@
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle
+from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, slow_client, until
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.request import MAX_MAP_IDS
-from nm.shuffle.rooms import PLANNED_BYTES_MAX, PLANNED_SHORT_BYTES, SharedRoom
+from nm.shuffle.rooms import PLANNED_BYTES_MAX, PLANNED_SHORT_BYTES
 from nm.shuffle.server import MergedLimits, ShuffleLimits
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(MAX_MAP_IDS)]
@@ -32,21 +31,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def status_of(served: Served, stack: contextlib.ExitStack, maps: list[str]) -> bytes:
     """Of a client that takes nothing more."""
-    target = served.target(maps)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in served.headers(target).items())
-    client = stack.enter_context(socket.socket())
-    client.settimeout(20)
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.connect(("127.0.0.1", served.service.port))
-    client.sendall(f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode())
-    return client.recv(12)[-3:]
-
-
-def fall_to(room: SharedRoom, size: int) -> None:
-    """Waits until answers that clients have whole are no longer counted."""
-    deadline = time.monotonic() + 20
-    while room.bytes > size and time.monotonic() < deadline:
-        time.sleep(0.002)
+    return stack.enter_context(slow_client(served, maps, 0)).recv(12)[-3:]
 
 
 def rss() -> int:
@@ -89,10 +74,9 @@ def test_room_for_what_waits_is_given_back(served: Served, monkeypatch: pytest.M
             response, _ = served.get(served.target(names))
             assert (response.status, response.getheader("Retry-After")) == (429, "1000")
             assert served.get(served.target(names[:20]))[0].status == 200
-            fall_to(room, cost * 2)
-            assert room.bytes == cost * 2
+            until(lambda: room.bytes == cost * 2)  # an answer that a client has whole is counted a moment longer
         for _ in range(3):
-            fall_to(room, cost)
+            until(lambda: room.bytes <= cost)
             assert served.get(served.target(names))[0].status == 200
             assert served.get(served.target(["m0"]))[0].status == 500
     settle(served)

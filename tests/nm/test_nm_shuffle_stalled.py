@@ -4,12 +4,11 @@ import contextlib
 import os
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, stalled_client
+from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, stalled_client, until
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.server import MergedLimits, ShuffleLimits
@@ -58,13 +57,6 @@ def look_at_connections(served: Served) -> None:
 
     served.service.loop.call_soon_threadsafe(look)
     assert done.wait(20)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def rest_of(client: socket.socket) -> bytes:

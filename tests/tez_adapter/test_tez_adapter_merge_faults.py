@@ -30,6 +30,7 @@ from test_tez_adapter_merged_jobs import (
 )
 
 from riffle_merger.format.merged import MergedIndex
+from tests.nm.nm_processes import is_over
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.history import read_history
 from tez_adapter.rm_client import RmClient
@@ -274,14 +275,6 @@ def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
     until(lambda: is_over(merger))
     if is_merger_killed:
         assert_cleared_by_the_next_start(folder, half)
-
-
-def is_over(process: psutil.Process) -> bool:
-    """Whether or not whoever has it after its parent's end has asked for its status."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def assert_cleared_by_the_next_start(folder: Path, half: Path) -> None:
