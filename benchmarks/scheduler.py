@@ -6,7 +6,7 @@ by their masters' heartbeats as MapReduce does: splits with three replicas on tw
 the other half may stand anywhere, and each heartbeat also takes back the rows that the last answer made void. Between
 two masters' heartbeats nodes send theirs, each node one per round, and a fifth of what was given is over again.
 What the masters do is worked out once and their events are kept; a run hands them to a new scheduler, which decides
-the same, and times nothing else.
+the same, and times nothing else. The heap is in large pages when that begins, as the ResourceManager has its own.
 
 Rows `core-500`, `core-1000`, `core-2000`, `core-5000`: containers given per second of wall time on that many nodes.
 Row `core-full`: the same on 500 nodes with a quarter of the room, so that most requests wait for room, for their users'
@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rm.large_pages import LargePages
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import (
@@ -313,6 +314,7 @@ class Play:
 def replay(scheduler: Scheduler, events: Sequence[tuple[SchedulerEvent, float]]) -> tuple[float, float]:
     """Hand the events over, one after the other; wall and processor time, s."""
     gc.collect()
+    LargePages().join()
     handle = scheduler.handle
     cpu, start = time.process_time(), time.perf_counter()
     for event, now in events:

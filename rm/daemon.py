@@ -38,6 +38,7 @@ from rm.explain import Explain
 from rm.explain_nodes import ExplainNodes
 from rm.hosts import read_host_lists
 from rm.identities import Identities
+from rm.large_pages import LargePages
 from rm.live_settings import LiveSettings
 from rm.log_retention import LogRetention
 from rm.log_status import LogStatuses
@@ -83,6 +84,7 @@ class ResourceManager:
         self._clock = clock or SystemClock()
         self._tick_s = tick_s
         self._ticker: asyncio.TimerHandle | None = None
+        self._large_pages = LargePages()
         self.started_ms = self._clock.wall_ms()
         self.store = StateStore(settings.state_store)
         state = self.store.load()
@@ -352,6 +354,7 @@ class ResourceManager:
             self.queueing.records.save_due,
             self.queueing.named_hosts.check,
             self.identities.roll,
+            self._large_pages.keep_up,
         )
         for check in checks:
             try:
