@@ -42,6 +42,7 @@ class Ask:
         "key",
         "missed",
         "pending",
+        "pinned",
         "placement",
         "strict",
         "waiting_since",
@@ -57,6 +58,8 @@ class Ask:
         self.pending = 0
         #: names whose row forbids taking a place at that level
         self.strict: set[str] = set()
+        #: will it have these hosts of its rows and no other, however long it waits? None: to be found out again
+        self.pinned: bool | None = False
         self.execution_type = ExecutionType.GUARANTEED
         self.is_master = is_master
         self.placement: Placement | None = None
@@ -79,8 +82,16 @@ class Ask:
         strict, counts = self.strict, self.counts
         return bool(strict) and ANY_HOST in strict and host not in counts and (rack in strict or rack not in counts)
 
+    def is_pinned(self) -> bool:
+        """Is it to its hosts alone, not to a rack?"""
+        if self.pinned is None:
+            strict = self.strict
+            self.pinned = ANY_HOST in strict and all(name in strict for name in self.counts if name[0] == "/")
+        return self.pinned
+
     def take(self, host: str, rack: str, locality: Locality, now: float) -> None:
         """Lower the counts for one container given."""
+        self.pinned = None if self.strict else False
         counts = self.counts
         if locality is Locality.NODE:
             self.missed = 0
@@ -177,8 +188,10 @@ class AskTable:
             self._rows -= 1
         if not row.relax_locality:
             ask.strict.add(name)
+            ask.pinned = None
         elif ask.strict:
             ask.strict.discard(name)
+            ask.pinned = None
         if name == ANY_HOST:
             self._set_pending(ask, max(0, count))
         if not counts:
@@ -234,6 +247,9 @@ class AskTable:
         assert all(a.pending == a.counts.get(ANY_HOST, 0) for a in self._asks.values())
         assert self._rows == sum(len(a.counts) for a in self._asks.values()) <= self._rows_max
         assert all(n > 0 for a in self._asks.values() for n in a.counts.values())
+        for ask in self._asks.values():
+            found, ask.pinned = ask.pinned, None
+            assert found in (None, ask.is_pinned()), ask.key
         listed = sorted((s.memory_mb, s.vcores, k) for s, keys in self._by_shape.items() for k in keys)
         wanted = sorted((a.capability.memory_mb, a.capability.vcores, a.key) for a in self if a.pending)
         assert listed == wanted, (listed, wanted)

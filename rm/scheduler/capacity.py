@@ -25,9 +25,9 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
 from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.placement import Placement, satisfies
+from rm.scheduler.placement import satisfies
 from rm.scheduler.shares import Shares
-from rm.scheduler.sweep import DEAR, Look, begin, first_ask, first_attempt
+from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt, first_willing
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
@@ -189,7 +189,7 @@ class CapacityPolicy:
                 may = rooms[id(shape)] = view.has_room(leaf, shape)
             if not may:
                 continue
-            find = partial(self._first_ask, view, leaf, shape, node, passed)
+            find = partial(self._first_ask, leaf, shape, node, partial(self._offer, view, node, passed))
             found = first_attempt(node, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find)
             if found is not None:
                 rank = (found[0], found[1].ask.key)
@@ -199,11 +199,10 @@ class CapacityPolicy:
 
     def _first_ask(
         self,
-        view: ClusterView,
         leaf: QueueView,
         shape: Resource,
         node: NodeView,
-        passed: list[Ask],
+        offer: Callable[[AttemptView, Ask, Look], Pick | None],
         key: OrderKey,
         look: Look,
     ) -> Pick | None:
@@ -211,26 +210,19 @@ class CapacityPolicy:
         attempt = leaf.attempts[key[-1]]
         if attempt.blacklist and not attempt.accepts(node):
             look.attempts += 1
-            look.cost += 1
+            look.cost += CHEAP
             return None
-        return first_ask(node, attempt, shape, look, partial(self._offer, view, attempt, node, passed, set()))
+        return first_ask(node, node.id.host, attempt, shape, look, offer)
 
     def _offer(
-        self,
-        view: ClusterView,
-        attempt: AttemptView,
-        node: NodeView,
-        passed: list[Ask],
-        refused: set[Placement],
-        ask: Ask,
-        look: Look,
+        self, view: ClusterView, node: NodeView, passed: list[Ask], attempt: AttemptView, ask: Ask, look: Look
     ) -> Pick | None:
         placement = ask.placement
-        if placement is not None and placement in refused:
-            look.cost += 1
+        if placement is not None and placement in look.refused:
+            look.cost += CHEAP
             return None
         if ask.strict and ask.insists_on_others(node.id.host, node.rack):
-            look.cost += 1
+            look.cost += CHEAP
             passed.append(ask)
             return None
         locality = self.locality(view, attempt, ask, node)
@@ -241,16 +233,18 @@ class CapacityPolicy:
             look.passes += 1
             return None
         look.cost += DEAR
-        refused.add(placement)
+        look.refused |= {placement}
         return None
 
     def _starving(
         self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
     ) -> Keep | None:
-        attempt = leaf.attempts[line[0][-1]]
+        who = first_willing(leaf, shape, line, node)
+        if who is None:
+            return None
+        attempt, ask = who
         if attempt.reservation is not None:
             return None
-        ask = attempt.asks.first(shape)
         if now - ask.waiting_since < self._reserve_after_s:
             return None
         if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
@@ -259,7 +253,7 @@ class CapacityPolicy:
             return None  # what it may stand beside changes meanwhile
         if not self.comes_soon(view, attempt, ask, node, now):
             return None
-        if not view.calculator.fits(shape, node.total) or not attempt.accepts(node):
+        if not view.calculator.fits(shape, node.total):
             return None
         if not view.has_room(leaf, shape) or self.locality(view, attempt, ask, node) is None:
             return None

@@ -22,7 +22,7 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.sweep import DEAR, Look, begin, first_ask, first_attempt
+from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
@@ -168,9 +168,8 @@ class QueueFilling:
                     may = turns[whose] = self._has_turn(leaf, leaf.attempts[line[0][-1]].app)
             if not may:
                 continue
-            find: Callable[[OrderKey, Look], _Found | None] = partial(
-                self._first_ask, leaf, shape, node, queue, passed, now
-            )
+            offer: Callable[[AttemptView, Ask, Look], _Found | None] = partial(self._offer, node, queue, passed, now)
+            find: Callable[[OrderKey, Look], _Found | None] = partial(self._first_ask, leaf, shape, queue, offer)
             first: tuple[OrderKey, _Found] | None = first_attempt(
                 queue, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find
             )
@@ -184,36 +183,34 @@ class QueueFilling:
         self,
         leaf: QueueView,
         shape: Resource,
-        node: NodeView,
         queue: NodeQueue,
-        passed: dict[int, Ask],
-        now: float,
+        offer: Callable[[AttemptView, Ask, Look], _Found | None],
         key: OrderKey,
         look: Look,
     ) -> _Found | None:
         """The first ask of this shape that takes the place, or has its turn and must not wait, of the attempt that is
         filed there."""
         attempt = leaf.attempts[key[-1]]
-        if attempt.blacklist and not attempt.accepts(node):
+        if attempt.blacklist and not attempt.accepts(queue.node):
             look.attempts += 1
-            look.cost += 1
+            look.cost += CHEAP
             return None
-        return first_ask(queue, attempt, shape, look, partial(self._offer, attempt, node, queue, passed, now))
+        return first_ask(queue, queue.node.id.host, attempt, shape, look, offer)
 
     def _offer(
         self,
-        attempt: AttemptView,
         node: NodeView,
         queue: NodeQueue,
         passed: dict[int, Ask],
         now: float,
+        attempt: AttemptView,
         ask: Ask,
         look: Look,
     ) -> _Found | None:
         view, queues = self._view, self._queues
         if ask.strict and ask.insists_on_others(node.id.host, node.rack):
             passed[id(ask)] = ask
-            look.cost += 1
+            look.cost += CHEAP
             return None
         near = self._policy.locality(view, attempt, ask, node)
         if near is None:

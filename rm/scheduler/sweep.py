@@ -12,22 +12,28 @@ them, and the next one begins with them again.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Final, Protocol, TypeVar
 
 from rm.scheduler.asks import Ask, AskKey, following
-from rm.scheduler.records import AttemptView, Line, OrderKey
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.placement import Placement
+from rm.scheduler.records import AttemptView, Line, OrderKey, QueueView
 from yaqd.model import ApplicationAttemptId, Resource
 
-#: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a cheap refusal
-#: costs 1
-_COST_MAX: Final = 512
-#: what a refusal costs that takes longer to find out
-DEAR: Final = 16
+#: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a refusal that is
+#: seen at a glance costs 1
+_COST_MAX: Final = 2048
+#: what other refusals cost, and those that take longer to find out
+CHEAP: Final = 4
+DEAR: Final = 64
 #: attempts of a line that are looked at, unless their asks are very many
 _ATTEMPTS_LEAST: Final = 32
 _LINE_COST_MAX: Final = 8 * _COST_MAX
 #: applications of one line, and asks of one attempt, that may pass an offer up before the look ends
 _PASSES_MAX: Final = 32
+#: refusals after which nobody is looked for any more who may have the node kept for him
+_REFUSALS_MAX: Final = 256
 #: attempts whose asks a node looks at in parts
 _ATTEMPTS_MAX: Final = 10_000
 
@@ -40,12 +46,14 @@ _T = TypeVar("_T")
 class Look:
     """What a look along a line, or at one attempt's asks, has met so far."""
 
-    __slots__ = ("attempts", "cost", "passes")
+    __slots__ = ("attempts", "cost", "passes", "refused")
 
     def __init__(self) -> None:
         self.attempts = 0
         self.cost = 0
         self.passes = 0
+        #: what the attempt's asks may stand beside, where that keeps them from the node
+        self.refused: frozenset[Placement] = frozenset()
 
     @property
     def is_over(self) -> bool:
@@ -56,7 +64,7 @@ class Look:
     def add(self, within: "Look") -> None:
         """One attempt refused."""
         self.attempts += 1
-        self.cost += within.cost or 1
+        self.cost += within.cost + CHEAP
         self.passes += within.passes > 0
 
 
@@ -156,16 +164,25 @@ def first_attempt(
 
 
 def first_ask(
-    looking: Looking, attempt: AttemptView, shape: Resource, look: Look, find: Callable[[Ask, Look], _T]
+    looking: Looking,
+    host: str,
+    attempt: AttemptView,
+    shape: Resource,
+    look: Look,
+    offer: Callable[[AttemptView, Ask, Look], _T],
 ) -> _T | None:
-    """What is found for the attempt's first ask for which there is something; `look`: the one along its line."""
+    """What is found on the host for the attempt's first ask for which there is something; `look`: the one along its
+    line."""
     name, sweep, within = (attempt.id, shape), looking.sweep, Look()
     for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
-        found = find(ask, within)
-        if found is not None:
-            return found
-        if within.passes >= _PASSES_MAX:
-            break
+        if ask.strict and host not in ask.counts and ask.is_pinned():
+            within.cost += 1
+        else:
+            found = offer(attempt, ask, within)
+            if found is not None:
+                return found
+            if within.passes >= _PASSES_MAX:
+                break
         if within.cost >= _COST_MAX:
             looking.sweep = sweep = sweep or Sweep()
             sweep.asks_ended(name, ask.key)
@@ -174,4 +191,18 @@ def first_ask(
         if sweep is not None:
             sweep.asks_have_no_more(name)
     look.add(within)
+    return None
+
+
+def first_willing(
+    leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView
+) -> tuple[AttemptView, Ask] | None:
+    """Who is first in the line, but for those who will never have the node. None also where these are very many."""
+    host, rack = node.id.host, node.rack
+    waiting = (leaf.attempts[key[-1]] for key in islice(line, _REFUSALS_MAX))
+    willing = (attempt for attempt in waiting if not attempt.blacklist or attempt.accepts(node))
+    asks = ((attempt, ask) for attempt in willing for ask in attempt.asks.of_shape(shape))
+    for attempt, ask in islice(asks, _REFUSALS_MAX):
+        if not ask.strict or not ask.insists_on_others(host, rack):
+            return attempt, ask
     return None

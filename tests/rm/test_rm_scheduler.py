@@ -243,6 +243,28 @@ def test_large_ask_gets_a_node_reserved_and_is_not_starved_by_small_ones() -> No
     assert [type(d) for d in others] == [Unreserve]
 
 
+@pytest.mark.parametrize("why", ["same application", "another", "blacklist"])
+def test_who_never_takes_the_node_keeps_it_from_no_large_ask_behind_him(why: str) -> None:
+    c = Cluster(reserve_after_s=5.0, reservation_s=60.0)
+    node = c.node("n", gb=4)
+    small, first, large = c.app(), c.app(), c.app()
+    if why == "same application":
+        large = first
+    held = c.ask(small, row("*", 40))
+    if why == "blacklist":
+        c.tell(Asked(first, (row("*", 1, gb=4),), ("n",)))
+    else:
+        pinned = [row("gone", 1, gb=4, request_id=5), row("/r1", 1, gb=4, relax=False, request_id=5)]
+        c.ask(first, *pinned, row("*", 1, gb=4, relax=False, request_id=5))
+    c.ask(large, row("*", 1, gb=4, request_id=6))
+    c.now = 6.0
+    (reserved,) = c.tell(ContainerEnded(held[0].container_id))
+    assert isinstance(reserved, Reserve) and reserved.node_id == node
+    allocated, unreserved, *_ = (d for container in held[1:4] for d in c.tell(ContainerEnded(container.container_id)))
+    assert isinstance(allocated, Allocate) and allocated.container_id.attempt_id == large
+    assert allocated.resource.memory_mb == 4 * GB and isinstance(unreserved, Unreserve)
+
+
 def test_reservation_ends_with_its_ask_or_its_time() -> None:
     c = Cluster(reserve_after_s=1.0, reservation_s=10.0)
     node = c.node("n", gb=4)
