@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from rm.cluster import Cluster
 from rm.node import RmNode
+from rm.scheduler.slots import Slots
 from yaqd.config import Configuration
 from yaqd.model import NodeId
 from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
@@ -55,6 +56,8 @@ class Rebalancer:
         """`settings`: those that hold now."""
         self._cluster = cluster
         self._read_settings = settings
+        scheduler = cluster.scheduler
+        self._slots = Slots(scheduler.view.calculator, scheduler.limits.bounds.minimum)
         #: so many containers are to leave the node with its next heartbeat
         self._leaving: dict[NodeId, int] = {}
         self._looked_at = -math.inf
@@ -83,8 +86,10 @@ class Rebalancer:
 
     def _loads(self) -> Iterator[QueueLoad]:
         for node in self._cluster.nodes.values():
-            if node.is_usable and node.status.HasField("yaq_queue"):
-                yield _load(node.id, node.status, self._settings.typical_s)
+            view = self._cluster.scheduler.view.nodes.get(node.id)
+            if view is not None and node.is_usable and node.status.HasField("yaq_queue"):
+                slots = self._slots.believed(view, node.status.yaq_queue.running)
+                yield _load(node.id, node.status, max(1, slots), self._settings.typical_s)
 
     def _starting(self, status: server.NodeStatus) -> int | None:
         """How many of those that wait will start, where the others have waited too long already."""
@@ -101,10 +106,9 @@ def _is_known(container: server.QueuedContainer) -> bool:
     return container.HasField("expected_ms") and container.expected_ms >= 0
 
 
-def _load(node_id: NodeId, status: server.NodeStatus, typical_s: float) -> QueueLoad:
+def _load(node_id: NodeId, status: server.NodeStatus, slots: int, typical_s: float) -> QueueLoad:
     queue, said = status.yaq_queue, status.opportunistic_containers_status
     wait_s = queue.wait_ms / 1000 if queue.wait_ms >= 0 else math.inf
-    queued, slots = max(0, queue.queued), max(1, queue.running)
-    mean_s = wait_s * slots / (queued + 1) if 0 < wait_s < math.inf else typical_s
+    mean_s = wait_s * slots / (max(0, queue.queued) + 1) if 0 < wait_s < math.inf else typical_s
     room = max(0, said.opport_queue_capacity - said.queued_opport_containers)
     return QueueLoad(node_id, wait_s, max(0, said.queued_opport_containers), slots, mean_s, room)

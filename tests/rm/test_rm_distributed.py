@@ -429,12 +429,14 @@ def test_the_capability_is_the_one_that_nodes_name() -> None:
 # ---- rebalancing
 
 
-async def waiting(node: FakeNode, *expected_ms: int, waited_ms: int = 0, wait_ms: int = 0) -> int:
+async def waiting(
+    node: FakeNode, *expected_ms: int, waited_ms: int = 0, wait_ms: int = 0, running: int = 1, places: int = 20
+) -> int:
     """A heartbeat of a node where so many opportunistic containers wait; how many it is told to let wait."""
     request = node.heartbeat()
     said, queue = request.node_status.opportunistic_containers_status, request.node_status.yaq_queue
     said.queued_opport_containers = said.wait_queue_length = queue.queued = len(expected_ms)
-    said.opport_queue_capacity, queue.running, queue.wait_ms = 20, 1, wait_ms
+    said.opport_queue_capacity, queue.running, queue.wait_ms = places, running, wait_ms
     for expected in expected_ms:
         queue.waiting.add(expected_ms=expected, waited_ms=waited_ms)
     response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
@@ -484,3 +486,16 @@ async def test_lies_about_queues_move_no_more_than_there_is() -> None:
             clock.seconds += 2
             await waiting(idle)
             assert 0 <= await waiting(liar, -5, (1 << 62), waited_ms=-(1 << 40), wait_ms=wait_ms) <= 15
+
+
+async def test_a_node_that_runs_a_million_draws_no_more_from_others_than_one_of_its_size() -> None:
+    clock = ManualClock()
+    async with cluster(MOVING, clock=clock) as rm:
+        long, other = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
+        limits = []
+        for running in (8, 1_000_000):
+            await waiting(other, running=running, places=1_000_000)
+            await waiting(long, *[4_000] * 12, wait_ms=80_000)
+            clock.seconds += 1
+            limits.append(await waiting(long, *[4_000] * 12, wait_ms=80_000))
+        assert limits[0] == limits[1] > 0
