@@ -1,8 +1,8 @@
 """Has the kernel keep this process's heap in large pages.
 
 What a decision of the scheduler touches lies all over the heap: of 5,000 nodes, in more pages of 4 KB than a processor
-remembers where to find, and finding them again took a fifth of its time, more on a virtual machine. Linux joins such
-pages to ones of 2 MB where it is asked to (madvise(2): MADV_HUGEPAGE, and MADV_COLLAPSE since 6.1), unless the machine
+remembers where to find, and finding them again took an eighth of its time (measured on a virtual machine). Linux joins
+them to pages of 2 MB where it is asked to (madvise(2): MADV_HUGEPAGE, and MADV_COLLAPSE since 6.1), unless the machine
 is set never to have any.
 """
 
