@@ -38,8 +38,12 @@ class LargePages:
     def keep_up(self, now: float) -> None:
         """Looks again where the process has grown; `now` is as of any periodic check."""
         del now
-        if self._size and _resident_bytes() - self._seen_bytes >= STEP_BYTES:
-            self.join()
+        try:
+            if self._size and _resident_bytes() - self._seen_bytes >= STEP_BYTES:
+                self.join()
+        except OSError as error:
+            self._size = 0
+            log.info("memory stays in small pages: %s", error)
 
     def join(self) -> None:
         """Joins the pages there are, which takes about a millisecond for each MB that is not joined yet."""

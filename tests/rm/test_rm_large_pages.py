@@ -77,6 +77,19 @@ def test_machine_that_never_has_any_is_left_alone(tmp_path: Path, monkeypatch: p
         LargePages(tmp_path).join()
 
 
+def test_machine_that_does_not_say_what_a_process_has_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "enabled").write_text("always [madvise] never\n")
+    (tmp_path / "hpage_pmd_size").write_text(f"{SIZE}\n")
+    pages = LargePages(tmp_path)
+    monkeypatch.setattr("rm.large_pages._resident_bytes", lambda: (tmp_path / "no-such").stat().st_size)
+    with caplog.at_level("INFO", "rm.large_pages"):
+        pages.keep_up(0.0)
+        pages.keep_up(1.0)
+    assert len(caplog.records) == 1
+
+
 PROGRAM = """
 import re, sys
 from pathlib import Path
