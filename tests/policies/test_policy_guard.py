@@ -2,6 +2,7 @@
 
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from math import inf
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Load
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
+from yaqd.policies.queueing.rebalance import REBALANCES, Move, QueueLoad
 from yaqd.policies.queueing.registry import NUMBERS, UnknownPolicy
 from yaqd.policies.queueing.tuning import BoundTuner
 from yaqd.policies.queueing.wait import WAITS
@@ -37,6 +38,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         "def least(*args): return float('-inf')\n"
         "def most(*args): return float('inf')\n"
         "number = 7\n"
+        "moved = []\n"
+        "def moves(*args): return list(moved)\n"
         "place_raises, place_says = PlaceStrategy(raises), PlaceStrategy(says)\n"
         "many = PlaceStrategy(raises, draws='all')\n"
     )
@@ -53,6 +56,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
         lines += [f"quits-{module} = {module}_quits:moody"] if kind == "order" else []
         lines += [f"moody-{module} = {module}:moody"] if kind == "order" else []
         lines += [f"{what}-{module} = {module}:{what}" for what in ("nan", "least", "most") if kind == "bound"]
+        lines += [f"moves-{module} = {module}:moves"] if kind == "rebalance" else []
         lines += [f"many-{module} = {module}:many"] if kind == "place" else []
     (info / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
@@ -115,6 +119,33 @@ def test_a_bound_that_is_no_number_of_tasks_is_not_taken_for_no_queue(
 
 def test_a_bound_without_an_end_is_as_many_as_may_be(told: list[str], tmp_path: Path) -> None:
     assert BoundTuner(policy=name_of("most", tmp_path), most=50).bound(10) == 50 and not told
+
+
+A, B = NodeId("a", 1), NodeId("b", 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Move(["a"], None, 1, 0.0),  # type: ignore[arg-type]
+        Move(NodeId(["a"], 1), B, 1, 0.0),  # type: ignore[arg-type]
+        Move("a:1", B, 1, 0.0),  # type: ignore[arg-type]
+        Move(A, None, 1, 0.0),  # type: ignore[arg-type]
+        Move(A, B, 1.5, 0.0),  # type: ignore[arg-type]
+        Move(A, B, 0, 0.0),
+        Move(A, B, -3, 0.0),
+        ("a", "b", 1),
+    ],
+)
+def test_moves_that_no_queue_can_make_are_given_up(wrong: Move, told: list[str], tmp_path: Path) -> None:
+    name = name_of("moves", tmp_path)
+    policy, moved = REBALANCES[name], import_module(name.removeprefix("moves-")).moved
+    loads = [QueueLoad(node, w, q, 2, 4.0, 9) for node, w, q in ((A, 40.0, 9), (B, 0.0, 0))]
+    moved.append(sound := Move(A, B, 1, 0.0))
+    assert policy(loads, 1.0) == [sound] and not told
+    moved.append(wrong)
+    assert policy(loads, 1.0) == REBALANCES["gain"](loads, 1.0) != [] and len(told) == 1
+    assert "rebalance policy" in told[0] and "gives way to gain until a restart" in told[0] and "moves" in told[0]
 
 
 def test_what_is_no_policy_of_its_kind_is_no_policy(told: list[str], tmp_path: Path) -> None:

@@ -101,9 +101,16 @@ Rebalance = Callable[[Iterable[QueueLoad], float], list[Move]]
 
 def _moves(answer: Any) -> list[Move]:
     moves = list(answer)
-    if not all(isinstance(move, Move) and isinstance(move.tasks, int) for move in moves):
-        raise TypeError("not all that it returned are moves")
+    if not all(isinstance(move, Move) and _is_node(move.source) and _is_node(move.target) for move in moves):
+        raise TypeError("not all that it returned are moves from one node to another")
+    if not all(isinstance(move.tasks, int) and move.tasks > 0 for move in moves):
+        raise ValueError("not all moves that it returned are of a number of tasks")
     return moves
+
+
+def _is_node(given: Any) -> bool:
+    """Nodes are looked up by it; not all tuples can be, whatever class they have."""
+    return isinstance(given, NodeId) and isinstance(given.host, str) and isinstance(given.port, int)
 
 
 REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable(
