@@ -13,10 +13,12 @@ from typing import TypeVar
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import AskRow
 from rm.scheduler.placement import Placement
-from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.model import ANY_HOST, ExecutionType, NodeId, Resource
 
 #: priority, allocation request id
 AskKey = tuple[int, int]
+#: nodes kept in vain that an ask remembers
+_LEFT_MAX = 64
 #: what keys of lines and tables are made of
 _Key = TypeVar("_Key", bound=tuple[object, ...])
 
@@ -40,6 +42,7 @@ class Ask:
         "execution_type",
         "is_master",
         "key",
+        "left",
         "missed",
         "pending",
         "pinned",
@@ -67,6 +70,8 @@ class Ask:
         self.missed = 0
         #: since when nothing was given, scheduler's seconds
         self.waiting_since = now
+        #: nodes that were kept for it in vain, and until when none of them is again, scheduler's seconds
+        self.left: dict[NodeId, float] | None = None
 
     @property
     def prefers_places(self) -> bool:
@@ -81,6 +86,12 @@ class Ask:
         """Will it never take a place on this host, however long it waits?"""
         strict, counts = self.strict, self.counts
         return bool(strict) and ANY_HOST in strict and host not in counts and (rack in strict or rack not in counts)
+
+    def leave(self, node_id: NodeId, until: float) -> None:
+        """The node was kept for it in vain."""
+        self.left = {one: when for one, when in (self.left or {}).items() if one != node_id} | {node_id: until}
+        if len(self.left) > _LEFT_MAX:
+            del self.left[next(iter(self.left))]
 
     def is_pinned(self) -> bool:
         """Is it to its hosts alone, not to a rack?"""

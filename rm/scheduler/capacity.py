@@ -19,7 +19,7 @@ time and not at the first miss, so that a passing shortage idles no node.
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
@@ -27,7 +27,7 @@ from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.shares import Shares
-from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt, first_willing
+from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
@@ -37,6 +37,11 @@ from yaqd.model.values import value
 if TYPE_CHECKING:
     from rm.scheduler.queueing import NodeQueues
 
+_T = TypeVar("_T")
+#: after so many times what an ask waits until a node is kept for it, it has one kept also where it may wait at nodes
+#: (it may be too large for what ends there, or the waits too long for its master), and one that it does not prefer (no
+#: node that it prefers may ever have room)
+_PATIENCE = 6.0
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
 
@@ -58,6 +63,13 @@ class Keep:
     attempt: AttemptView
     ask: Ask
     node: NodeView
+
+
+@value()
+class _NotYet:
+    """Nothing is kept for this attempt, nor for anybody behind it."""
+
+    attempt: AttemptView
 
 
 @value()
@@ -180,7 +192,7 @@ class CapacityPolicy:
                 if not may:
                     continue
             if not has_room:
-                kept = self._starving(view, leaf, shape, line, node, now)
+                kept = self._starving(view, leaf, shape, whose, node, now)
                 if kept is not None:
                     return kept
                 continue
@@ -202,10 +214,10 @@ class CapacityPolicy:
         leaf: QueueView,
         shape: Resource,
         node: NodeView,
-        offer: Callable[[AttemptView, Ask, Look], Pick | None],
+        offer: Callable[[AttemptView, Ask, Look], _T],
         key: OrderKey,
         look: Look,
-    ) -> Pick | None:
+    ) -> _T | None:
         """The first ask of this shape that takes the node, after those that pass, of the attempt filed there."""
         attempt = leaf.attempts[key[-1]]
         if attempt.blacklist and not attempt.accepts(node):
@@ -237,33 +249,59 @@ class CapacityPolicy:
         return None
 
     def _starving(
-        self, view: ClusterView, leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView, now: float
+        self,
+        view: ClusterView,
+        leaf: QueueView,
+        shape: Resource,
+        whose: str,
+        node: NodeView,
+        now: float,
     ) -> Keep | None:
-        who = first_willing(leaf, shape, line, node)
-        if who is None:
+        """For whom of a line the node is to be kept: for the first who ever takes it, once he has waited too long."""
+        line = leaf.lines[(shape, whose)]
+        if leaf.attempts[line[0][-1]].reservation is not None or not view.calculator.fits(shape, node.total):
             return None
-        attempt, ask = who
-        if attempt.reservation is not None:
+        offer: Callable[[AttemptView, Ask, Look], Keep | _NotYet | None] = partial(self._keep, view, node, now)
+        find = partial(self._first_ask, leaf, shape, node, offer)
+        found: tuple[OrderKey, Keep | _NotYet] | None = first_attempt(
+            node, (leaf.path, (shape, whose)), line, None, find
+        )
+        if found is None:
             return None
-        if now - ask.waiting_since < self._reserve_after_s:
+        if node.sweep is not None:
+            node.sweep.given(found[1].attempt, shape)
+        return found[1] if isinstance(found[1], Keep) else None
+
+    def _keep(
+        self, view: ClusterView, node: NodeView, now: float, attempt: AttemptView, ask: Ask, look: Look
+    ) -> Keep | _NotYet | None:
+        """None: the node is nothing for the ask, so that it may be kept for one behind it."""
+        if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
+            look.cost += CHEAP  # what an ask may stand beside changes meanwhile
             return None
-        if node.queue is not None and view.node_queues is not None and view.node_queues.may_wait(attempt, ask):
-            return None  # it waits at nodes instead
-        if ask.placement is not None:
-            return None  # what it may stand beside changes meanwhile
-        if not self.comes_soon(view, attempt, ask, node, now):
+        waited_s = now - ask.waiting_since
+        if attempt.reservation is not None or waited_s < self._reserve_after_s:
+            return _NotYet(attempt)
+        queues = view.node_queues
+        if queues is not None and node.queue is not None and waited_s < _PATIENCE * self._reserve_after_s:
+            wait_s = queues.soonest.shortest_wait(ask.capability, view.calculator.fits, now)
+            if queues.may_wait(attempt, ask) and wait_s < queues.wait_limit(attempt):
+                return _NotYet(attempt)  # it waits at nodes instead
+        if not view.has_room(attempt.app.leaf, ask.capability):
+            return _NotYet(attempt)
+        if ask.left and now < ask.left.get(node.id, 0.0):
+            look.cost += CHEAP
             return None
-        if not view.calculator.fits(shape, node.total):
+        if not self._takes(view, attempt, ask, node, now):
+            look.passes += 1
             return None
-        if not view.has_room(leaf, shape) or self.locality(view, attempt, ask, node) is None:
-            return None
-        return Keep(attempt, ask, node)
+        return Keep(attempt, ask, node) if self.comes_soon(view, attempt, ask, node, now) else _NotYet(attempt)
 
     def comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
         """May the node be kept for the ask, or does room come sooner at another one with a queue?"""
         queues = view.node_queues
         return queues is None or queues.soonest.is_good(
-            attempt, ask, node, partial(self._suits, view, queues, attempt, ask), now
+            attempt, ask, node, partial(self._suits, view, queues, attempt, ask, now), now
         )
 
     def is_lost(
@@ -272,15 +310,25 @@ class CapacityPolicy:
         """Is the node, kept for the ask since then, to be given up for another one with a queue?"""
         queues = view.node_queues
         return queues is not None and queues.soonest.is_lost(
-            attempt, ask, node, since, partial(self._suits, view, queues, attempt, ask), now
+            attempt, ask, node, since, partial(self._suits, view, queues, attempt, ask, now), now
         )
 
-    def _suits(self, view: ClusterView, queues: "NodeQueues", attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+    def _takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
+        """Is it a node that the ask prefers, or takes as it has waited for long enough?"""
+        if self.locality(view, attempt, ask, node) is not None:
+            return True
+        if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self._reserve_after_s:
+            return False
+        return not ask.insists_on_others(node.id.host, node.rack)
+
+    def _suits(
+        self, view: ClusterView, queues: "NodeQueues", attempt: AttemptView, ask: Ask, now: float, node: NodeView
+    ) -> bool:
         """Does the ask take a place there, and has it one once all that has an end has ended?"""
         fits, total = view.calculator.fits, node.total
         if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
             return False
-        if self.locality(view, attempt, ask, node) is None:
+        if not self._takes(view, attempt, ask, node, now):
             return False
         return node.queue is None or fits(ask.capability + queues.soonest.endless(node.queue), total)
 

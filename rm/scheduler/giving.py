@@ -11,11 +11,14 @@ from rm.scheduler.decisions import Allocate, Decision, QueuePlace
 from rm.scheduler.filling import BEFORE_QUEUE, QueueFilling, QueuePick
 from rm.scheduler.job_order import JobStarvation, Starving
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.reservations import is_void, reserve, unreserve
+from rm.scheduler.reservations import is_void, reserve, stands_still, unreserve
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import AttemptView, ClusterView, Reservation
 from yaqd.model import ContainerId
 from yaqd.policies.queueing.lost_places import LostPlaces
+
+#: a node that was kept in vain is not kept for the same ask for so many times as long as it was
+_LEFT_FOR = 2.0
 
 
 class Giving:
@@ -91,9 +94,11 @@ class Giving:
         if self._view.jobs is not None:
             self.starving.find(self._view.jobs, now)
         reservation = self._view.reservations.get(node.id)
-        if reservation is not None and now - reservation.since > self._reservation_s:
+        if reservation is not None and stands_still(reservation, self._reservation_s, now):
+            if len(self._view.nodes) > 1:
+                reservation.ask.leave(node.id, now + _LEFT_FOR * self._reservation_s)
             reservation.ask.waiting_since = now
-            yield unreserve(self._view, reservation, "the node did not get free in time")
+            yield unreserve(self._view, reservation, "nothing ended on the node for too long")
         elif reservation is not None and self._is_lost(reservation, now):
             reservation.attempt.gave_up(now)
             yield unreserve(self._view, reservation, "room comes much sooner at other nodes, by what is known by now")

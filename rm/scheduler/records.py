@@ -44,6 +44,11 @@ class Reservation:
     node: NodeView
     #: scheduler's seconds
     since: float
+    #: since when no more has become free there than this, scheduler's seconds and MB
+    stands_still_at: float
+    free_mb: int
+    #: how often more became free
+    grown: int = 0
 
 
 @value()

@@ -12,13 +12,11 @@ them, and the next one begins with them again.
 """
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import Final, Protocol, TypeVar
 
 from rm.scheduler.asks import Ask, AskKey, following
-from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement
-from rm.scheduler.records import AttemptView, Line, OrderKey, QueueView
+from rm.scheduler.records import AttemptView, Line, OrderKey
 from yaqd.model import ApplicationAttemptId, Resource
 
 #: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a refusal that is
@@ -32,8 +30,6 @@ _ATTEMPTS_LEAST: Final = 32
 _LINE_COST_MAX: Final = 8 * _COST_MAX
 #: applications of one line, and asks of one attempt, that may pass an offer up before the look ends
 _PASSES_MAX: Final = 32
-#: refusals after which nobody is looked for any more who may have the node kept for him
-_REFUSALS_MAX: Final = 256
 #: attempts whose asks a node looks at in parts
 _ATTEMPTS_MAX: Final = 10_000
 
@@ -191,18 +187,4 @@ def first_ask(
         if sweep is not None:
             sweep.asks_have_no_more(name)
     look.add(within)
-    return None
-
-
-def first_willing(
-    leaf: QueueView, shape: Resource, line: list[OrderKey], node: NodeView
-) -> tuple[AttemptView, Ask] | None:
-    """Who is first in the line, but for those who will never have the node. None also where these are very many."""
-    host, rack = node.id.host, node.rack
-    waiting = (leaf.attempts[key[-1]] for key in islice(line, _REFUSALS_MAX))
-    willing = (attempt for attempt in waiting if not attempt.blacklist or attempt.accepts(node))
-    asks = ((attempt, ask) for attempt in willing for ask in attempt.asks.of_shape(shape))
-    for attempt, ask in islice(asks, _REFUSALS_MAX):
-        if not ask.strict or not ask.insists_on_others(host, rack):
-            return attempt, ask
     return None
