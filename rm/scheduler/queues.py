@@ -19,6 +19,9 @@ from yaqd.policies.queueing.registry import UnknownPolicy
 PREFIX: Final = "yarn.scheduler.capacity."
 _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")
 _DEFAULT_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+_DEFAULT_AM_SHARE: Final = 0.1
+#: what holds where a file does not say, by key without the prefix, of those that the shipped one has otherwise
+UNSAID: Final = {"resource-calculator": _DEFAULT_CALCULATOR, "maximum-am-resource-percent": str(_DEFAULT_AM_SHARE)}
 _QUEUES_MAX: Final = 10_000
 #: beside the orders of jobs (yaqd.policies.queueing.job_order)
 LEAF_ORDERINGS: Final = ("fifo", "fair")
@@ -244,7 +247,7 @@ def _parse_queue(
         absolute_maximum=absolute[1],
         state=state,
         ordering=ordering,
-        maximum_am_share=reader.inherited(path, "maximum-am-resource-percent", 0.1),
+        maximum_am_share=reader.inherited(path, "maximum-am-resource-percent", _DEFAULT_AM_SHARE),
         maximum_applications=applications,
         maximum_user_applications=per_user,
         minimum_user_limit=user_limit,

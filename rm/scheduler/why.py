@@ -18,6 +18,7 @@ from rm.scheduler.why_masters import MASTERS_LIMIT_KEY, NO_NODES, masters_held, 
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
+_USER_KEYS: Final = "minimum-user-limit-percent and user-limit-factor say how much"
 _MASTERS: Final = f"and its application masters alone leave no room for it ({MASTERS_LIMIT_KEY} limits them)"
 
 #: of an attempt, for a report: of many there may be many
@@ -72,6 +73,7 @@ class Reasons:
 
     def _no_room(self, ask: Ask, before: list[OrderKey]) -> WhyWaiting:
         attempt, queues, said = self._attempt, self._view.node_queues, ["no node has room for it"]
+        said += _places(self._view, ask)
         never = _never_waits(queues, attempt, ask)
         shortest: tuple[float, float | None] = math.inf, None
         if never is not None:
@@ -186,8 +188,9 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
             return f"queue {queue.path} holds {queue.used} of at most {queue.limit}{masters}"
     if not may_take(view, attempt.app):
         held, user = masters_held(view, leaf, attempt.app.user), attempt.app.user
-        masters = "" if fits(held + shape, user_limit(view, leaf)) else f", {_MASTERS}"
-        return f"user {user} holds as much of queue {leaf.path} as one user may{masters}"
+        limit, used = user_limit(view, leaf), leaf.users[user].used
+        masters = "" if fits(held + shape, limit) else f", {_MASTERS}"
+        return f"user {user} holds {used} of queue {leaf.path}, and one user may hold {limit} ({_USER_KEYS}){masters}"
     if not fits(shape, view.nodes.largest):
         return f"no node is as large as {shape}"
     if view.nodes.emptiest(shape, attempt.accepts, ANY_HOST) is not None:
@@ -304,17 +307,36 @@ def _silent(queues: NodeQueues | None, heard_since: float) -> list[str]:
     return [f"{silent} of {len(known)} nodes have not been heard of lately"] if silent else []
 
 
+def _of_which(closed: int) -> str:
+    return f" (of {closed} the bound is 0, so that nothing may wait there)" if closed else ""
+
+
+def _places(view: ClusterView, ask: Ask) -> list[str]:
+    """Where it would rather be, or has to be."""
+    found = (
+        ["its placement constraint has to hold, so that no node is kept for it"] if ask.placement is not None else []
+    )
+    hosts = [name for name in ask.counts if name != ANY_HOST and not name.startswith("/")]
+    if hosts:
+        more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+        gone = "" if any(map(view.nodes.has_place, hosts)) else ", of which none is in the cluster"
+        found.append(f"it {'insists on' if ask.is_pinned() else 'prefers'} {hosts[0]}{more}{gone}")
+    return found
+
+
 def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:
     """Why no queue of those that were heard of takes it."""
-    full = sum(1 for queue in heard if queue.length >= queue.bound)
-    said = [f"{full} of {len(heard)} queues at nodes are as long as their bounds"]
+    others = [queue for queue in heard if queue.length < queue.bound]
+    closed = sum(1 for queue in heard if not queue.bound)
+    full = len(heard) - len(others)
+    said = [f"{full} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}"]
     if len(heard) < queues.number:
         said.append(f"{queues.number - len(heard)} more have not been heard of lately")
-    endless = sum(1 for queue in heard if not math.isfinite(queue.expected_wait()))
+    endless = sum(1 for queue in others if not math.isfinite(queue.expected_wait()))
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
     limit_s = queues.wait_limit(attempt)
-    long = sum(1 for queue in heard if limit_s <= queue.expected_wait() < math.inf)
+    long = sum(1 for queue in others if limit_s <= queue.expected_wait() < math.inf)
     if long:
         why = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
         said.append(f"at {long} it would wait for longer than it may ({limit_s:g} s{why})")

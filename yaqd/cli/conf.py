@@ -64,9 +64,12 @@ def _all_keys(conf: Configuration, queues: Configuration, show_defaults: bool) -
 
 
 def _unset(key: str) -> str:
+    from rm.scheduler.queues import PREFIX, UNSAID
     from yaqd.config.catalogue import documentation
     from yaqd.config.check import nearest_key
 
+    if (value := UNSAID.get(key.removeprefix(PREFIX))) is not None and key.startswith(PREFIX):
+        return f"{key}: nothing sets it in capacity-scheduler.xml, so that {value} holds, as in Hadoop"
     if documentation(key) is not None:
         return f"{key}: nothing sets it; `yaq conf docs` says what that means"
     nearest = nearest_key(key)

@@ -37,7 +37,7 @@ def refresh(conf: Configuration, what: tuple[str, ...], drain: str | None, now: 
     """Have the ResourceManager read again what has changed in its own files. A file with a fault changes nothing.
 
     \b
-    queues        capacity-scheduler.xml, and the settings of preemption
+    queues        capacity-scheduler.xml, the settings of preemption and of queues at nodes (yaq.queue.*)
     nodes         the files of yarn.resourcemanager.nodes.include-path and exclude-path
     node-sizes    dynamic-resources.xml
     admin-acl     yarn.admin.acl

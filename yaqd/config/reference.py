@@ -35,10 +35,21 @@ The queues are in `capacity-scheduler.xml` beside them.
 """
 
 
+_QUEUES_TITLE = "Queues (capacity-scheduler.xml)"
+#: what is to be known before a table is read
+_NOTES = {
+    _QUEUES_TITLE: """
+This is the file that is shipped. **One of your own replaces it whole**: of what it does not say, `yaq conf show KEY`
+tells what holds, which is what Hadoop takes: `maximum-am-resource-percent` 0.1 and a `resource-calculator` that counts
+memory alone, where the shipped file has 0.5 and memory with cores. Name both.
+"""
+}
+
+
 def reference_markdown() -> str:
     parts = [_INTRODUCTION]
     for title, group in groupby(documented(), key=_title):
-        parts.append(f"\n## {title}\n\n| key | default | meaning |\n| --- | --- | --- |\n")
+        parts.append(f"\n## {title}\n{_NOTES.get(title, '')}\n| key | default | meaning |\n| --- | --- | --- |\n")
         parts.extend(_row(found) for found in group)
     return "".join(parts)
 
@@ -46,7 +57,7 @@ def reference_markdown() -> str:
 def _title(found: Property) -> str:
     assert found.file is not None
     if found.file.name == QUEUES_FILE:
-        return "Queues (capacity-scheduler.xml)"
+        return _QUEUES_TITLE
     if found.section and found.file.name == DEFAULTS_FILE:
         return found.section
     return _ROOM_TITLES.get(found.file.stem, found.file.stem)
