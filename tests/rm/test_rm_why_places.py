@@ -47,7 +47,7 @@ def test_a_users_limit_is_said_with_its_keys() -> None:
     life = Life(QueueingSpec(bound=0), **queues)
     life.node("a")
     app = life.app()
-    assert life.ask(app, 4) == ["a", "a"]
+    assert life.ask(app, 4) == ["a", "a", "a"], "who is below it gets one more, as in Hadoop"
     said = reason(life, app)
-    assert "user user holds <memory:2048, vCores:2> of queue root.default, and one user may hold <memory:2048" in said
+    assert "user user holds <memory:3072, vCores:3> of queue root.default, and one user may hold <memory:2048" in said
     assert "user-limit-factor" in said
