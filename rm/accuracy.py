@@ -1,4 +1,5 @@
-"""How right estimates were: means over an application's containers that ended well, as `yaq explain` lists them."""
+"""How right estimates were: means over an application's containers that ended well, as `yaq explain` lists them; and of
+those that waited in vain, whose node gave them back."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,8 +8,11 @@ from typing import Any, Final
 _NOTICED_S: Final = 0.1
 
 
-def accuracy_of(ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def accuracy_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How far off estimates and waits were, in the mean over those that had one."""
+    ended = [one for one in records if not one.get("gaveBack")]
+    back = [one for one in records if one.get("gaveBack")]
+    expected = [one["expectedWaitS"] for one in back if one["expectedWaitS"] is not None]
     ran = [(one["estimateS"], one["ranS"]) for one in ended if one["estimateS"] is not None]
     waited = [
         # until the program started, which is what was expected
@@ -36,6 +40,10 @@ def accuracy_of(ended: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "meanWaitedRoomTakenS": _mean(taken),
         "held": len(held),
         "meanHeldS": _mean(held),
+        "gaveBack": len(back),
+        "gaveBackExpected": len(expected),
+        "meanExpectedWaitGaveBackS": _mean(expected),
+        "meanWaitedGaveBackS": _mean([one["waitedS"] for one in back]),
     }
 
 

@@ -89,7 +89,8 @@ class Explain:
             **self._kept_nodes(app),
             "waitingCount": sent.total(),
             "waiting": waiting,
-            "ended": [record.as_json() for record in records],
+            "ended": [record.as_json() for record in records if not record.gave_back],
+            "gaveBack": [record.as_json() for record in records if record.gave_back],
             "accuracy": accuracy(records),
             **self._log(app.id),
         }

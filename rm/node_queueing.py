@@ -157,6 +157,7 @@ class NodeQueueing:
         """A node reports a container's end."""
         if self.is_on and YAQ_QUEUE in node.capabilities and _never_ran(status):
             self._place_lost(container)
+            self.records.note(container, status.yaq_times, gave_back=True)
         if YAQ_QUEUE in node.capabilities and status.HasField("yaq_times"):
             container.times_ms = max(0, status.yaq_times.queued_ms), max(0, status.yaq_times.run_ms)
         if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:

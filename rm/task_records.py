@@ -56,6 +56,8 @@ class TaskRecord:
     held_s: float | None = None
     #: free room was counted for it: if it waited all the same, what was sent to wait there had come to the node first
     was_given_room: bool = False
+    #: it waited in vain: its node gave it back, and it was placed again
+    gave_back: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -70,6 +72,7 @@ class TaskRecord:
             "rule": self.rule,
             "roomSaidAgoS": self.room_said_ago_s,
             "givenRoom": self.was_given_room,
+            "gaveBack": self.gave_back,
         }
 
 
@@ -104,8 +107,8 @@ class TaskRecords:
             self._by_app[app_id] = deque(_read(text), maxlen=_PER_APPLICATION)
         return self._by_app.get(app_id) or deque(maxlen=_PER_APPLICATION)
 
-    def note(self, container: RmContainer, times: common.TaskTimes) -> None:
-        """`times`: as its node says."""
+    def note(self, container: RmContainer, times: common.TaskTimes, *, gave_back: bool = False) -> None:
+        """`times`: as its node says, which ended well, or gave it back."""
         app_id, allocation = container.attempt.app.id, container.allocation
         records = self._of(app_id)
         self._by_app.pop(app_id, None)
@@ -131,6 +134,7 @@ class TaskRecords:
                 room_ago_s,
                 max(0, times.held_ms) / 1000 if times.HasField("held_ms") else None,
                 was_given_room(container),
+                gave_back,
             )
         )
         self._unsaved[app_id] = None
@@ -186,10 +190,10 @@ def _read(text: str) -> Iterator[TaskRecord]:
 #: types of a stored record's fields
 _FIELDS: Final = (
     *((str,), (str,), (int,), (float, None), (float, None), (str,), (float,), (float,)),
-    *((float, None), (float, None), (bool,)),
+    *((float, None), (float, None), (bool,), (bool,)),
 )
 #: the last ones, which older rows do not have
-_LATER: Final = 3
+_LATER: Final = 4
 
 
 def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:

@@ -247,3 +247,29 @@ async def test_one_core_is_no_cores(vcores: int, said: str) -> None:
         app_id, master = await rm.running(await queueing_node(rm))
         await master.allocate(ask(20, vcores=vcores))
         assert f"of priority 1 {said}" in await command(rm, "explain", str(app_id))
+
+
+async def test_what_waited_in_vain_is_said_apart_from_what_ended_well() -> None:
+    async with cluster(ON) as rm:
+        node = await queueing_node(rm)
+        app_id, master = await rm.running(node)
+        await beat(node, running=4, wait_ms=2000)
+        containers = given(await master.allocate(ask(6)))
+        for container_id in containers:
+            node.run(container_id)
+        *well, back = containers
+        await report_queue(node, [back])
+        node.end(back, -102, "waited too long")
+        node.ended[back].yaq_times.queued_ms = 5000
+        for container_id in well[:2]:
+            node.end(container_id)
+            node.ended[container_id].yaq_times.run_ms = 1000
+        await beat(node, running=4)
+        found = json.loads(await command(rm, "explain", str(app_id), "--json"))
+        assert [one["container"] for one in found["gaveBack"]] == [str(back)]
+        assert str(back) not in [one["container"] for one in found["ended"]] and len(found["ended"]) == 2
+        seen = found["accuracy"]
+        assert (seen["tasks"], seen["gaveBack"], seen["meanWaitedGaveBackS"]) == (2, 1, 5.0)
+        text = await command(rm, "explain", str(app_id))
+        assert "1 of its containers waited at nodes in vain, for 5.0s in the mean" in text
+        assert "Of the last 2 containers that ended" in text

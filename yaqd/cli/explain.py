@@ -57,7 +57,7 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
         refusal = error
     history = _history(conf, app_id)
     if found and history is not None:
-        found["accuracy"] = _of_tasks(found["ended"], history)
+        found["accuracy"] = _of_tasks(found["ended"], found.get("gaveBack", []), history)
     shuffle = _shuffle(history)
     of_its_nodes = of_nodes(conf, app_id) if shuffle is None else None
     if refusal is not None:
@@ -233,6 +233,7 @@ def _show_decisions(decisions: list[dict[str, Any]]) -> None:
 
 def _show_accuracy(seen: dict[str, Any]) -> None:
     idle = seen.get("withoutTask", 0)
+    _show_given_back(seen)
     if not idle and not any(seen[what] for what in ("withEstimate", "withWait", "afterRoom", "roomTaken", "held")):
         return
     click.echo(f"\nOf the last {seen['tasks'] + idle} containers that ended")
@@ -265,6 +266,16 @@ def _show_accuracy(seen: dict[str, Any]) -> None:
         )
 
 
+def _show_given_back(seen: dict[str, Any]) -> None:
+    if not seen.get("gaveBack"):
+        return
+    expected = f" in the mean, where {_seconds(seen['meanExpectedWaitGaveBackS'])} were expected"
+    click.echo(
+        f"\n{seen['gaveBack']} of its containers waited at nodes in vain, for {_seconds(seen['meanWaitedGaveBackS'])}"
+        f"{expected if seen['gaveBackExpected'] else ' in the mean'}: they were given back and placed again"
+    )
+
+
 def _history(conf: Configuration, application: ApplicationId) -> "JobHistory | None":
     """Of a job of ours that is over; None for any other."""
     from tez_adapter.history import NoHistory, read_history
@@ -275,7 +286,7 @@ def _history(conf: Configuration, application: ApplicationId) -> "JobHistory | N
         return None
 
 
-def _of_tasks(ended: list[dict[str, Any]], history: "JobHistory") -> dict[str, Any]:
+def _of_tasks(ended: list[dict[str, Any]], gave_back: list[dict[str, Any]], history: "JobHistory") -> dict[str, Any]:
     """The accuracy over containers that were given a task, and how many were not. Those say nothing of how long tasks
     take: they ended when they heard that there was nothing to do."""
     from rm.accuracy import accuracy_of
@@ -284,7 +295,7 @@ def _of_tasks(ended: list[dict[str, Any]], history: "JobHistory") -> dict[str, A
     # a history is of its job manager's own attempt alone: of containers of the one before it nobody knows
     told = {name.rpartition("_")[0] for name in used}
     worked = [one for one in ended if one["container"] in used or one["container"].rpartition("_")[0] not in told]
-    return accuracy_of(worked) | {"withoutTask": len(ended) - len(worked)}
+    return accuracy_of(worked + gave_back) | {"withoutTask": len(ended) - len(worked)}
 
 
 def _shuffle(history: "JobHistory | None") -> dict[str, Any] | None:
