@@ -16,7 +16,7 @@ from rm.node import RmNode
 from rm.scheduler.slots import Slots
 from yaqd.config import Configuration
 from yaqd.model import NodeId
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad, QueueSaid, queue_loads
 from yaqd.proto import yarn_server_pb2 as server
 
 _PREFIX = "yaq.distributed.rebalance"
@@ -72,7 +72,7 @@ class Rebalancer:
         if now - self._looked_at >= self._settings.interval_s:
             self._looked_at = now
             self._leaving.clear()
-            for move in REBALANCES[self._settings.policy](list(self._loads()), self._settings.least_gain_s):
+            for move in REBALANCES[self._settings.policy](self._loads(now), self._settings.least_gain_s):
                 self._leaving[move.source] = self._leaving.get(move.source, 0) + move.tasks
         waiting = node.status.opportunistic_containers_status.queued_opport_containers
         limits = []
@@ -84,12 +84,16 @@ class Rebalancer:
             limits.append(starting)
         return min((limit for limit in limits if limit < waiting), default=None)
 
-    def _loads(self) -> Iterator[QueueLoad]:
+    def _loads(self, now: float) -> list[QueueLoad]:
+        most_queued = self._cluster.scheduler.opportunistic.queue_limit(now)
+        return queue_loads(self._said(), most_queued, self._settings.typical_s)
+
+    def _said(self) -> Iterator[QueueSaid]:
         for node in self._cluster.nodes.values():
             view = self._cluster.scheduler.view.nodes.get(node.id)
             if view is not None and node.is_usable and node.status.HasField("yaq_queue"):
                 slots = self._slots.believed(view, node.status.yaq_queue.running)
-                yield _load(node.id, node.status, max(1, slots), self._settings.typical_s)
+                yield _as_said(node.id, node.status, max(1, slots))
 
     def _starting(self, status: server.NodeStatus) -> int | None:
         """How many of those that wait will start, where the others have waited too long already."""
@@ -106,9 +110,8 @@ def _is_known(container: server.QueuedContainer) -> bool:
     return container.HasField("expected_ms") and container.expected_ms >= 0
 
 
-def _load(node_id: NodeId, status: server.NodeStatus, slots: int, typical_s: float) -> QueueLoad:
+def _as_said(node_id: NodeId, status: server.NodeStatus, slots: int) -> QueueSaid:
     queue, said = status.yaq_queue, status.opportunistic_containers_status
     wait_s = queue.wait_ms / 1000 if queue.wait_ms >= 0 else math.inf
-    mean_s = wait_s * slots / (max(0, queue.queued) + 1) if 0 < wait_s < math.inf else typical_s
-    room = max(0, said.opport_queue_capacity - said.queued_opport_containers)
-    return QueueLoad(node_id, wait_s, max(0, said.queued_opport_containers), slots, mean_s, room)
+    waiting, queued = max(0, queue.queued), max(0, said.queued_opport_containers)
+    return QueueSaid(node_id, wait_s, waiting, queued, slots, max(0, said.opport_queue_capacity))

@@ -106,3 +106,17 @@ async def test_a_node_that_runs_a_million_draws_no_more_from_others_than_one_of_
             clock.seconds += 1
             limits.append(await waiting(long, *[4_000] * 12, wait_ms=80_000))
         assert limits[0] == limits[1] > 0
+
+
+@pytest.mark.parametrize(("wait_ms", "places"), [(0, 20), (1, 1_000_000), (50, 20), (500, 20), (2_000, 20)])
+async def test_a_node_where_one_is_about_to_end_draws_half_of_anothers_queue_and_no_more(
+    wait_ms: int, places: int
+) -> None:
+    clock = ManualClock()
+    async with cluster(MOVING, clock=clock) as rm:
+        long, other = await rm.node(capabilities=("yaq-queue",)), await rm.node(host="127.0.0.2")
+        expected = [4_000 * n for n in range(1, 13)]
+        await waiting(other, running=8, wait_ms=wait_ms, places=places)
+        await waiting(long, *expected, wait_ms=52_000, running=8)
+        clock.seconds += 1
+        assert await waiting(long, *expected, wait_ms=52_000, running=8) == 6

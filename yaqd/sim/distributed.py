@@ -27,7 +27,7 @@ from nm.queue.snapshot import QueueSnapshot
 from rm.scheduler.queueing_spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad, queue_limit
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueSaid, queue_limit, queue_loads
 from yaqd.sim.booking import Booking
 from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
@@ -146,17 +146,15 @@ class Distributed(Direct):
         self._leaving.clear()
         if system.rebalance_gain_s <= 0.0:
             return
-        for move in REBALANCES[system.rebalance_policy](list(map(self._queue_load, offers)), system.rebalance_gain_s):
+        loads = queue_loads(map(self._queue_said, offers), self._limit, _TYPICAL_S)
+        for move in REBALANCES[system.rebalance_policy](loads, system.rebalance_gain_s):
             index = self._by_host[move.source.host].index
             self._leaving[index] = self._leaving.get(index, 0) + move.tasks
 
-    def _queue_load(self, offer: NodeOffer) -> QueueLoad:
+    def _queue_said(self, offer: NodeOffer) -> QueueSaid:
         """As the live ResourceManager reads it from a node's report."""
-        wait_s, queued = offer.wait_s or 0.0, offer.queued or 0
-        slots = self.shape.slots_of(self._by_host[offer.node_id.host].index)
-        mean_s = wait_s * slots / (queued + 1) if 0.0 < wait_s < math.inf else _TYPICAL_S
-        room = (self.system.bound or UNBOUNDED) - queued
-        return QueueLoad(offer.node_id, wait_s, queued, slots, mean_s, room)
+        queued, slots = offer.queued or 0, self.shape.slots_of(self._by_host[offer.node_id.host].index)
+        return QueueSaid(offer.node_id, offer.wait_s or 0.0, queued, queued, slots, self.system.bound)
 
     # ---- placing
 

@@ -30,10 +30,26 @@ class QueueLoad:
     queued: int
     #: tasks that run there at once
     slots: int
-    #: mean duration of its tasks, s
+    #: mean duration of its tasks, s; of a queue that says nothing of them, as of most
     mean_s: float
     #: tasks that may still come
     room: int
+
+
+@value()
+class QueueSaid:
+    """The same as a node said it and its ResourceManager believes it."""
+
+    node: NodeId
+    #: until one more would start, s; inf never
+    wait_s: float
+    #: tasks that wait, and how many of them may leave
+    waiting: int
+    queued: int
+    #: tasks that run there at once
+    slots: int
+    #: tasks that may wait; None: it did not say
+    capacity: int | None
 
 
 @value()
@@ -59,6 +75,51 @@ def queue_limit(lengths: Iterable[float], deviations: float, least: float, most:
     mean = sum(known) / len(known)
     spread = sqrt(sum((length - mean) ** 2 for length in known) / len(known))
     return max(least, min(most, mean + deviations * spread))
+
+
+def queue_loads(said: Iterable[QueueSaid], most_queued: int, typical_s: float) -> list[QueueLoad]:
+    """What policies go by. No more than `most_queued` may wait anywhere, whatever nodes say that they take: what is
+    beyond comes back (`queue_limit`).
+
+    How long tasks last can be read where they wait, from the wait and how many share it. It cannot from the wait of a
+    node without a queue: that is what is left of the next task to end, and a node of which one is about to end would
+    seem to take any number at no cost. Such a node is taken to run what most queues hold: the median, which one that
+    lies does not move as it moves a mean; a queue counts for as many tasks as run beside each other at its node. Where
+    nothing is known, tasks last `typical_s`.
+    """
+    known = list(said)
+    means = [(one, _mean_s(one)) for one in known]
+    usual_s = _median([(mean_s, min(one.waiting, one.slots)) for one, mean_s in means if mean_s < inf], typical_s)
+    return [
+        QueueLoad(
+            one.node,
+            one.wait_s,
+            max(0, one.queued),
+            one.slots,
+            mean_s if mean_s < inf else usual_s,
+            max(0, min(most_queued, one.capacity if one.capacity is not None else most_queued) - max(0, one.queued)),
+        )
+        for one, mean_s in means
+    ]
+
+
+def _mean_s(said: QueueSaid) -> float:
+    """How long its tasks last, s; inf: nobody knows."""
+    wait_s = limits.duration(said.wait_s)
+    if said.waiting <= 0 or wait_s <= 0.0:
+        return inf
+    # a newcomer waits for those before it, and for the end of one that runs
+    return wait_s * max(1, limits.slots(said.slots)) / (said.waiting + 1)
+
+
+def _median(weighted: list[tuple[float, int]], default: float) -> float:
+    """The least value that, with all below it, has more than half of the weight."""
+    half = sum(weight for _, weight in weighted) / 2
+    for each, weight in sorted(weighted):
+        half -= weight
+        if half < 0:
+            return each
+    return default
 
 
 def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
@@ -91,7 +152,8 @@ def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int =
         tasks, _ = moves.get((source, target), (0, 0.0))
         moves[source, target] = tasks + 1, gain
         heapreplace(sources, (negative + leaves, source, queued - 1) if queued > 1 else (inf, source, 0))
-        heapreplace(targets, (wait_s + _step(kept[target]), target, room - 1) if room > 1 else (inf, target, 0))
+        after_s = wait_s + _longer_by(kept[target], kept[source])
+        heapreplace(targets, (after_s, target, room - 1) if room > 1 else (inf, target, 0))
     return [Move(source, target, tasks, gain) for (source, target), (tasks, gain) in moves.items()]
 
 
@@ -119,6 +181,16 @@ REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable(
 
 
 def _step(load: QueueLoad) -> float:
-    """What one task more or less changes of a node's wait, s."""
+    """What one task of its own less changes of a node's wait, s."""
     mean = limits.duration(load.mean_s)
     return mean / max(1, limits.slots(load.slots)) if mean < inf else 0.0
+
+
+def _longer_by(target: QueueLoad, source: QueueLoad) -> float:
+    """What a task that comes from elsewhere adds to a node's wait, s.
+
+    It lasts as long as those that it waited with, however short the target's own are said to be. Where those are longer
+    they count: a target that is behind more than it says must not be filled for it.
+    """
+    known = [mean_s for load in (target, source) if (mean_s := limits.duration(load.mean_s)) < inf]
+    return max(known) / max(1, limits.slots(target.slots)) if known else inf
