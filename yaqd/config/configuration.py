@@ -186,7 +186,7 @@ class Configuration:
         """Milliseconds. A bare number counts in `unit`, by default what the key's name says (`-secs`), else ms."""
         bare = unit or values.bare_duration_unit(key)
         found = self._typed(key, default, lambda text: values.parse_duration_ms(text, bare))
-        return self._within(key, found, minimum, maximum)
+        return self._within(key, found, minimum, maximum, " ms")
 
     def get_size_bytes(self, key: str, default: int | None = None, *, minimum: int | None = None) -> int:
         return self._within(key, self._typed(key, default, values.parse_size_bytes), minimum, None)
@@ -259,11 +259,11 @@ class Configuration:
         except ValueError as error:
             raise self._error(current_name(key), text, str(error), None) from None
 
-    def _within(self, key: str, number: _Value, minimum: float | None, maximum: float | None) -> _Value:
+    def _within(self, key: str, number: _Value, minimum: float | None, maximum: float | None, unit: str = "") -> _Value:
         if minimum is not None and number < minimum:  # type: ignore[operator]
-            raise self.error(key, f"less than {minimum}", f"give {minimum} or more")
+            raise self.error(key, f"less than {minimum}{unit}", f"give {minimum}{unit} or more")
         if maximum is not None and number > maximum:  # type: ignore[operator]
-            raise self.error(key, f"more than {maximum}", f"give {maximum} or less")
+            raise self.error(key, f"more than {maximum}{unit}", f"give {maximum}{unit} or less")
         return number
 
     def _error(self, key: str, value: str | None, problem: str, remedy: str | None) -> ConfigError:
