@@ -284,8 +284,8 @@ class CapacityPolicy:
             return _NotYet(attempt)
         queues = view.node_queues
         if queues is not None and node.queue is not None and waited_s < _PATIENCE * self._reserve_after_s:
-            wait_s = queues.soonest.shortest_wait(ask.capability, view.calculator.fits, now)
-            if queues.may_wait(attempt, ask) and wait_s < queues.wait_limit(attempt):
+            has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
+            if has_queue and queues.may_wait(attempt, ask):
                 return _NotYet(attempt)  # it waits at nodes instead
         if not view.has_room(attempt.app.leaf, ask.capability):
             return _NotYet(attempt)

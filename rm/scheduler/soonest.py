@@ -55,7 +55,7 @@ class Soonest:
         #: what is taken for good at those that were asked for since
         self._endless: dict[NodeQueue, Resource] = {}
         #: what was found for each size since
-        self._shortest: dict[Resource, float] = {}
+        self._has_queue: dict[Resource, bool] = {}
 
     def is_good(
         self, attempt: "AttemptView", ask: "Ask", node: "NodeView", suits: "Callable[[NodeView], bool]", now: float
@@ -91,16 +91,16 @@ class Soonest:
         least_s = self._least(attempt, ask, node.queue, suits)
         return least_s is not None and wait_s > _MUCH_LATER * _as_good_as(least_s)
 
-    def shortest_wait(self, shape: Resource, fits: Callable[[Resource, Resource], bool], now: float) -> float:
-        """What one of this size is expected to wait at the node where that is shortest, full queues too, as it was a
-        second ago, s; inf: none ever waits anywhere. `fits`: the first within the second."""
+    def has_queue(self, shape: Resource, fits: Callable[[Resource, Resource], bool], now: float) -> bool:
+        """Is there a queue, full or not, where one of this size waits for something that ends? As it was a second ago.
+        `fits`: the first within the second."""
         self._refresh(now)
-        wait_s = self._shortest.get(shape)
-        if wait_s is None:
+        found = self._has_queue.get(shape)
+        if found is None:
             queues = (queue for _, _, queue in self._order if queue.bound > 0 and not queue.is_silent)
-            waits = (queue.expected_wait() for queue in queues if fits(shape, queue.node.total))
-            wait_s = self._shortest[shape] = min(waits, default=math.inf)
-        return wait_s
+            found = any(fits(shape, queue.node.total) and queue.expected_wait() < math.inf for queue in queues)
+            self._has_queue[shape] = found
+        return found
 
     def endless(self, queue: "NodeQueue") -> Resource:
         """What masters hold of the node, and what runs there that has no end as far as anybody knows."""
@@ -140,7 +140,7 @@ class Soonest:
             self._ordered_at = now
             self._order = sorted((_next_end(queue), queue.name, queue) for queue in self._queues.values())
             self._endless.clear()
-            self._shortest.clear()
+            self._has_queue.clear()
 
 
 def _as_good_as(least_s: float) -> float:
