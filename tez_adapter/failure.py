@@ -8,6 +8,7 @@ from tez_adapter.data.fetch import FetchFailed
 from tez_adapter.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
+from yaqd.model.endings import without_middle
 from yaqd.storage import StorageError, writers
 
 _TEXT_CHARS_MAX = 12_000
@@ -38,7 +39,7 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     detail = detail.removesuffix(headline).rstrip()
     if detail:
         lines.append(detail)
-    return Failure("\n".join(lines)[:_TEXT_CHARS_MAX], fatal)
+    return Failure(without_middle("\n".join(lines), _TEXT_CHARS_MAX), fatal)
 
 
 def _headline(error: BaseException, is_map: bool) -> str:

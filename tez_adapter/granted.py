@@ -24,9 +24,17 @@ class Granted:
         self._allocated: dict[str, common.Container] = {}
         #: of all that are not over: a text does not tell whether it was counted up or down
         self._ids: dict[str, ContainerId] = {}
+        #: what the ResourceManager said at a registration of which the machine has not heard yet
+        self._news: list[ev.Event] = []
+
+    def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
+        """To be told before anything that comes after it. Memory counts even where the answer names nothing."""
+        self._news = [ev.ResourcesCounted(cores=pb.CPU in response.scheduler_resource_types)]
 
     def events(self, response: pb.AllocateResponse) -> Iterator[ev.Event]:
         """In the order to be handled; a container's id is forgotten once its end has been handled."""
+        news, self._news = self._news, []
+        yield from news
         if response.HasField("limit"):
             yield ev.ClusterSeen(convert.resource(response.limit), response.num_cluster_nodes)
         for status in response.completed_container_statuses:

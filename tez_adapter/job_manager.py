@@ -41,6 +41,7 @@ from yaqd.config import Configuration
 from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
 from yaqd.model import ContainerId, FinalApplicationStatus, NodeId
+from yaqd.model.endings import without_middle
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
 from yaqd.proto import yarn_service_pb2 as pb
@@ -234,7 +235,7 @@ class ApplicationMaster:
 
     async def _tell_end(self, end: JobEnd) -> None:
         try:
-            await self._rm.finish(_FINAL[end.state], end.diagnostics[:_DIAGNOSTICS_CHARS_MAX], "")
+            await self._rm.finish(_FINAL[end.state], without_middle(end.diagnostics, _DIAGNOSTICS_CHARS_MAX), "")
             self._is_closed = True
         except (RemoteException, RpcError, TimeoutError) as error:
             log.error("could not unregister: %s", error)
@@ -406,6 +407,7 @@ class ApplicationMaster:
             asks=lambda: self.machine.asks() + ([] if self._merging is None else self._merging.asks()),
             progress=self.machine.progress,
             left=self._left,
+            on_registered=self._granted.registered,
             on_response=self._on_response,
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
             / 1000,

@@ -89,6 +89,7 @@ class ResourceManagerLink:
         asks: Callable[[], list[Ask]],
         progress: Callable[[], float],
         left: WorkLeft,
+        on_registered: Callable[[pb.RegisterApplicationMasterResponse], None],
         on_response: Callable[[pb.AllocateResponse], None],
         heartbeat_s: float,
         options: ClientOptions,
@@ -100,11 +101,13 @@ class ResourceManagerLink:
         self._asks = asks
         self._progress = progress
         self._left = left
-        self._on_response = on_response
+        self._on_registered, self._on_response = on_registered, on_response
         #: longest pause between heartbeats
         self._pause_max_s = heartbeat_s
         self._table = AskTable()
         self._releases: list[ContainerId] = []
+        #: hosts that the ResourceManager was told to avoid, and what it has to be told of them
+        self._avoided: set[str] = set()
         self._blacklist = common.ResourceBlacklistRequest()
         self._response_id = 0
         self._wake = asyncio.Event()
@@ -123,7 +126,10 @@ class ResourceManagerLink:
         self._response_id = 0
         self._table.forget()
         self._left.forget()
-        return await self._client.call(Protocol.registerApplicationMaster, self._registration)
+        self._tell_avoided_again()
+        response = await self._client.call(Protocol.registerApplicationMaster, self._registration)
+        self._on_registered(response)
+        return response
 
     def wake(self) -> None:
         """Something changed that the ResourceManager should know."""
@@ -147,9 +153,18 @@ class ResourceManagerLink:
         self.wake()
 
     def blacklist(self, additions: tuple[str, ...], removals: tuple[str, ...]) -> None:
+        self._avoided.update(additions)
+        self._avoided.difference_update(removals)
         self._blacklist.blacklist_additions.extend(additions)
         self._blacklist.blacklist_removals.extend(removals)
         self.wake()
+
+    def _tell_avoided_again(self, *removals: str) -> None:
+        """The ResourceManager may know nothing of it: containers there would come and be given back without end."""
+        removed = {*removals, *self._blacklist.blacklist_removals} - self._avoided
+        self._blacklist = common.ResourceBlacklistRequest(
+            blacklist_additions=sorted(self._avoided), blacklist_removals=sorted(removed)
+        )
 
     async def run(self) -> None:
         """Heartbeats until cancelled. RemoteException: this attempt is no longer wanted; RpcError: no answer."""
@@ -192,6 +207,7 @@ class ResourceManagerLink:
             # what this request carried is told again
             self._table.forget()
             self._left.forget()
+            self._tell_avoided_again(*request.blacklist_request.blacklist_removals)
             self._releases = released + self._releases
             if isinstance(error, Retriable):  # a proxy at this node, which does not reach it at present
                 raise RpcConnectionError(str(error)) from error

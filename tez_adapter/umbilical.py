@@ -18,6 +18,7 @@ from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import Authorization, IllegalArgument
+from yaqd.model.endings import without_middle
 from yaqd.proto import job_pb2 as pb
 from yaqd.proto.protocols import Method
 
@@ -142,7 +143,7 @@ class Umbilical:
         return pb.TaskDoneResponse()
 
     def _task_failed(self, request: pb.TaskFailedRequest) -> pb.TaskFailedResponse:
-        error = request.error[:_ERROR_CHARS_MAX]
+        error = without_middle(request.error, _ERROR_CHARS_MAX)
         self._job.dispatch(ev.AttemptFailed(_attempt_id(request.attempt), error, request.fatal, request.process_lives))
         return pb.TaskFailedResponse()
 

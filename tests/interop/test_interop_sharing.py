@@ -115,7 +115,9 @@ def test_our_job_on_a_stock_cluster_fetches_from_the_stock_shuffle(stock_yarn: S
     for number in range(3):
         (tmp_path / "in" / f"{number}.txt").write_text(f"a b word{number}\n" * 100)
     args = ("--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--reduces", "2")
-    run_yaq(stock_yarn.conf_dir, "mr", "submit", str(JOBS / "wordcount.py"), *args)
+    # by default Hadoop counts memory alone, and then every container has one core
+    cores = ("-D", "mapreduce.map.cpu.vcores=2", "-D", "mapreduce.reduce.cpu.vcores=2")
+    run_yaq(stock_yarn.conf_dir, "mr", "submit", str(JOBS / "wordcount.py"), *args, *cores)
     lines = [line for part in sorted((tmp_path / "out").glob("part-*")) for line in part.read_text().splitlines()]
     assert sorted(lines) == ["a\t300", "b\t300", "word0\t100", "word1\t100", "word2\t100"]
     assert await_value("the marker", lambda: (tmp_path / "out" / "_SUCCESS").exists() or None)
@@ -123,7 +125,8 @@ def test_our_job_on_a_stock_cluster_fetches_from_the_stock_shuffle(stock_yarn: S
 
 def test_attempts_of_our_job_on_a_stock_cluster_are_told(stock_yarn: StockYarn, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
-    command = ("run", "--conf", str(stock_yarn.conf_dir), "--", "sh", "-c", f"until [ -e {flag} ]; do sleep 0.2; done")
+    waits = f"until [ -e {flag} ]; do sleep 0.2; done"
+    command = ("run", "--conf", str(stock_yarn.conf_dir), "--vcores", "2", "--", "sh", "-c", waits)
     waiting = subprocess.Popen([sys.executable, "-m", "yaqd.cli", *command], stderr=subprocess.PIPE, text=True)
     assert waiting.stderr is not None
     application = waiting.stderr.readline().split()[0]

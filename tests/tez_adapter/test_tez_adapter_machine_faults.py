@@ -1,13 +1,19 @@
 """What goes wrong under a job, and whose fault it is: tasks that fail or fall silent, nodes lost, full or bad."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_tez_adapter_machine import SMALL, Driver, mapreduce
 
+from nm.memory_limit import MemoryLimits, excess
+from nm.process_scan import Usage
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.states import AttemptState, JobState, TaskState
+from yaqd.cli.output import shortened_error
 from yaqd.model import ExitStatus, Resource
+from yaqd.model.endings import without_middle
 
 
 def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
@@ -76,6 +82,35 @@ def test_a_task_over_its_memory_is_told_where_to_get_more() -> None:
     assert isinstance(finish, ev.Finish)
     assert "over its memory (give it more: mapreduce.map.memory.mb" in finish.diagnostics
     assert "Container is running beyond limits" in finish.diagnostics
+
+
+def test_a_task_over_its_address_space_is_told_what_helps_and_how_far_over_it_was() -> None:
+    usage = Usage(150 << 20, 1500 << 20, 150 << 20, 1500 << 20)
+    over = excess(usage, container_id="c1", leader=7, memory_mb=256, limits=MemoryLimits(True, True, 2.1))
+    assert over is not None and over.status is ExitStatus.KILLED_EXCEEDED_VMEM
+    drive = Driver(mapreduce(1, 0, max_attempts=1))
+    drive.allocate("c1")
+    finish = drive(ev.ContainerCompleted("c1", over.status, over.reason))[-1]
+    assert isinstance(finish, ev.Finish)
+    said = finish.diagnostics
+    assert "over its memory" not in said and "hold less" not in said
+    assert "more address space than its memory x yarn.nodemanager.vmem-pmem-ratio" in said
+    assert "yarn.nodemanager.vmem-check-enabled to false" in said and "mapreduce.map.memory.mb" in said
+    shown = shortened_error(said, 300)
+    assert len(shown) == 300 and shown.startswith(said[:100])
+    assert shown.endswith("1.5 GB of 537.6 MB virtual memory used. Killing container.")
+
+
+@given(st.text(), st.integers(7, 60))
+def test_of_a_text_that_is_too_long_the_middle_goes(text: str, chars: int) -> None:
+    cut = without_middle(text, chars)
+    assert len(cut) <= chars
+    if len(text) <= chars:
+        assert cut == text
+    else:
+        first, gap, last = cut[: (chars - 4) // 2], cut[(chars - 4) // 2 :][:5], cut[(chars - 4) // 2 + 5 :]
+        assert len(cut) == chars and gap == " ... " and text.startswith(first) and text.endswith(last)
+        assert len(first) - len(last) in (0, 1)
 
 
 def test_a_lost_map_output_is_made_again_and_announced() -> None:

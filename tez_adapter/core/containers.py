@@ -101,7 +101,7 @@ class JobContainers(JobRecords):
             if attempt is None or attempt.id.vertex >= before:
                 continue
             found = self.vertices[attempt.id.vertex]
-            fits = found.spec.resource.fits_in(container.resource) and container.may_go_on_with(found)
+            fits = self._counted.fits(found.spec.resource, container.resource) and container.may_go_on_with(found)
             if fits and container.host not in found.failed_on.get(attempt.id.task, ()):
                 return attempt
         return None
@@ -127,7 +127,7 @@ class JobContainers(JobRecords):
 
     def _is_full(self, container: Container) -> bool:
         """Whether the cluster has no room for another one like it, as far as the ResourceManager says."""
-        return self._headroom is not None and not container.resource.fits_in(self._headroom)
+        return self._headroom is not None and not self._counted.fits(container.resource, self._headroom)
 
     def _dismiss(self, container: Container) -> None:
         """Its process is told to end when it asks (or asks again)."""

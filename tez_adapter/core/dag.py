@@ -84,6 +84,10 @@ class Limits:
     disk_failures: int = 3
     #: containers kept unused on such nodes
     parked_max: int = 256
+    #: containers smaller than asked for that come in a row; then the job ends: others will not come
+    too_small_max: int = 20
+    #: containers in a row on hosts that the job avoids; then such a host is used: the ResourceManager does not heed it
+    avoided_max: int = 100
     #: a process that has begun a task and says nothing for so long is lost (with its node, as a rule); 0 never
     silence_s: float = 60.0
     #: reports of failed fetches that make one map output lost, when fewer reducers than that are running: all of them

@@ -7,6 +7,7 @@ with the sources that are done (as MapReduce ramps up its reduces): reduces must
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import DagSpec, EdgeSpec
 from tez_adapter.core.records import Container, Vertex
 from yaqd.model import ANY_HOST, DEFAULT_RACK, Resource
@@ -29,8 +30,11 @@ class Ask:
 class Demand:
     """A view of the machine's records; it changes nothing."""
 
-    def __init__(self, spec: DagSpec, vertices: list[Vertex], containers: dict[str, Container]) -> None:
+    def __init__(
+        self, spec: DagSpec, vertices: list[Vertex], containers: dict[str, Container], counted: Counted
+    ) -> None:
         self._vertices = vertices
+        self._counted = counted
         self._containers = containers
         self._ramp_up = spec.limits.ramp_up
         #: the edges into each vertex
@@ -67,9 +71,13 @@ class Demand:
     def vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
         """The vertex whose task a container of this size should run."""
         for vertex in self._vertices:
-            if vertex.pending and accept(vertex) and vertex.spec.resource.fits_in(room) and self._room_for(vertex) > 0:
+            if self.is_wanted(vertex) and accept(vertex) and self._counted.fits(vertex.spec.resource, room):
                 return vertex
         return None
+
+    def is_wanted(self, vertex: Vertex) -> bool:
+        """Whether a container is asked for to run its tasks."""
+        return bool(vertex.pending) and self._room_for(vertex) > 0
 
     def is_ready(self, vertex: Vertex) -> bool:
         """Enough of what it reads from is done."""
@@ -78,7 +86,9 @@ class Demand:
     def is_in_sight(self, container: Container) -> bool:
         """There is work that the container's process could get later."""
         return any(
-            (not v.ready or v.pending) and container.may_go_on_with(v) and v.spec.resource.fits_in(container.resource)
+            (not v.ready or v.pending)
+            and container.may_go_on_with(v)
+            and self._counted.fits(v.spec.resource, container.resource)
             for v in self._vertices
         )
 

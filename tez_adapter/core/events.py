@@ -111,6 +111,14 @@ class ClusterSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourcesCounted:
+    """The ResourceManager, of whom nothing was heard or who began anew, says what it schedules by."""
+
+    #: virtual cores and further resources beside memory
+    cores: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KillRequested:
     reason: str
 
@@ -140,6 +148,7 @@ Event = (
     | FetchFailed
     | NodeLost
     | ClusterSeen
+    | ResourcesCounted
     | KillRequested
     | AbortRequested
     | Tick

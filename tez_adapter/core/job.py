@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.left import stages_left
@@ -18,7 +19,8 @@ class JobRecords:
         self.state = JobState.RUNNING
         self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
         self.containers: dict[str, Container] = {}
-        self._demand = Demand(spec, self.vertices, self.containers)
+        self._counted = Counted()
+        self._demand = Demand(spec, self.vertices, self.containers, self._counted)
 
     def asks(self) -> list[Ask]:
         """Every row that the ResourceManager should know, in a fixed order."""

@@ -5,7 +5,8 @@ steady clock), and what it returns is for the application master to carry out in
 wants from the ResourceManager is not a decision but a view, `asks()`: absolute counts, as the allocate
 protocol wants them.
 
-What the ResourceManager hands out beyond the need is released. What is done with the containers held is in
+What the ResourceManager hands out beyond the need is released; what is wanted and of no use is so a bounded number of
+times, since it is asked for again. What is done with the containers held is in
 `containers`, what follows from an end in `endings`; here is which event asks for which.
 """
 
@@ -15,7 +16,7 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.dag import DagSpec
 from tez_adapter.core.endings import JobEndings
 from tez_adapter.core.notices import Notices
-from tez_adapter.core.records import Attempt, Container, may_run
+from tez_adapter.core.records import Attempt, Container, Vertex, may_run
 from tez_adapter.core.states import (
     AttemptEvent,
     AttemptState,
@@ -25,7 +26,7 @@ from tez_adapter.core.states import (
     TaskState,
 )
 from tez_adapter.core.watch import Watch
-from tez_adapter.core.wording import exit_text
+from tez_adapter.core.wording import exit_text, too_small_text
 from yaqd.model import ExitStatus
 
 #: ends that were not the task's fault, as MapReduce reads them
@@ -44,8 +45,10 @@ class JobMachine(JobEndings):
         super().__init__(spec)
         #: for the user
         self.notices = Notices(spec.limits)
-        self._watch = Watch(spec, self.vertices)
+        self._watch = Watch(spec, self.vertices, self._counted)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
+        #: containers in a row, by priority, that were smaller than asked for
+        self._too_small: dict[int, int] = {}
         self._handlers: dict[type, Callable[..., None]] = {
             ev.ContainerAllocated: self._on_allocated,
             ev.ContainerCompleted: self._on_completed,
@@ -59,6 +62,7 @@ class JobMachine(JobEndings):
             ev.FetchFailed: self._on_fetch_failed,
             ev.NodeLost: self._on_node_lost,
             ev.ClusterSeen: self._on_cluster,
+            ev.ResourcesCounted: self._on_counted,
             ev.KillRequested: self._on_kill,
             ev.AbortRequested: self._on_abort,
             ev.Tick: self._on_tick,
@@ -88,7 +92,7 @@ class JobMachine(JobEndings):
 
     def _on_allocated(self, event: ev.ContainerAllocated) -> None:
         first = self._by_priority.get(event.priority)
-        if event.container in self.containers or self._hosts.is_avoided(event.host) or first is None:
+        if event.container in self.containers or first is None or self._keeps_off(first, event.host):
             self._out.append(ev.Release(event.container))
             return
         if self._unusable.park(event.container, event.node):
@@ -97,7 +101,10 @@ class JobMachine(JobEndings):
         vertex = self._demand.vertex_for(event.resource, lambda v: may_run(v.spec, spare=spare))
         if vertex is None:
             self._out.append(ev.Release(event.container))
+            self._note_too_small(first, event)
             return
+        self._too_small.pop(event.priority, None)
+        self._hosts.came_elsewhere()
         container = Container(
             event.container, event.node, event.host, event.resource, vertex.spec.reusable, self._now, spare=spare
         )
@@ -105,6 +112,25 @@ class JobMachine(JobEndings):
         attempt = self._assign(vertex, container)
         self._unheard[container.id] = None
         self._out.append(ev.Launch(container.id, container.node, attempt.id))
+
+    def _keeps_off(self, vertex: Vertex, host: str) -> bool:
+        """Whether a container that came on this host is one to give back: the job avoids it, and may go on so."""
+        if not self._hosts.is_avoided(host):
+            return False
+        change = self._hosts.came_anyway(host) if self._demand.is_wanted(vertex) else None
+        if change is None:
+            return True
+        self._out.append(change)
+        self.notices.not_avoided(host, self.spec.limits.avoided_max)
+        return False
+
+    def _note_too_small(self, vertex: Vertex, event: ev.ContainerAllocated) -> None:
+        """Unless it was only one too many: asked for again, another one like it would come, and so on for ever."""
+        if not self._demand.is_wanted(vertex):
+            return
+        count = self._too_small[event.priority] = self._too_small.get(event.priority, 0) + 1
+        if count >= self.spec.limits.too_small_max:
+            self._finish(JobState.FAILED, too_small_text(vertex.spec, event.resource, count))
 
     def _on_task_requested(self, event: ev.TaskRequested) -> None:
         container = self.containers.get(event.container)
@@ -260,6 +286,10 @@ class JobMachine(JobEndings):
         change = self._hosts.cluster_size(event.nodes)
         if change is not None:
             self._out.append(change)
+
+    def _on_counted(self, event: ev.ResourcesCounted) -> None:
+        self._counted.cores = event.cores
+        self._too_small.clear()
 
     # ---- time
 

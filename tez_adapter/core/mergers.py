@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tez_adapter.core import events as ev
+from tez_adapter.core.counted import Counted
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.records import Vertex
 from yaqd.model import ANY_HOST, Resource
@@ -48,6 +49,7 @@ class OwnMergers:
         #: told to end and not over yet
         self._ending: set[str] = set()
         self._headroom: Resource | None = None
+        self._counted = Counted()
         self._starved_since: float | None = None
         self._awaited_since: float | None = None
         #: containers started so far
@@ -98,6 +100,8 @@ class OwnMergers:
         match event:
             case ev.ClusterSeen():
                 self._headroom = event.headroom
+            case ev.ResourcesCounted():
+                self._counted.cores = event.cores
             case ev.ContainerAllocated() if event.priority == MERGER_PRIORITY:
                 return self._allocated(event)
             case ev.ContainerCompleted() if self._forget(event.container):
@@ -176,4 +180,4 @@ class OwnMergers:
 
     def _is_full(self, resource: Resource) -> bool:
         """Whether the cluster has no room for such a container, as far as the ResourceManager says."""
-        return self._headroom is not None and not resource.fits_in(self._headroom)
+        return self._headroom is not None and not self._counted.fits(resource, self._headroom)

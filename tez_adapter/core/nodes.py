@@ -16,6 +16,9 @@ class HostFailures:
         self._limits = limits
         self._failures: dict[str, int] = {}
         self._avoided: dict[str, None] = {}
+        #: containers in a row that came on such hosts, and the hosts from which so many came that they are used
+        self._came_anyway = 0
+        self._used_anyway: set[str] = set()
         self._nodes = 1
 
     @property
@@ -26,9 +29,25 @@ class HostFailures:
     def is_avoided(self, host: str) -> bool:
         return host in self._avoided
 
+    def came_anyway(self, host: str) -> Blacklist | None:
+        """A container that is wanted came on an avoided host, which is used from now on where too many did in a row.
+
+        A ResourceManager that knows its nodes by other names (yarn.scheduler.include-port-in-node-name) heeds none.
+        """
+        self._came_anyway += 1
+        if self._came_anyway < self._limits.avoided_max:
+            return None
+        self._came_anyway = 0
+        self._used_anyway.add(host)
+        del self._avoided[host]
+        return Blacklist((), (host,))
+
+    def came_elsewhere(self) -> None:
+        self._came_anyway = 0
+
     def failed(self, host: str) -> Blacklist | None:
         self._failures[host] = self._failures.get(host, 0) + 1
-        if host in self._avoided or self._failures[host] < self._limits.node_failures:
+        if host in self._avoided or host in self._used_anyway or self._failures[host] < self._limits.node_failures:
             return None
         if len(self._avoided) + 1 > self._limits.blacklist_share * self._nodes:
             return None

@@ -65,6 +65,12 @@ class Notices:
     def disk_full(self, node: str, reason: str) -> None:
         self._once(self._full, node, f"node {node} has no room on its disks, its tasks wait or go elsewhere: {reason}")
 
+    def not_avoided(self, host: str, times: int) -> None:
+        """So many containers in a row came there though the job had asked for none."""
+        self._say(
+            f"host {host} is avoided no more: the ResourceManager gave {times} containers in a row there all the same"
+        )
+
     def started(self, node: str) -> None:
         """A container runs there."""
         self._unreachable.discard(node)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import DagSpec
 from tez_adapter.core.records import Attempt, Container, Vertex
 from tez_adapter.core.states import AttemptState, ContainerState
@@ -13,9 +14,10 @@ _ASKED_TIMES: Final = 4
 
 
 class Watch:
-    def __init__(self, spec: DagSpec, vertices: list[Vertex]) -> None:
+    def __init__(self, spec: DagSpec, vertices: list[Vertex], counted: Counted) -> None:
         self._limits = spec.limits
         self._vertices = vertices
+        self._counted = counted
         self._targets = [[e.target for e in spec.edges if e.source == i] for i in range(len(vertices))]
 
     def targets(self, vertex: Vertex) -> list[Vertex]:
@@ -46,7 +48,7 @@ class Watch:
     def victim(self, vertex: Vertex, headroom: Resource | None, now: float) -> Attempt | None:
         """The target attempt with least progress, when its sources have waited too long with no room anywhere."""
         starved = bool(vertex.pending) and not vertex.running and headroom is not None
-        if not starved or headroom is None or vertex.spec.resource.fits_in(headroom):
+        if not starved or headroom is None or self._counted.fits(vertex.spec.resource, headroom):
             vertex.starved_since = None
             return None
         if vertex.starved_since is None:

@@ -1,15 +1,25 @@
 """How failures are put to the user."""
 
 import signal
+from collections.abc import Mapping
 
+from tez_adapter.core.dag import VertexSpec
 from tez_adapter.core.events import ContainerCompleted
 from tez_adapter.core.records import Attempt, Container, Task, Vertex
-from yaqd.model import ExitStatus
+from yaqd.model import ExitStatus, Resource
 
-_OUT_OF_MEMORY = frozenset({ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM})
 #: a program that a signal ended has it as its exit status, so much higher (bash)
 _BY_SIGNAL = 128
 _MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run --memory"
+#: what it took too much of, by exit status
+_OVER: Mapping[int, str] = {
+    ExitStatus.KILLED_EXCEEDED_PMEM: f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)",
+    ExitStatus.KILLED_EXCEEDED_VMEM: (
+        ", with more address space than its memory x yarn.nodemanager.vmem-pmem-ratio (set "
+        "yarn.nodemanager.vmem-check-enabled to false or that ratio higher on the nodes, or give it more memory: "
+        f"{_MEMORY_SETTINGS})"
+    ),
+}
 
 
 def verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
@@ -38,7 +48,15 @@ def exit_text(container: Container, event: ContainerCompleted) -> str:
     """What is wrong with the end of a container whose task had not ended."""
     how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
     how += _signal(event.exit_status)
-    if event.exit_status in _OUT_OF_MEMORY:
-        how += f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)"
+    how += _OVER.get(event.exit_status, "")
     more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
     return f"container {container.id} ended {how}{more}"
+
+
+def too_small_text(spec: VertexSpec, given: Resource, count: int) -> str:
+    """Why a job ends whose ResourceManager gives less than is asked for."""
+    return (
+        f"the ResourceManager gave {count} containers in a row that are too small for {spec.name} tasks: the last has "
+        f"{given}, and each asks for {spec.resource}; ask for what it gives ({_MEMORY_SETTINGS}, "
+        "mapreduce.map.cpu.vcores, mapreduce.reduce.cpu.vcores, yaq run --vcores), or look at what its scheduler counts"
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from yaqd.cli.output import duration, print_table, shortened
+from yaqd.cli.output import duration, print_table, shortened_error
 from yaqd.model.endings import ENDED_WITH_RM, LOST_NODE
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _end(number: int, attempt: Told | None) -> str:
     if LOST_NODE in attempt.diagnostics:
         return f"attempt {number} was lost with{where}{at}"
     there = f" on{where}" if attempt.node is not None else ""
-    return f"attempt {number} failed{there}{at}: {shortened(attempt.diagnostics, _CHARS)}"
+    return f"attempt {number} failed{there}{at}: {shortened_error(attempt.diagnostics, _CHARS)}"
 
 
 def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
@@ -82,7 +82,7 @@ def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
                 attempt.state.name,
                 attempt.node or "-",
                 duration(max(0.0, took)),
-                "lost with its node" if lost else shortened(attempt.diagnostics, _CHARS) or "-",
+                "lost with its node" if lost else shortened_error(attempt.diagnostics, _CHARS) or "-",
             )
         )
     click.echo()

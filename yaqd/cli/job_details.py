@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.following import show_counters
-from yaqd.cli.output import duration, print_table, shortened
+from yaqd.cli.output import duration, print_table, shortened_error
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
         "vertices": [_vertex(name, count, by_vertex[name]) for name, count in tasks.items()],
         "timeline": _timeline(history, report, by_vertex),
         "errors": [
-            {"name": a["name"], "node": a["node"], "error": shortened(a["error"], 300)}
+            {"name": a["name"], "node": a["node"], "error": shortened_error(a["error"], 300)}
             for a in history.attempts
             if a.get("error")
         ],

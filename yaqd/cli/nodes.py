@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from yaqd.cli.options import json_option, with_conf
-from yaqd.cli.output import duration, print_json, print_table, shortened
+from yaqd.cli.output import duration, print_json, print_table, shortened_error
 from yaqd.config import Configuration
 
 #: of what a node says of its health, so that the last words of one bad folder are still there
@@ -74,7 +74,7 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
             f"{n.used.memory_mb}/{n.capability.memory_mb}",
             f"{n.used.vcores}/{n.capability.vcores}",
             ", ".join(f"{name} {n.used.extras.get(name, 0)}/{most}" for name, most in n.capability.extras.items()),
-            shortened(n.health, _HEALTH_CHARS),
+            shortened_error(n.health, _HEALTH_CHARS),
         )
         for n in nodes
     ]

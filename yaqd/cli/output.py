@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from yaqd.model.endings import without_middle
+
 TRUNCATED_CHARS = 60
 _BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -83,3 +85,8 @@ def shortened(text: str, chars: int = TRUNCATED_CHARS) -> str:
     """One line of at most `chars` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= chars else flat[: chars - 3] + "..."
+
+
+def shortened_error(text: str, chars: int) -> str:
+    """The same for what went wrong, of which the end tells as much as the beginning."""
+    return without_middle(" ".join(text.split()), chars)

@@ -1,6 +1,7 @@
 """Diagnostics by which clients know what ended an attempt or a container: who writes them and who reads them meet here.
 
-Hadoop's records have a text for it and no number, so the text is the field.
+Hadoop's records have a text for it and no number, so the text is the field. Where it is too long its middle goes: what
+happened stands at its beginning, and why at its end.
 """
 
 from typing import Final
@@ -9,3 +10,13 @@ from typing import Final
 LOST_NODE: Final = "Container released on a *lost* node"
 #: of an attempt whose end the ResourceManager of that time has not seen; ours alone
 ENDED_WITH_RM: Final = "it ended with the ResourceManager that knew of it"
+
+_GAP: Final = " ... "
+
+
+def without_middle(text: str, chars: int) -> str:
+    """At most `chars` characters of the text, more than the gap has: its beginning and its end."""
+    if len(text) <= chars:
+        return text
+    kept = chars - len(_GAP)
+    return text[: kept - kept // 2] + _GAP + text[len(text) - kept // 2 :]
