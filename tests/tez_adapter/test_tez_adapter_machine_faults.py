@@ -95,9 +95,9 @@ def test_a_task_over_its_address_space_is_told_what_helps_and_how_far_over_it_wa
     said = finish.diagnostics
     assert "over its memory" not in said and "hold less" not in said
     assert "more address space than its memory x yarn.nodemanager.vmem-pmem-ratio" in said
-    assert "yarn.nodemanager.vmem-check-enabled to false" in said and "mapreduce.map.memory.mb" in said
-    shown = shortened_error(said, 300)
-    assert len(shown) == 300 and shown.startswith(said[:100])
+    assert "yarn.nodemanager.vmem-check-enabled=false on the nodes" in said and "mapreduce.map.memory.mb" in said
+    shown = shortened_error(said, 400)
+    assert len(shown) == 400 and shown.startswith(said[:190])
     assert shown.endswith("1.5 GB of 537.6 MB virtual memory used. Killing container.")
 
 

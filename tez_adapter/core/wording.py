@@ -15,8 +15,8 @@ _MEMORY_SETTINGS = "mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, yaq run
 _OVER: Mapping[int, str] = {
     ExitStatus.KILLED_EXCEEDED_PMEM: f", over its memory (give it more: {_MEMORY_SETTINGS}; or let it hold less)",
     ExitStatus.KILLED_EXCEEDED_VMEM: (
-        ", with more address space than its memory x yarn.nodemanager.vmem-pmem-ratio (set "
-        "yarn.nodemanager.vmem-check-enabled to false or that ratio higher on the nodes, or give it more memory: "
+        ", with more address space than its memory x yarn.nodemanager.vmem-pmem-ratio "
+        "(yarn.nodemanager.vmem-check-enabled=false on the nodes, a higher ratio there or more memory helps: "
         f"{_MEMORY_SETTINGS})"
     ),
 }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport
 
 _ERRORS_SHOWN = 5
+#: of one: what happened, what helps, and the end of what the node said
+_ERROR_CHARS = 500
 
 
 def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, Any]:
@@ -81,7 +83,7 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
         "vertices": [_vertex(name, count, by_vertex[name]) for name, count in tasks.items()],
         "timeline": _timeline(history, report, by_vertex),
         "errors": [
-            {"name": a["name"], "node": a["node"], "error": shortened_error(a["error"], 300)}
+            {"name": a["name"], "node": a["node"], "error": shortened_error(a["error"], _ERROR_CHARS)}
             for a in history.attempts
             if a.get("error")
         ],
