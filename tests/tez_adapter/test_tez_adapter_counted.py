@@ -22,9 +22,9 @@ WANTED = Resource(1024, 2)
 PLAIN = Resource(1024, 1)
 
 
-def dag(maps: int, reduces: int = 0, *, size: Resource = WANTED, **limits: float) -> DagSpec:
+def dag(maps: int, reduces: int = 0, *, size: Resource = WANTED, slow_start: float = 0.05, **limits: float) -> DagSpec:
     vertices = VertexSpec("map", maps, size, 10), VertexSpec("reduce", reduces, size, 20)
-    return DagSpec(vertices, (EdgeSpec(0, 1, 0.05),), Limits(**limits))  # type: ignore[arg-type]
+    return DagSpec(vertices, (EdgeSpec(0, 1, slow_start),), Limits(**limits))  # type: ignore[arg-type]
 
 
 def came(name: str, resource: Resource, host: str = "h1", priority: int = 10) -> ev.ContainerAllocated:
@@ -80,6 +80,27 @@ def test_such_a_container_goes_on_with_what_else_there_is() -> None:
     # the map of the container that has not come up, then the reduce that is in sight
     assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0))) == [ev.GiveTask("c1", AttemptId(0, 1, 0))]
     assert drive(ev.TaskRequested("c2")) == [ev.GiveTask("c2", AttemptId(1, 0, 0))]
+
+
+def test_such_a_container_is_kept_for_work_in_sight() -> None:
+    drive = Driver(dag(2, 1, slow_start=1.0))
+    drive(ev.ResourcesCounted(cores=False))
+    for name in ("c1", "c2"):
+        drive(came(name, PLAIN))
+        drive(ev.TaskRequested(name))
+    assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0))) == [], "its process waits for the reduce"
+
+
+@pytest.mark.parametrize(("cores", "goes_back"), [(True, True), (False, False)])
+def test_a_container_held_for_long_goes_back_where_what_counts_is_short(cores: bool, goes_back: bool) -> None:
+    drive = Driver(dag(2, reuse_max_s=15.0))
+    drive(ev.ResourcesCounted(cores))
+    drive(ev.ClusterSeen(Resource(9999, 0), 1))
+    drive(came("c1", WANTED))
+    drive(ev.TaskRequested("c1"))
+    drive.now = 20.0
+    told = drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
+    assert told == [ev.GiveExit("c1") if goes_back else ev.GiveTask("c1", AttemptId(0, 1, 0))]
 
 
 @pytest.mark.parametrize(("cores", "is_ended"), [(True, True), (False, False)])
