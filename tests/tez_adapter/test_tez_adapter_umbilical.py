@@ -238,6 +238,17 @@ async def test_an_attempt_that_was_replaced_is_told_to_stop(served: tuple[Job, C
     assert (await client.call(TaskUmbilicalProtocol.getMapCompletionEvents, request)).stop
 
 
+async def test_a_long_error_keeps_its_beginning_and_its_end(served: tuple[Job, Callable[..., RpcClient]]) -> None:
+    job, connect = served
+    client = connect()
+    allocate(job, "c1")
+    attempt = (await get_task(client, "c1")).task.attempt
+    failed = pb.TaskFailedRequest(attempt=attempt, error="what " + "x" * 20_000 + " why", process_lives=False)
+    await client.call(TaskUmbilicalProtocol.taskFailed, failed)
+    error = job.machine.vertices[0].tasks[0].attempts[0].error
+    assert error.startswith("what x") and error.endswith("x why") and " ... " in error and len(error) == 16_000
+
+
 async def test_attempts_that_never_were_are_refused(served: tuple[Job, Callable[..., RpcClient]]) -> None:
     _, connect = served
     nonsense = pb.AttemptRef(vertex=-1, index=10**6, number=3)
