@@ -1,6 +1,7 @@
 """A job that waits for room says why."""
 
 from yaqd.cli.following import line_printer
+from yaqd.cli.job_details import _vertex
 from yaqd.cli.waiting import WaitingReason
 
 LIMIT = "[Sat Nov 21 16:19:39 +0000 2026] Application is added to the scheduler and is not yet activated. "
@@ -73,3 +74,11 @@ def test_with_json_nothing_but_trouble_is_said() -> None:
     vertices = (VertexStatus("map", 4, 4, 0, 0, 0, 0, 0.0),)
     show(JobStatus(ApplicationId(1, 1), YarnApplicationState.RUNNING, 0.0, vertices, notices=("x",), notices_total=1))
     assert lines == ["waiting: no node has room for it"]
+
+
+def test_what_was_taken_from_a_queue_has_no_part_in_how_long_tasks_run() -> None:
+    shed = {"state": "KILLED", "started_ms": 1000, "began_ms": None, "finished_ms": 1200}
+    ran = {"state": "SUCCEEDED", "started_ms": 1000, "began_ms": 2000, "finished_ms": 5000}
+    elsewhere = {"state": "SUCCEEDED", "started_ms": 1000, "began_ms": None, "finished_ms": 4000}
+    told = _vertex("command", 2, [shed, shed, shed, ran, elsewhere])
+    assert (told["attempts"], told["median_ms"], told["longest_ms"], told["all_ms"]) == (5, 3000, 3000, 6000)

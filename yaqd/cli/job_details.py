@@ -92,8 +92,9 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
 
 
 def _vertex(name: str, tasks: int, attempts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    # what its container waited at its node is not the task's time
-    times = sorted(a["finished_ms"] - (a.get("began_ms") or a["started_ms"]) for a in attempts if a.get("finished_ms"))
+    # what its container waited at its node is not the task's time, and one that was taken from a queue never ran
+    ran = [a for a in attempts if a.get("finished_ms") and (a.get("began_ms") or a["state"] != "KILLED")]
+    times = sorted(a["finished_ms"] - (a.get("began_ms") or a["started_ms"]) for a in ran)
     waits = sorted(max(0, a["began_ms"] - a["started_ms"]) for a in attempts if a.get("began_ms"))
     return {
         "name": name,
