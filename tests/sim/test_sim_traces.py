@@ -176,6 +176,45 @@ def test_a_history_shows_how_large_its_cluster_was_at_least(tmp_path: Path) -> N
     assert read_workload(tmp_path / "none").seen is None
 
 
+def seen_in(folder: Path, *attempts: dict[str, object]) -> ClusterSeen | None:
+    job = {"type": "job", "name": "words", "user": "eve", "started_ms": 1_000, "vertices": {"map": 9}}
+    written(folder, "job_1_0001.jsonl", "".join(json.dumps(one) + "\n" for one in (job, *attempts)))
+    return read_workload(folder).seen
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "late_ms"), [(200, (0, 99)), (400, (4, 190)), (1_000, (190, 499)), (9_000, (4, 990)), (90_000, (999,))]
+)
+def test_a_task_that_follows_on_its_slot_is_not_beside_the_one_before(
+    took_ms: int, late_ms: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Its job hears of an end later than the node, which has started the next one by then."""
+    began = [10_000 + slot * took_ms // 5 + took_ms * n for n in range(8) for slot in range(4)]
+    attempts = [attempt_on("a:1", t, t + took_ms + late_ms[at % len(late_ms)]) for at, t in enumerate(began)]
+    assert seen_in(tmp_path, *attempts) == ClusterSeen(nodes=1, slots=4)
+
+
+def test_a_node_that_was_started_again_is_the_same_under_another_port(tmp_path: Path) -> None:
+    """Its tasks are known to be lost once it has been missed for minutes; those at other nodes of its host go on."""
+    first = [attempt_on("a:4001", t, t + 5_000) for t in (10_000, 10_000, 15_000)]
+    lost = [attempt_on("a:4001", t, 600_000, "KILLED") for t in (16_000, 17_000)]
+    again = [attempt_on("a:4002", t, t + 5_000) for t in (22_000, 22_000, 200_000)]
+    elsewhere = [attempt_on("b:4001", t, t + 5_000) for t in (10_000, 22_000)]
+    assert seen_in(tmp_path, *first, *lost, *again, *elsewhere) == ClusterSeen(nodes=2, slots=2)
+    beside = [attempt_on("a:4003", t, t + 5_000) for t in (12_000, 230_000)]
+    assert seen_in(tmp_path, *first, *lost, *again, *elsewhere, *beside) == ClusterSeen(nodes=3, slots=2)
+
+
+def test_what_was_lost_with_a_node_holds_no_slot_once_it_is_back(tmp_path: Path) -> None:
+    lost = [attempt_on("a:1", t, 600_000, "KILLED") for t in (16_000, 17_000)]
+    assert seen_in(tmp_path, *lost, attempt_on("a:1", 22_000, 27_000)) == ClusterSeen(nodes=1, slots=1)
+
+
+def test_nodes_without_a_port_are_hosts(tmp_path: Path) -> None:
+    names = ("a", "a.example:", "[::1]:80", "[::1]:81", "10.0.0.1:80", ":80")
+    assert seen_in(tmp_path, *(attempt_on(name, 10_000, 15_000) for name in names)) == ClusterSeen(nodes=6, slots=1)
+
+
 def test_jhist_as_json(tmp_path: Path) -> None:
     prefix = "org.apache.hadoop.mapreduce.jobhistory."
 

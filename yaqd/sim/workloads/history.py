@@ -103,8 +103,9 @@ def _own_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
             order = list(vertices) if isinstance(vertices, dict) else []
         elif kind == "attempt":
             # one that failed held its slot too
-            seen.ran(line.get("node"), line.get("began_ms", line.get("started_ms")), line.get("finished_ms"))
-            if line.get("state") != "SUCCEEDED":
+            began, state = line.get("began_ms", line.get("started_ms")), line.get("state")
+            seen.ran(line.get("node"), began, line.get("finished_ms"), killed=state == "KILLED")
+            if state != "SUCCEEDED":
                 continue
             attempts.append(
                 _Attempt(
