@@ -1,9 +1,10 @@
 """Policies of others that fail: shipped ones answer in their place, and whoever has to live on is told once of each."""
 
+import json
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from math import inf
+from math import fsum, inf
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from policy_facts import SLOT, facts, job_id, queued, running
 from yaqd.model import NodeId, Resource
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
-from yaqd.policies.queueing.guard import survive
+from yaqd.policies.queueing.guard import policy_fault, survive
 from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
@@ -186,5 +187,29 @@ def test_one_that_would_end_the_process_while_it_loads_is_no_policy(told: list[s
 
 def test_where_nobody_has_to_live_on_the_exception_surfaces(told: list[str], tmp_path: Path) -> None:
     survive(None)
-    with pytest.raises(KeyError, match="lost"):
+    with pytest.raises(KeyError, match="lost") as surfaced:
         Ordering(name_of("raises", tmp_path), inf, inf).pick([queued(n, facts(n), since=0.0) for n in (1, 2)], {}, 5.0)
+    name, module = name_of("raises", tmp_path), name_of("", tmp_path)[1:]
+    policy = f"order policy '{name}' ({module}:raises)"
+    assert policy_fault(surfaced.value) == f"{policy}: KeyError: 'lost' ({tmp_path / module}.py, line 2, in raises)"
+    assert policy_fault(KeyError("lost")) is None
+
+
+def test_the_place_that_is_said_is_in_the_policys_own_file(told: list[str]) -> None:
+    """Not where what it called raised it, nor where what it returned was found to be no answer."""
+
+    def calls_wrongly(*args: object) -> float:
+        return fsum([1.0, "x"])  # type: ignore[list-item]
+
+    def parses(*args: object) -> object:
+        return json.loads("{")
+
+    def says(*args: object) -> object:
+        return "soon"
+
+    for policy in (calls_wrongly, parses, says):
+        NUMBERS(policy.__name__, policy, lambda *args: 0.0)(1)
+    first = calls_wrongly.__code__.co_firstlineno
+    assert f"({__file__}, line {first + 1}, in calls_wrongly)" in told[0]
+    assert f"({__file__}, line {first + 4}, in parses)" in told[1]
+    assert f"({__file__}, line {first + 6}, what says returned)" in told[2]

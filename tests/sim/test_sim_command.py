@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from click.testing import CliRunner, Result
 
 from yaqd.cli import sim_screen
 from yaqd.cli.app import yaq
-from yaqd.cli.exits import BAD_INPUT
-from yaqd.cli.sim_systems import parse_system
-from yaqd.sim.experiments import EXPERIMENTS
+from yaqd.cli.exits import BAD_INPUT, FAILED
+from yaqd.cli.sim_systems import comparison, parse_system
+from yaqd.sim.experiments import EXPERIMENTS, run_experiment
+from yaqd.sim.experiments.runner import PolicyFailed
+from yaqd.sim.workloads import Arrivals, Drawn
 
 
 def run(*words: str) -> Result:
@@ -183,3 +186,62 @@ def test_without_matplotlib_the_numbers_are_there_and_the_reason_is_said(
     assert result.exit_code == 0, result.output
     assert "pip install 'yaqd[plots]'" in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["compare.json"]
+
+
+#: the file of faulty orders, line by line
+FAULTY = (
+    "import sys",
+    "class Odd(Exception):",
+    "    def __init__(self, a, b): super().__init__(f'{a} {b}')",
+    "def value(task, job): return float('soon')",
+    "def zero(task, job): return 1 / 0",
+    "def leaves(task, job): sys.exit(3)",
+    "def odd(task, job): raise Odd('so', 'odd')",
+    "def text(task, job): return 'x'",
+)
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The file of a package, found by its entry points, whose orders raise."""
+    folder = tmp_path_factory.mktemp("faulty")
+    file = folder / "sim_faulty.py"
+    file.write_text("\n".join(FAULTY))
+    info = folder / "sim_faulty-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sim-faulty\nVersion: 1\n")
+    names = ("value", "zero", "leaves", "odd", "text")
+    lines = "\n".join(f"sim-{name} = sim_faulty:{name}" for name in names)
+    (info / "entry_points.txt").write_text(f"[yaqd.order]\n{lines}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield file
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "where"),
+    [
+        ("value", "ValueError: could not convert string to float: 'soon'", "line 4, in value"),
+        ("zero", "ZeroDivisionError: division by zero", "line 5, in zero"),
+        ("leaves", "SystemExit: 3", "line 6, in leaves"),
+        ("odd", "Odd: so odd", "line 7, in odd"),
+        ("text", "ValueError: could not convert string to float: 'x'", "line 8, what text returned"),
+    ],
+)
+def test_what_a_policy_of_others_raises_is_said_with_its_name_and_place(
+    name: str, why: str, where: str, faulty: Path
+) -> None:
+    shape = ("--nodes", "2", "--slots", "2", "--seeds", "1", "--system", f"yaq-c,order=sim-{name}")
+    result = run("sim", "compare", "--workload", "5-sec", "--jobs", "4", *shape)
+    said = f"order policy 'sim-{name}' (sim_faulty:{name}): {why} ({faulty}, {where})"
+    assert result.stderr == f"yaq: compare: {said}, with yaq-c,order=sim-{name}, seed 1\n"
+    assert result.exit_code == FAILED
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_comes_through_from_worker_processes(workers: int, faulty: Path) -> None:
+    drawn = Drawn("5-sec", 4, Arrivals("poisson", 0.8))
+    systems = ("yaq-c,order=sim-odd", "yaq-c,order=sim-leaves")
+    experiment = comparison("compare", drawn, nodes=2, slots=2, heartbeat=1.0, polling=1.0, start=1.0, systems=systems)
+    with pytest.raises(PolicyFailed, match=r"'sim-odd'.*Odd: so odd .*line 7, in odd"):
+        run_experiment(experiment, (1,), workers=workers)

@@ -15,7 +15,7 @@ from yaqd.sim.experiments import Experiment
 from yaqd.sim.experiments.plots import NoPlots, draw_plots
 from yaqd.sim.experiments.report import as_json as report_json
 from yaqd.sim.experiments.report import lines
-from yaqd.sim.experiments.runner import Progress, run_experiment
+from yaqd.sim.experiments.runner import PolicyFailed, Progress, run_experiment
 from yaqd.sim.shape import Stuck
 from yaqd.sim.workload import Workload
 
@@ -36,7 +36,7 @@ def show(
     with _progress(experiment.name) as progress:
         try:
             runs = run_experiment(experiment, seeds, progress, workers=workers, workload=workload)
-        except (ValueError, Stuck) as error:
+        except (ValueError, Stuck, PolicyFailed) as error:
             raise CommandError(f"{experiment.name}: {error}", FAILED) from None
     value = report_json(experiment, runs, quick=is_quick)
     if not as_json:

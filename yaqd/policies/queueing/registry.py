@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Final, Generic, TypeVar
 
-from yaqd.policies.queueing.guard import Guarded
+from yaqd.policies.queueing.guard import GIVES_WAY, Guarded
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class PolicyTable(Generic[T]):
         if entry is None:
             raise UnknownPolicy(self.kind, name, f"there is none; known: {', '.join(self.names())}")
         try:
-            what = f"{self.kind} policy {name[:120]!r} ({entry.value}) gives way to {self._instead} until a restart"
+            what = f"{self.kind} policy {name[:120]!r} ({entry.value}){GIVES_WAY}{self._instead} until a restart"
             loaded: T = self._guard(what, entry.load(), self._shipped[self._instead])
         except (KeyboardInterrupt, CancelledError):
             raise

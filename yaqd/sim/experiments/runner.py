@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from typing import Final
 
 from yaqd.model.values import value
+from yaqd.policies.queueing.guard import policy_fault
 from yaqd.sim.cluster import simulate
 from yaqd.sim.experiments.measures import metrics, shares
 from yaqd.sim.experiments.model import Case, Experiment, Run
@@ -20,6 +21,10 @@ from yaqd.sim.workloads import Drawn, draw
 Progress = Callable[[int, int, str], None]
 #: of `quick`: this part of the nodes and of the jobs, one seed, two limits
 QUICK_PART: Final = 10
+
+
+class PolicyFailed(Exception):
+    """A policy of others raised, or returned what is no answer; its own exception is the cause."""
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -50,7 +55,14 @@ class _Part:
     def run(self) -> Run:
         case = self.case
         workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
-        return run_case(case, workload, self.seed, self.limit)
+        try:
+            return run_case(case, workload, self.seed, self.limit)
+        except BaseException as error:  # foreign code, which may raise SystemExit too
+            fault = policy_fault(error)
+            if fault is None:
+                raise
+            # not the exception itself: one of foreign code may not come through from a worker process
+            raise PolicyFailed(f"{fault}, with {self}") from error
 
     def __str__(self) -> str:
         limit = "" if self.limit is None else f", {self.limit} jobs at a time"
@@ -68,7 +80,7 @@ def run_experiment(
     """All runs, in the order of the cases; of a searched case those with its best limit only.
 
     `workload`: run this one in every case instead of what the case draws. The result does not depend on `workers`.
-    Raises `ValueError` or `Stuck` for a case that cannot be run.
+    Raises `ValueError` or `Stuck` for a case that cannot be run, `PolicyFailed`.
     """
     parts = [
         _Part((at, candidate), case, seed, limit, workload)
