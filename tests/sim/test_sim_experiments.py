@@ -10,7 +10,7 @@ import pytest
 from yaqd.sim.experiments import EXPERIMENTS, Case, Experiment, Measure, Plot, Row, Run, quick, run_experiment
 from yaqd.sim.experiments.measures import NAMES
 from yaqd.sim.experiments.outcome import outcomes
-from yaqd.sim.experiments.plots import draw_plots
+from yaqd.sim.experiments.plots import draw_plot, draw_plots
 from yaqd.sim.experiments.report import as_json, lines
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workloads import WORKLOADS, Arrivals, Drawn
@@ -95,6 +95,45 @@ def test_figures_are_written_in_both_formats(tiny_runs: list[Run], tmp_path: Pat
     first = paths[1].read_bytes()
     draw_plots(TINY, tiny_runs, tmp_path)
     assert paths[1].read_bytes() == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "yaq-c,order=lrtf,place=two-choices,bound_policy=chernoff,estimates=observed,wait_estimate=resources,aware=off",
+        "yaq-c,order=" + "WIDE" * 20,
+        "yaq-c,order=stf",
+    ],
+)
+def test_long_names_are_read_whole_and_cover_no_curve(name: str) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    labels = [name, *(f"{name},starve_s={n}" for n in range(1, 6))]
+    cases = tuple(
+        Case(label, SMALL, replace(SHAPE, heartbeat_s=at), System("yarn")) for at, label in enumerate(labels, 1)
+    )
+    long = Experiment("long", "long names", "nowhere", cases, (), (Plot("cdf", "jct", "completion"),))
+    runs = [Run(label, 1, None, {}, (5.0, 50.0)) for label in labels]
+    figure = draw_plot(long, runs, long.plots[0])
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    legend, area = axes.get_legend(), axes.get_window_extent()
+    names = ["".join(text.get_text().split()) for text in legend.get_texts()]
+    assert names == [f"{label}(median28s)" for label in labels]
+    foot = figure._supxlabel
+    for shown in (legend, foot, axes.xaxis.label):
+        box = shown.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.x1 and 0 <= box.y0 < box.y1 <= figure.bbox.y1, shown
+    assert area.height > 300 and foot.get_window_extent().y1 < axes.xaxis.label.get_window_extent().y0
+    if len(name) > 40:
+        assert foot.get_window_extent().y1 < legend.get_window_extent().y0
+        assert legend.get_window_extent().y1 < axes.xaxis.label.get_window_extent().y0
+        assert "Poisson arrivals" in foot.get_text()
+    else:
+        assert area.y0 < legend.get_window_extent().y0 and area.x0 + area.width / 3 < legend.get_window_extent().x0
+    plt.close(figure)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -21,8 +21,27 @@ _DPI: Final = 130
 #: colours that differ for most eyes and in print (Okabe and Ito 2008), the first for what we compare with
 _COLOURS: Final = ("#6b6b6b", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _LINES: Final = ("-", "-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
-#: characters of the line under the figure before it is broken
+#: inches
+_WIDTH: Final = 8.2
+_HEIGHT: Final = 5.0
+#: of the lines under the figure; what is longer is broken, in characters and points
+_FOOT_SIZE: Final = 7
 _FOOT_CHARS: Final = 165
+_FOOT_WIDTH: Final = 570.0
+#: how many there may be, and of a figure that is made higher for long names
+_FOOT_LINES: Final = 4
+_FOOT_LINES_LONG: Final = 20
+#: a legend with a longer name is below the axes, where it covers no curve
+_NAME_CHARS: Final = 40
+_LEGEND_SIZE: Final = 8
+#: points that its lines may take: the figure's width less what is left of the axes and of the names
+_LEGEND_WIDTH: Final = 505.0
+#: a name with neither blank nor comma is broken anywhere, after so many characters: the widest fit in a line
+_PIECE_CHARS: Final = 60
+#: from the axes down to that legend, points: the numbers and the name of the axis are between them
+_LEGEND_GAP: Final = 36
+#: a line's height by the size of its letters
+_LINE: Final = 1.25
 
 
 class NoPlots(Exception):
@@ -43,10 +62,7 @@ def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> lis
     with plt.rc_context({"svg.hashsalt": experiment.name, "font.size": 10, "axes.spines.right": False,
                          "axes.spines.top": False, "axes.grid": True, "grid.alpha": 0.25}):  # fmt: skip
         for plot in experiment.plots:
-            figure, axes = plt.subplots(figsize=(8.2, 5.0), layout="constrained")
-            _KINDS[plot.kind](axes, plot, [run for run in runs if not plot.cases or run.label in plot.cases])
-            axes.set_title(plot.title, loc="left", fontsize=11, fontweight="bold")
-            figure.supxlabel(_foot(experiment, runs, plot), fontsize=7, x=0.01, ha="left", color="#444444")
+            figure = draw_plot(experiment, runs, plot)
             for kind in FORMATS:
                 path = folder / f"{experiment.name}-{plot.name}.{kind}"
                 metadata = {"Date": None} if kind == "svg" else None
@@ -56,15 +72,48 @@ def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> lis
     return written
 
 
-def _foot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> str:
+def draw_plot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> Any:
+    """One figure, in the style that matplotlib has at the time; whoever called closes it."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    _KINDS[plot.kind](axes, plot, [run for run in runs if not plot.cases or run.label in plot.cases])
+    axes.set_title(plot.title, loc="left", fontsize=11, fontweight="bold")
+    foot = _foot(figure, experiment, runs, plot)
+    figure.supxlabel(foot, fontsize=_FOOT_SIZE, x=0.01, ha="left", color="#444444")
+    more = foot.count("\n") + 1 - _FOOT_LINES
+    if more > 0:
+        figure.set_figheight(figure.get_figheight() + more * _FOOT_SIZE * _LINE / 72)
+    return figure
+
+
+def _foot(figure: Any, experiment: Experiment, runs: Sequence[Run], plot: Plot) -> str:
     shown = [c for c in experiment.cases if not plot.cases or c.label in plot.cases]
-    words = "; ".join(conditions(experiment_of(experiment, shown), runs)).split(" ")
+    text = "; ".join(conditions(experiment_of(experiment, shown), runs))
+    wide = _width_in(figure, _FOOT_SIZE)
+    lines = _broken(text, lambda line: len(line) <= _FOOT_CHARS and wide(line) <= _FOOT_WIDTH)
+    most = _FOOT_LINES_LONG if any(len(case.label) > _NAME_CHARS for case in shown) else _FOOT_LINES
+    return "\n".join(lines[:most]) + ("..." if len(lines) > most else "")
+
+
+def _broken(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """In lines that fit: at blanks, behind commas, and anywhere in what is long and has neither."""
     lines = [""]
-    for word in words:
-        if len(lines[-1]) + len(word) > _FOOT_CHARS:
-            lines.append("")
-        lines[-1] += word + " "
-    return "\n".join(lines[:4]) + ("..." if len(lines) > 4 else "")
+    for word in text.split(" "):
+        for part in re.split(r"(?<=,)(?! )", word + " "):
+            for piece in (part[at : at + _PIECE_CHARS] for at in range(0, len(part), _PIECE_CHARS)):
+                if lines[-1] and not fits((lines[-1] + piece).rstrip()):
+                    lines.append("")
+                lines[-1] += piece
+    return lines
+
+
+def _width_in(figure: Any, size: float) -> Callable[[str], float]:
+    """What a line of letters of this size takes, points."""
+    from matplotlib.font_manager import FontProperties
+
+    renderer, font = figure.canvas.get_renderer(), FontProperties(size=size)
+    return lambda line: float(renderer.get_text_width_height_descent(line, font, False)[0] * 72 / figure.dpi)
 
 
 def experiment_of(experiment: Experiment, cases: Sequence[Any]) -> Experiment:
@@ -101,7 +150,27 @@ def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     axes.set_ylim(0, 101)
     axes.set_xlabel(plot.axis or "job completion time from the job's start (s)")
     axes.set_ylabel("jobs (%)")
-    axes.legend(frameon=False, loc="lower right")
+    if max(map(len, labels), default=0) > _NAME_CHARS:
+        _legend_below(axes)
+    else:
+        axes.legend(frameon=False, loc="lower right")
+
+
+def _legend_below(axes: Any) -> None:
+    """Of long names, for which the figure is made higher."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.figure
+    wide = _width_in(figure, _LEGEND_SIZE)
+    handles, names = axes.get_legend_handles_labels()
+    broken = (_broken(name, lambda line: wide(line) <= _LEGEND_WIDTH) for name in names)
+    texts = ["\n".join(line.rstrip() for line in lines) for lines in broken]
+    below = axes.transAxes + ScaledTranslation(0, -_LEGEND_GAP / 72, figure.dpi_scale_trans)
+    axes.legend(handles, texts, frameon=False, fontsize=_LEGEND_SIZE, loc="upper left", borderaxespad=0, borderpad=0,
+                bbox_to_anchor=(0, 0), bbox_transform=below)  # fmt: skip
+    # half a line between two names
+    lines = sum(text.count("\n") + 1.5 for text in texts)
+    figure.set_figheight(figure.get_figheight() + lines * _LEGEND_SIZE * _LINE / 72)
 
 
 def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
