@@ -102,7 +102,7 @@ def test_figures_are_written_in_both_formats(tiny_runs: list[Run], tmp_path: Pat
     "name",
     [
         "yaq-c,order=lrtf,place=two-choices,bound_policy=chernoff,estimates=observed,wait_estimate=resources,aware=off",
-        "yaq-c,order=" + "WIDE" * 20,
+        "yaq-c,order=" + "WIDE" * 30,
         "yaq-c,order=stf",
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -211,8 +212,9 @@ def test_what_was_lost_with_a_node_holds_no_slot_once_it_is_back(tmp_path: Path)
 
 
 def test_nodes_without_a_port_are_hosts(tmp_path: Path) -> None:
-    names = ("a", "a.example:", "[::1]:80", "[::1]:81", "10.0.0.1:80", ":80")
-    assert seen_in(tmp_path, *(attempt_on(name, 10_000, 15_000) for name in names)) == ClusterSeen(nodes=6, slots=1)
+    names = ("a", "a.example:", "[::1]:80", "[::1]:81", "10.0.0.1:80", ":80", "b:x", "b:y")
+    one_by_one = (attempt_on(name, at, at + 5_000) for at, name in zip(count(10_000, 10_000), names, strict=False))
+    assert seen_in(tmp_path, *one_by_one) == ClusterSeen(nodes=7, slots=1)
 
 
 def test_jhist_as_json(tmp_path: Path) -> None:
