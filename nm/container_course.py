@@ -64,7 +64,7 @@ class Localizer(Fetcher, Protocol):
 class RuntimeLimits:
     kill_delay_s: float
     stderr_tail_bytes: int
-    #: containers accepted and not running
+    #: guaranteed containers that may wait in the queue
     waiting_max: int
     #: a failed container is not run again sooner
     retry_interval_min_s: float

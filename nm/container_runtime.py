@@ -5,6 +5,7 @@ Nothing here waits while a caller waits: `accept` and `kill` return at once, the
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from nm.application import Application
 from nm.container import Container, ContainerGrant
@@ -21,7 +22,13 @@ from nm.queue import (
     Updated,
 )
 from nm.queue import Event as QueueEvent
-from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, Resource
+
+#: Containers taken on beyond those that may wait. The queue ends what finds no place in it with -102 (or -108), which
+#: masters of all kinds take for nobody's fault, where a start that fails costs MapReduce's tasks an attempt: so what
+#: the ResourceManager sent in good faith, on an old view of the node or as one that does not know this node's limit, is
+#: taken on and given back. Far more than that nobody sends in good faith, and it must not take this daemon's memory.
+_BEYOND_MAX: Final = 1000
 
 
 class ContainerRuntime(ContainerCourse):
@@ -37,11 +44,28 @@ class ContainerRuntime(ContainerCourse):
         self._handle(container, Event.START)
         return container
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more container may wait here."""
-        waiting = sum(1 for c in self.containers.values() if c.stage in (Stage.LOCALIZING, Stage.SCHEDULED))
-        return waiting < self._limits.waiting_max and not self._is_stopping
+    def refusal(self, grant: ContainerGrant) -> str | None:
+        """Why this container is not taken on at present; None: it is. Never for want of places where it is a master,
+        or fits beside all that is here."""
+        if self._is_stopping:
+            return "the node is about to stop"
+        most = self._limits.waiting_max + _BEYOND_MAX
+        if len(self.containers) < most or grant.container_type is ContainerType.APPLICATION_MASTER:
+            return None
+        # what was given back is here until the ResourceManager has heard of it
+        unstarted = sum(1 for c in self.containers.values() if not c.started_at and not c.is_reported)
+        if unstarted < most or self._fits(grant.resource):
+            return None
+        return f"too many containers wait on this node ({unstarted})"
+
+    def _fits(self, newcomer: Resource) -> bool:
+        """Beside all that is here and not over, running or not."""
+        capacity, wanted, number = self._driver.queue.capacity, newcomer, 0
+        for container in self.containers.values():
+            if not container.is_done:
+                wanted, number = wanted + container.grant.resource, number + 1
+        # what needs no memory still takes some of this daemon's
+        return number < capacity.memory_mb and wanted.fits_in(capacity)
 
     def signal(self, container_id: ContainerId, number: int) -> None:
         """To the container's process group; accepted and without effect where nothing runs."""

@@ -229,11 +229,10 @@ class ContainerService:
         application = self._runtime.applications.get(container_id.application_id)
         if application is not None and application.is_ending:
             raise YarnError(f"Container {container_id} is not started: its application is over")
-        refusal = self._refusal()
+        refusal = self._refusal() or self._runtime.refusal(grant)
         if refusal is not None:
-            raise YarnError(f"Container {container_id} is not started: {refusal}")
-        if not self._runtime.has_room:
-            raise YarnError(f"Container {container_id} is not started: too many containers wait on this node")
+            # the class that our job managers take for nobody's fault, and that Java clients can load
+            raise NMNotYetReady(f"Container {container_id} is not started: {refusal}")
         try:
             launch = LaunchContext.from_pb(context)
             self._register_services(grant, launch)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import errno
 import getpass
 import logging
 import os
@@ -69,8 +70,24 @@ def _listening(what: str, host: str, port: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise RpcConnectionError(f"{what} cannot listen on {host}:{port}: {reason}") from None
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or error
+        raise RpcConnectionError(f"{what} cannot listen on {host}:{port}: {reason}") from error
+
+
+@contextlib.contextmanager
+def _named(conf: Configuration, key: str) -> Iterator[None]:
+    """These errors as ConfigError about the key that gives the port, or the one of the host where that is at fault."""
+    try:
+        yield
+    except RpcConnectionError as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) and cause.errno in (errno.EADDRINUSE, errno.EACCES):
+            remedy = "stop what holds the port, or give another one (0: any free one)"
+            raise conf.error(key, str(error), remedy) from error
+        host = "yarn.nodemanager.bind-host"
+        host = host if conf.get(host) else "yarn.nodemanager.address"
+        raise conf.error(host, str(error), "give a name or an address of this machine") from error
 
 
 class NodeManager:
@@ -92,7 +109,7 @@ class NodeManager:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Raises OSError and RpcConnectionError when folders or ports cannot be had; nothing is left running then."""
+        """Raises OSError and ConfigError when folders or ports cannot be had; nothing is left running then."""
         #: resolves to why the daemon must end: empty for an orderly end
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with contextlib.AsyncExitStack() as undo:
@@ -167,7 +184,8 @@ class NodeManager:
 
     def _start_shuffle(self) -> None:
         settings = self.settings
-        with _listening("shuffle service", settings.bind_host, settings.shuffle_port):
+        named = _named(self._conf, "mapreduce.shuffle.port")
+        with named, _listening("shuffle service", settings.bind_host, settings.shuffle_port):
             self._shuffle = NodeShuffle(settings, self._merging_settings, self.directories)
         self.shuffle, self.shuffle_jobs, self.merger = self._shuffle.service, self._shuffle.jobs, self._shuffle.merger
         self._undo.push_async_callback(self._shuffle.stop)
@@ -246,7 +264,8 @@ class NodeManager:
         service.register(self._rpc)
         ReplacementService(self.runtime, service.caller_token).register(self._rpc)
         # no token is known before the node is registered, and then the ResourceManager sends masters here at once
-        await self._rpc.start(serves=False)
+        with _named(self._conf, "yarn.nodemanager.address"):
+            await self._rpc.start(serves=False)
         self._undo.push_async_callback(self._rpc.stop)
         self.registration.node_id = NodeId(settings.host, self._rpc.port)
         web_threads = ThreadPoolExecutor(_WEB_THREADS, thread_name_prefix="web")
@@ -270,7 +289,8 @@ class NodeManager:
             shuffle_of=self._shuffle.of_application,
         )
         self._undo.push_async_callback(web.stop)
-        with _listening("web server", settings.bind_host, settings.web_port):
+        named = _named(self._conf, "yarn.nodemanager.webapp.address")
+        with named, _listening("web server", settings.bind_host, settings.web_port):
             self.web_address = await web.start(settings.bind_host, settings.web_port)
 
     async def _start_proxy(self) -> None:
@@ -285,7 +305,8 @@ class NodeManager:
         )
         if self.proxy is not None:
             self._undo.push_async_callback(self.proxy.stop)
-            await self.proxy.start()
+            with _named(self._conf, "yarn.nodemanager.amrmproxy.address"):
+                await self.proxy.start()
 
     def _make_heartbeat(self) -> None:
         settings = self.settings

@@ -198,6 +198,7 @@ class Heartbeat:
         request.yaq_capabilities.understands.extend(CAPABILITIES)
         if self._waits_for_resources:
             request.yaq_capabilities.understands.extend((YAQ_QUEUE, MASTER_ROOMS))
+            request.yaq_capabilities.queue_max = self._queue_orders.max_length
         return request
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:

@@ -37,8 +37,8 @@ class QueueOrders:
     """Turns messages into events for the queue."""
 
     def __init__(self, *, max_length: int) -> None:
-        """`max_length`: containers that may wait on this node, whatever is ordered."""
-        self._max_length = max_length
+        #: containers that may wait on this node, whatever is ordered
+        self.max_length = max_length
         self._warned: set[str] = set()
 
     def events(self, message: server.NodeQueueOrders) -> list[Event]:
@@ -58,7 +58,7 @@ class QueueOrders:
         leaves = tuple((one.queue, self._ordering_of(one, message.scope)) for one in message.leaves[:_LEAVES_MAX])
         return NodeQueueSettings(
             enabled=message.enabled,
-            max_queued=min(max(0, message.max_queued), self._max_length),
+            max_queued=min(max(0, message.max_queued), self.max_length),
             ordering=replace(ordering, leaves=leaves),
             max_wait_s=max(_SHORTEST_WAIT_S, self._seconds(message, "max_wait_ms", _MAX_WAIT_S, _MAX_WAIT_S)),
         )

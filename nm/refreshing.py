@@ -7,10 +7,12 @@ proxy places containers.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.settings import read_limits
+from nm.distributed import DistributedLimits
 from nm.queue import NodeQueueSettings
 from nm.settings import read_queue_settings, read_wait_estimate
 from yaqd.config import ConfigError, Configuration
@@ -60,9 +62,33 @@ class Refreshing:
             self._wait_changed(wait)
             if self._proxy is not None:
                 self._proxy.change(limits)
-            log.info("the files were read again: queue of this node %s, wait %s, proxy %s", settings, wait, limits)
+            proxied = limits if self._proxy is not None else None
+            log.info("the files were read again: %s", _words(settings, wait, proxied))
 
     async def stop(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
+
+
+def _words(own: NodeQueueSettings, wait: str, proxy: DistributedLimits | None) -> str:
+    """What was read, for people. `proxy` None: there is none."""
+    order = "arrival"
+    if (by := own.ordering) is not None:
+        order = by.name if by.starve_s == math.inf else f"{by.name}, first those that have waited {by.starve_s:g} s"
+    parts = [
+        f"where the ResourceManager does not fill this node's queue, opportunistic containers start by {order} "
+        "(yaq.nm.queue.order) and guaranteed ones by arrival",
+        f"waits are estimated by {wait} (yaq.nm.queue.wait-estimate)",
+    ]
+    if proxy is not None:
+        longest = f"{proxy.wait_max_s:g} s" if proxy.wait_max_s < math.inf else "any time"
+        parts.append(
+            f"the proxy places by {proxy.placement}, where containers wait {longest} at most, "
+            f"{_number(proxy.tasks_max)} of a job at a time and {_number(proxy.per_beat)} in a heartbeat"
+        )
+    return "; ".join(parts)
+
+
+def _number(count: int) -> str:
+    return "any number" if count < 0 else str(count)

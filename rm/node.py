@@ -71,6 +71,8 @@ class RmNode:
         self.version = ""
         #: extensions it understands, as it said when it registered; none for a stock node
         self.capabilities: tuple[str, ...] = ()
+        #: containers that may wait there, as it said then; None: any number
+        self.queue_max: int | None = None
         #: IPv4 address; known only where a list of hosts names addresses
         self.address = ""
         #: since when it takes no new containers, scheduler's seconds, and how long that may last; negative: for ever

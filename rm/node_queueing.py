@@ -138,7 +138,9 @@ class NodeQueueing:
         free = convert.resource(said.free).floored() if said.HasField("free") else None
         room_s = _room_s(said) if free is not None else None
         self._cluster.schedule(
-            NodeQueueReported(node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s)
+            NodeQueueReported(
+                node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s, node.queue_max
+            )
         )
         scheduled = self._cluster.scheduler.view.nodes.get(node.id)
         slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0

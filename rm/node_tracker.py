@@ -235,7 +235,7 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
     node_id = convert.node_id(request.node_id)
     if not _HOST.match(node_id.host) or not 0 < node_id.port < 65536:
         raise YarnError(f"registration without a usable node id: {str(node_id)[:300]!r}")
-    health = request.nodeStatus.nodeHealthStatus
+    health, said = request.nodeStatus.nodeHealthStatus, request.yaq_capabilities
     reported = request.nodeStatus.HasField("nodeHealthStatus")
     statuses = request.container_statuses
     return Registration(
@@ -243,7 +243,7 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
         http_address=f"{node_id.host}:{request.http_port}",
         total=convert.resource(request.resource),
         version=request.nm_version[:100],
-        capabilities=tuple(name[:100] for name in request.yaq_capabilities.understands[:100]),
+        capabilities=tuple(name[:100] for name in said.understands[:100]),
         alive=tuple(convert.container_id(s.container_id) for s in statuses if s.container_state != common.C_COMPLETE),
         ended=tuple(
             (convert.container_id(s.container_id), s.container_exit_status, s.diagnostics)
@@ -253,6 +253,7 @@ def _registration(request: pb.RegisterNodeManagerRequest) -> Registration:
         applications=tuple(convert.application_id(a) for a in request.runningApplications),
         is_healthy=health.is_node_healthy if reported else True,
         health_report=health.health_report[:4096],
+        queue_max=max(0, said.queue_max) if said.HasField("queue_max") else None,
     )
 
 

@@ -49,6 +49,8 @@ class Registration:
     applications: tuple[ApplicationId, ...]
     is_healthy: bool
     health_report: str
+    #: containers that may wait on it; None: any number
+    queue_max: int | None = None
 
 
 class Nodes:
@@ -82,7 +84,7 @@ class Nodes:
         node.rack = self.topology.rack_of(said.node_id.host)
         node.http_address, node.version = said.http_address, said.version
         node.total = cluster.scheduler.limits.bounds.known(said.total)
-        node.capabilities = said.capabilities
+        node.capabilities, node.queue_max = said.capabilities, said.queue_max
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
         node.reset_conversation()
         node.machine.advance(NodeEvent.REGISTER)

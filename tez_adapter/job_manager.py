@@ -103,7 +103,7 @@ class ApplicationMaster:
         await self._server.start()
         self._nodes = NodeLinks(
             str(self._container.attempt_id),
-            on_failure=self._launch_failed,
+            on_failure=self.dispatch,
             on_started=self._launched,
             on_waiting=self._waits,
         )
@@ -318,9 +318,6 @@ class ApplicationMaster:
         )
         node = convert.node_id(container.nodeId)
         self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
-
-    def _launch_failed(self, container: ContainerId, reason: str, refused: bool) -> None:
-        self.dispatch(ev.LaunchFailed(str(container), reason, refused))
 
     def _waits(self, container: ContainerId) -> None:
         self.dispatch(ev.ContainerWaits(str(container)))

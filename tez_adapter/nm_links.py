@@ -2,8 +2,7 @@
 
 What was decided in one turn of the event loop goes out in one startContainers call per node. Each connection
 authenticates with the NMToken that the ResourceManager sent for that node. A node that refuses or cannot be
-reached is reported per container through `on_failure` (with whether it answered); stops are best effort, as the
-ResourceManager also cleans up.
+reached is reported per container through `on_failure`; stops are best effort, as the ResourceManager also cleans up.
 """
 
 import asyncio
@@ -13,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from riffle_merger.merger.disk import DiskFacts
+from tez_adapter.core.events import LaunchFailed
 from yaqd.ipc import RetryPolicy, RpcClient
-from yaqd.ipc.errors import RemoteException, RpcError
+from yaqd.ipc.errors import NMNotYetReady, RemoteException, RpcError
 from yaqd.model import ContainerId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -30,6 +30,12 @@ DISK_SERVICE = "riffle_disk"
 _TIMEOUT_S = 30.0
 #: about two seconds: a node that is away for longer has lost its containers, and others can run the tasks
 _RETRIES = RetryPolicy(attempts=5, first_delay_s=0.1, delay_max_s=1.0)
+
+
+def _failure(container: ContainerId, reason: str, class_name: str | None) -> LaunchFailed:
+    """`class_name`: the Java class of what the node answered; None: nothing."""
+    not_now = class_name == NMNotYetReady.JAVA_CLASS
+    return LaunchFailed(str(container), reason, refused=class_name is not None, not_now=not_now)
 
 
 @dataclass(slots=True)
@@ -48,7 +54,7 @@ class NodeLinks:
         self,
         user: str,
         *,
-        on_failure: Callable[[ContainerId, str, bool], None],
+        on_failure: Callable[[LaunchFailed], object],
         on_started: Callable[[ContainerId], None],
         on_waiting: Callable[[ContainerId], None],
     ) -> None:
@@ -148,18 +154,18 @@ class NodeLinks:
             response = await self._client(record).call(Protocol.startContainers, request)
         except (RpcError, RemoteException, OSError) as error:
             log.warning("node %s did not start %d containers: %s", record.id, len(starts), error)
+            class_name = error.class_name if isinstance(error, RemoteException) else None
             for container, _ in starts:
-                self._on_failure(container, str(error), isinstance(error, RemoteException))
+                self._on_failure(_failure(container, str(error), class_name))
             return
         self._note_services(record.id, response)
-        failed = {
-            convert.container_id(f.container_id): f.exception.message or f.exception.class_name
-            for f in response.failed_requests
-        }
+        failed = {convert.container_id(f.container_id): f.exception for f in response.failed_requests}
         for container, _ in starts:
             if container in failed:
-                log.warning("node %s refused container %s: %s", record.id, container, failed[container])
-                self._on_failure(container, failed[container], True)
+                answer = failed[container]
+                reason = answer.message or answer.class_name
+                log.warning("node %s refused container %s: %s", record.id, container, reason)
+                self._on_failure(_failure(container, reason, answer.class_name))
             else:
                 self._on_started(container)
 

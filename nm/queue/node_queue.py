@@ -368,6 +368,10 @@ class NodeQueue:
     def settings(self) -> NodeQueueSettings:
         return self._settings
 
+    @property
+    def capacity(self) -> Resource:
+        return self._capacity
+
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
         """How long the job's containers run, s, by priority, as the ResourceManager told last."""
         return self._jobs.estimates(job)

@@ -187,6 +187,8 @@ class NodeQueueReported:
     free: Resource | None = None
     #: until that is enough for the master, s; inf: nobody knows when, None: it does not say
     room_s: float | None = None
+    #: it lets no more wait, whatever it is told; None: any number
+    most: int | None = None
 
 
 @value()

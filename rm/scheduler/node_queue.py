@@ -48,6 +48,7 @@ class NodeQueue:
         "listed_at",
         "look_at",
         "looked_at",
+        "most",
         "name",
         "node",
         "queued",
@@ -71,6 +72,8 @@ class NodeQueue:
         self.name = str(node.id)
         #: containers that may wait here
         self.bound = 0
+        #: the node refuses more; None: it says nothing of it
+        self.most: int | None = None
         #: the bound as it is in the sum over all queues
         self.counted = 0
         #: finds the bound; None where it is fixed
@@ -158,7 +161,11 @@ class NodeQueue:
             tuner.heartbeat(now - self.reported_at if gap_s is None else gap_s)
         if poll_s is not None:
             tuner.polls(poll_s)
-        return tuner.bound(self.slots)
+        return self.within(tuner.bound(self.slots))
+
+    def within(self, bound: int) -> int:
+        """What is sent beyond what the node takes would come back."""
+        return bound if self.most is None or bound <= self.most else self.most
 
     def has_room(self, wait_max_s: float | None) -> bool:
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:

@@ -152,7 +152,10 @@ class NodeQueues:
         """Take in what a node says, as far as it can be."""
         if self.spec is None:
             return
-        is_new = not queue.is_heard or queue.is_told_more(event)
+        is_new = not queue.is_heard or queue.is_told_more(event) or queue.most != event.most
+        if queue.most != event.most:
+            queue.most = event.most
+            self._set_bound(queue)
         queue.keeps_room = event.keeps_room
         queue.room = event.free.smaller(queue.node.total) if event.free is not None else None
         queue.room_s = event.room_s
@@ -212,7 +215,7 @@ class NodeQueues:
         spec, host = self.spec, queue.node.id.host
         fixed = spec.bound_of(host) if spec is not None else 0
         queue.tuner = self._new_tuner(spec.tuning_of(host)) if spec is not None and fixed is None else None
-        queue.bound = fixed if fixed is not None else 0
+        queue.bound = queue.within(fixed) if fixed is not None else 0
         self._count_bound(queue, queue.bound)
 
     def _new_tuner(self, tuning: Tuning) -> BoundTuner:

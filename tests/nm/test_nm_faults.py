@@ -10,6 +10,8 @@ import pytest
 from nm_cluster import FakeResourceManager, container_id, launch_context
 from nm_faults import NodeProcess, gone, launch_daemon, processes_of
 
+from nm.daemon import NodeManager
+from yaqd.config import ConfigError, Configuration
 from yaqd.model import ContainerSubState
 
 ONE = container_id(1)
@@ -134,6 +136,8 @@ async def test_what_left_the_group_is_found_when_the_container_ends(
         ({"yarn.nodemanager.local-dirs": "relative"}, "not an absolute path"),
         ({"yarn.nodemanager.resource.memory-mb": "many"}, "yarn.nodemanager.resource.memory-mb"),
         ({"yarn.nodemanager.address": "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0"),
+        ({"yarn.nodemanager.address": "192.0.2.1:0"}, "yarn.nodemanager.address = "),
+        ({"yarn.nodemanager.bind-host": "192.0.2.1"}, "yarn.nodemanager.bind-host = "),
     ],
 )
 async def test_what_cannot_start_says_why_in_one_line(tmp_path: Path, overrides: dict[str, str], words: str) -> None:
@@ -142,3 +146,41 @@ async def test_what_cannot_start_says_why_in_one_line(tmp_path: Path, overrides:
         output, errors = await process.communicate()
     assert process.returncode == 2 and output == b""
     assert words in errors.decode() and "Traceback" not in errors.decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("mapreduce.shuffle.port", "shuffle service"),
+        ("yarn.nodemanager.webapp.address", "web server"),
+        ("yarn.nodemanager.address", "container service"),
+    ],
+)
+async def test_a_port_that_is_taken_is_named_with_its_key(
+    rm: FakeResourceManager, tmp_path: Path, key: str, what: str
+) -> None:
+    """Where a second node of a host reads the same files."""
+    taken = rm.rpc.port
+    value = str(taken) if key.endswith("port") else f"127.0.0.1:{taken}"
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    site = folder / "yarn-site.xml"
+    entry = f"<property><name>{key}</name><value>{value}</value></property>"
+    site.write_text(f"<configuration>\n{entry}\n</configuration>\n")
+    others = {"mapreduce.shuffle.port": "0", "yarn.nodemanager.webapp.address": "127.0.0.1:0"}
+    others.pop(key, None)
+    overrides = {
+        "yarn.nodemanager.hostname": "127.0.0.1",
+        "yarn.nodemanager.local-dirs": str(tmp_path / "local"),
+        "yarn.nodemanager.log-dirs": str(tmp_path / "logs"),
+        "yaq.nm.warm-start.enabled": "false",
+        "yaq.riffle.enabled": "false",
+        **others,
+    }
+    node = NodeManager(Configuration.load(folder, environ={}, overrides=overrides))
+    with pytest.raises(ConfigError) as caught:
+        await node.start()
+    error = caught.value
+    assert (error.file, error.line, error.key, error.value) == (site, 2, key, value)
+    assert error.problem == f"{what} cannot listen on 127.0.0.1:{taken}: Address already in use"
+    assert error.remedy == "stop what holds the port, or give another one (0: any free one)"

@@ -226,17 +226,6 @@ async def test_queued_containers_wait_and_can_be_stopped(
     assert (await rm.end_of(three)).exit_status == 0
 
 
-async def test_too_many_waiting_containers_are_refused(rm: FakeResourceManager, start_node: Any) -> None:
-    node = await start_node({"yaq.nm.queue.max-length": "1"})
-    master = Master(rm, node)
-    await master.run(ONE, launch_context("sleep 1000"), resource=node.settings.resource)
-    await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
-    await master.run(container_id(2), launch_context("true"), resource=node.settings.resource)
-    response = await master.start(container_id(3), launch_context("true"), resource=node.settings.resource)
-    assert "too many containers wait" in response.failed_requests[0].exception.message
-    await master.client.close()
-
-
 async def test_tokens_file_and_environment(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     context = launch_context(
         "test $(stat -c %a $HADOOP_TOKEN_FILE_LOCATION) = 600 && test $(head -c 4 container_tokens) = HDTS "

@@ -102,7 +102,9 @@ class FakeNode:
         status.state, status.exit_status, status.diagnostics = common.C_COMPLETE, exit_status, diagnostics
         self.ended[container_id] = status
 
-    async def register(self, *, capabilities: tuple[str, ...] = (), keep: bool = False) -> None:
+    async def register(
+        self, *, capabilities: tuple[str, ...] = (), keep: bool = False, queue_max: int | None = None
+    ) -> None:
         request = server.RegisterNodeManagerRequest(http_port=8042, nm_version="3.4.1")
         request.node_id.host, request.node_id.port = self.id.host, self.id.port
         request.resource.CopyFrom(self.size)
@@ -116,6 +118,8 @@ class FakeNode:
             self.ended.clear()
         if capabilities:
             request.yaq_capabilities.understands.extend(capabilities)
+        if queue_max is not None:
+            request.yaq_capabilities.queue_max = queue_max
         response = await self.tracker.call(ResourceTracker.registerNodeManager, request)
         self.registration = response
         self.response_id = 0

@@ -79,6 +79,18 @@ async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
         assert not (await beat(node, running=4, queued=3)).HasField("yaq_orders")
 
 
+@pytest.mark.parametrize("most", [0, 1, 2, 9, -7])
+async def test_a_node_is_given_no_more_to_wait_than_it_takes(most: int) -> None:
+    async with cluster(ON) as rm:
+        node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
+        await node.register(capabilities=OURS, queue_max=most)
+        told = await beat(node)
+        bound = min(3, max(0, most))
+        assert told.yaq_orders.settings.max_queued == bound
+        _, master = await rm.running(node, application_name="sleep")
+        assert len(given(await master.allocate(ask(9)))) == 3 + bound
+
+
 @pytest.mark.parametrize("places", ["*", "127.0.0.1"])
 async def test_nothing_waits_where_a_master_leaves_no_room_for_it(places: str) -> None:
     async with cluster(ON) as rm:

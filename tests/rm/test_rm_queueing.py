@@ -1,6 +1,7 @@
 """Containers sent to wait at nodes: who, where, how many, and what never does."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -25,7 +26,7 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.preemption import PreemptionSpec
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
@@ -443,3 +444,20 @@ def test_who_comes_first_to_empty_queues_does_not_take_all_places() -> None:
     assert all(given.queued is None for given in life.live.values()), "nobody knows their ends: none waits"
     assert named(life.tell(Estimated(second.application_id, 1, 10.0))) == ["x*"] * 5, "the first one runs four"
     assert named(life.tell(Estimated(first.application_id, 1, 10.0))) == ["x*"] * 3
+
+
+@pytest.mark.parametrize("bound", [2, None])
+def test_a_node_says_how_many_it_takes_at_most(bound: int | None) -> None:
+    spec = QueueingSpec(bound=bound, tuning=Tuning(mean_s=0.5))
+    life = Life(spec)
+    node = life.node("a", wait=None)
+    life.tell(NodeQueueReported(node, 4, 0, 1.0, most=1))
+    app = life.app()
+    assert life.ask(app, 20) == [*"aaaa", "a*"]
+    assert (life.scheduler.queues.bound_of(node), life.scheduler.queues.bounds) == (1, 1)
+    life.tell(QueueingChanged(replace(spec, unaware_wait_s=9.0)))
+    assert life.scheduler.queues.bound_of(node) <= 1, "other settings change nothing of it"
+    life.tell(NodeQueueReported(node, 4, 1, 1.0, most=0))
+    assert life.scheduler.queues.bound_of(node) == 0
+    life.tell(NodeQueueReported(node, 4, 1, 1.0))
+    assert life.scheduler.queues.bound_of(node) >= 2, "it takes any number again"

@@ -217,6 +217,36 @@ def test_an_unreachable_node_is_not_the_tasks_fault(refused: bool, failures: int
     assert drive.machine.vertices[0].tasks[0].failures == failures
 
 
+def test_a_node_that_takes_nothing_at_present_costs_no_attempt_until_it_goes_on_for_ever() -> None:
+    drive = Driver(mapreduce(1, 0))
+    task = drive.machine.vertices[0].tasks[0]
+    for number in range(50):
+        drive.allocate(f"c{number}", "busy")
+        assert drive(ev.LaunchFailed(f"c{number}", "too many wait", not_now=True))[0] == ev.Release(f"c{number}")
+        if drive.machine.state is not JobState.RUNNING:
+            break
+        assert task.failures == max(0, number + 1 - 20)
+        assert drive.allocate(f"p{number}", "busy") == [], "it is left alone for a second"
+        drive.now += 1.1
+        assert drive(ev.Tick()) == [ev.Release(f"p{number}")]
+        assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
+    assert (number, drive.machine.state) == (23, JobState.FAILED), "and it does not go on for ever"
+
+
+def test_nodes_that_take_containers_now_and_then_cost_no_attempt() -> None:
+    drive = Driver(mapreduce(1, 0))
+    for number in range(60):
+        drive.now += 1.1
+        drive(ev.Tick())
+        drive.allocate(f"c{number}")
+        if number % 10:
+            drive(ev.LaunchFailed(f"c{number}", "too many wait", not_now=True))
+        else:
+            drive(ev.TaskRequested(f"c{number}"))
+            drive(ev.ContainerCompleted(f"c{number}", ExitStatus.PREEMPTED))
+    assert (drive.machine.state, drive.machine.vertices[0].tasks[0].failures) == (JobState.RUNNING, 0)
+
+
 def test_containers_on_a_node_that_does_not_answer_are_parked() -> None:
     drive = Driver(mapreduce(1, 0))
     drive.allocate("c1", "dead")

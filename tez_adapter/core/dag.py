@@ -82,6 +82,10 @@ class Limits:
     disk_retry_s: float = 5.0
     #: containers of one task in a row that find no room; then the job ends, if no node is known to have some
     disk_failures: int = 3
+    #: a node that takes nothing at present is not used for so long, seconds
+    busy_retry_s: float = 1.0
+    #: containers of one task in a row that nodes do not take at present; each further one costs an attempt
+    refusals: int = 20
     #: containers kept unused on such nodes
     parked_max: int = 256
     #: containers smaller than asked for that come in a row; then the job ends: others will not come

@@ -43,6 +43,8 @@ class LaunchFailed:
     reason: str
     #: the node answered, and its answer was no; an unreachable node is not the task's fault
     refused: bool = True
+    #: it takes no container at present, whatever it is
+    not_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,8 @@ class JobMachine(JobEndings):
             self.notices.started(container.node)
         attempt = container.attempt
         if attempt is not None:
-            self.vertices[attempt.id.vertex].tasks[attempt.id.task].disk_failures = 0
+            task = self.vertices[attempt.id.vertex].tasks[attempt.id.task]
+            task.disk_failures = task.refusals = 0
             if attempt.state is AttemptState.ASSIGNED:
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.began = attempt.moved = attempt.heard = self._now
@@ -199,10 +200,18 @@ class JobMachine(JobEndings):
         self._out.append(ev.Release(container.id))
         if container.attempt is not None:
             error = f"node {container.node} did not start container {container.id}: {event.reason}"
-            self._end_attempt(container.attempt, error, at_fault=event.refused)
+            at_fault = event.refused and not (event.not_now and self._is_excused(container.attempt))
+            self._end_attempt(container.attempt, error, at_fault=at_fault)
         if not event.refused:
             self._unusable.silent(container.node, self._now)
             self.notices.unreachable(container.node, event.reason)
+
+    def _is_excused(self, attempt: Attempt) -> bool:
+        """Its node takes nothing at present: not the task's fault, unless it goes on for too long."""
+        self._unusable.busy(attempt.node, self._now)
+        task = self.vertices[attempt.id.vertex].tasks[attempt.id.task]
+        task.refusals += 1
+        return task.refusals <= self.spec.limits.refusals
 
     def _on_waits(self, event: ev.ContainerWaits) -> None:
         container = self.containers.get(event.container)

@@ -4,7 +4,8 @@ Hosts are avoided through the ResourceManager's blacklist, as long as enough of 
 does not answer looks free to the ResourceManager until it expires there, so every container given back would come
 again from the same node at once: such containers are parked instead, neither started nor given back, until the node
 has had time to return. What is parked takes the dead node's room, and the next container comes from elsewhere. The same
-goes for a node whose disks are full, which is healthy to the ResourceManager until its next check.
+goes for a node whose disks are full, which is healthy to the ResourceManager until its next check, and for one that
+takes no container at present, of which the ResourceManager hears with its next heartbeat.
 """
 
 from tez_adapter.core.dag import Limits
@@ -79,6 +80,10 @@ class UnusableNodes:
 
     def silent(self, node: str, now: float) -> None:
         self._until[node] = now + self._limits.node_retry_s
+
+    def busy(self, node: str, now: float) -> None:
+        """It answers, and takes nothing at present."""
+        self._until[node] = max(now + self._limits.busy_retry_s, self._until.get(node, 0.0))
 
     def disk_full(self, node: str, now: float) -> None:
         self._until[node] = now + self._limits.disk_retry_s

@@ -50,6 +50,8 @@ class Task:
     failures: int = 0
     #: containers in a row that could not be started for want of room on a disk
     disk_failures: int = 0
+    #: containers in a row that nodes did not take at the time
+    refusals: int = 0
     #: reports of failed fetches of the present output
     fetch_failures: int = 0
 

@@ -121,8 +121,11 @@ class RpcServer:
                 listener = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
                 self._server = await make(sock=listener, start_serving=False)
         except OSError as error:
+            # asyncio's own words name the address once more; a name that nobody knows has no errno of the system's
+            number = error.errno or 0
+            reason = os.strerror(number) if number > 0 else error.strerror or error
             raise errors.RpcConnectionError(
-                f"{self.name} cannot listen on {self._host}:{self._port}: {error.strerror or error}"
+                f"{self.name} cannot listen on {self._host}:{self._port}: {reason}"
             ) from error
         host, port = self._server.sockets[0].getsockname()[:2]
         self._address = (str(host), int(port))

@@ -159,10 +159,12 @@ class NMContainerStatus(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., container_state: _Optional[_Union[_yarn_common_pb2.ContainerState, str]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., diagnostics: _Optional[str] = ..., container_exit_status: _Optional[int] = ..., creation_time: _Optional[int] = ..., nodeLabelExpression: _Optional[str] = ..., version: _Optional[int] = ..., executionType: _Optional[_Union[_yarn_common_pb2.ExecutionType, str]] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeCapabilities(_message.Message):
-    __slots__ = ("understands",)
+    __slots__ = ("understands", "queue_max")
     UNDERSTANDS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_MAX_FIELD_NUMBER: _ClassVar[int]
     understands: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, understands: _Optional[_Iterable[str]] = ...) -> None: ...
+    queue_max: int
+    def __init__(self, understands: _Optional[_Iterable[str]] = ..., queue_max: _Optional[int] = ...) -> None: ...
 
 class RegisterNodeManagerRequest(_message.Message):
     __slots__ = ("node_id", "http_port", "resource", "nm_version", "container_statuses", "runningApplications", "nodeLabels", "physicalResource", "log_aggregation_reports_for_apps", "nodeAttributes", "nodeStatus", "yaq_capabilities")
