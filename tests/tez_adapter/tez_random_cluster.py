@@ -127,7 +127,8 @@ class RandomCluster:
             name = self.rng.choice(names)
             if self.processes[name].attempt is None and not self.processes[name].ending and self.rng.random() < 0.3:
                 del self.processes[name]
-                self.send(ev.LaunchFailed(name, "disk full", refused=self.rng.random() < 0.5))
+                refused, not_now = self.rng.random() < 0.5, self.rng.random() < 0.5
+                self.send(ev.LaunchFailed(name, "disk full", refused, refused and not_now))
         else:
             # nonsense from peers
             self.send(ev.AttemptSucceeded(AttemptId(self.rng.randrange(-1, 4), self.rng.randrange(-1, 20), 0)))
