@@ -18,7 +18,7 @@ from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
-from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
+from yaqd.sim.cluster import SYSTEMS, ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
 from yaqd.sim.jobs import JobRun, Run
 from yaqd.sim.model import YIELDS_AFTER_S, Model
@@ -148,6 +148,27 @@ def test_a_task_that_fits_no_node_is_stuck_and_says_so() -> None:
     too_large = SimStage("map", (SimTask(1.0, resource=SLOT * 3),))
     with pytest.raises(Stuck, match="1 jobs are left"):
         simulate(ClusterShape(nodes=1, slots=2), Workload((SimJob("job", (too_large,)),)), System("yarn"), 1)
+
+
+ALL_SYSTEMS = (*(System(name) for name in SYSTEMS), System("sparrow", late_binding=False))
+
+
+@pytest.mark.parametrize("system", ALL_SYSTEMS, ids=lambda system: f"{system.name}-{system.late_binding}")
+def test_where_every_node_is_lost_it_ends_and_says_so(system: System) -> None:
+    jobs = Workload(tuple(SimJob(f"job {n}", (SimStage("map", (SimTask(5.0),) * 20),)) for n in range(3)))
+    lost = tuple(NodeFailure(n, 1.0) for n in range(2))
+    with pytest.raises(Stuck, match="nothing happens any more, and 3 jobs are left"):
+        simulate(ClusterShape(nodes=2, slots=2, failures=lost), jobs, system, 1)
+    back = (NodeFailure(0, 1.0, down_s=100.0), NodeFailure(1, 2.0))
+    assert simulate(ClusterShape(nodes=2, slots=2, failures=back), jobs, system, 1).tasks == 60
+
+
+@pytest.mark.parametrize("late_binding", [True, False])
+def test_tasks_go_anywhere_where_no_node_is_asked(late_binding: bool) -> None:
+    jobs = Workload(tuple(SimJob(f"job {n}", (SimStage("map", (SimTask(2.0),) * 9),)) for n in range(3)))
+    shape = ClusterShape(nodes=3, slots=2, failures=(NodeFailure(0, 1.0, down_s=5.0),))
+    result = simulate(shape, jobs, System("sparrow", probes=0.0, late_binding=late_binding), 1)
+    assert result.tasks == 27 and "probes" not in result.counts
 
 
 def test_tasks_run_where_their_input_is_and_faster_nodes_are_faster() -> None:

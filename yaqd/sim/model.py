@@ -35,6 +35,9 @@ class Model:
         self.recorder: Final = Recorder(len(workload.jobs))
         self.estimates: Final = Estimates(system.estimates)
         self.nodes: Final = [self._new_node(index) for index in range(shape.nodes)]
+        #: nodes that are up, and those that will be again
+        self._up = shape.nodes
+        self._returning = 0
         phases = self.random("heartbeats")
         self.engine: Final = Engine(
             shape.heartbeat_s, sorted(((phases.random() * shape.heartbeat_s, n) for n in self.nodes), key=_phase)
@@ -56,7 +59,9 @@ class Model:
     def run(self, *, horizon_s: float, skip_idle: bool) -> SimResult:
         may_matter = self.beats_matter if skip_idle else _always
         with _without_collecting():
-            now = self.engine.run(self.beat, self._is_over, may_matter, horizon_s)
+            # managers poll on where nothing can be placed any more; up to a horizon that is an end as good as any
+            is_over = self._is_over if math.isfinite(horizon_s) else self._is_over_or_lost
+            now = self.engine.run(self.beat, is_over, may_matter, horizon_s)
         if self._left and now < horizon_s and math.isinf(horizon_s):
             left = [job.spec.name for job in self.jobs if not job.is_over]
             raise Stuck(f"after {now:.0f} s nothing happens any more, and {len(left)} jobs are left, {left[0]} first")
@@ -133,6 +138,10 @@ class Model:
 
     def _is_over(self) -> bool:
         return not self._left
+
+    def _is_over_or_lost(self) -> bool:
+        """Or no node is up, and none will return."""
+        return not self._left or not (self._up or self._returning)
 
     def _submitted(self, now: float, job: JobRun) -> None:
         if self.system.jobs_at_once and self._admitted >= self.system.jobs_at_once:
@@ -334,6 +343,8 @@ class Model:
         for run in lost:
             self._stop(run, node, now)
         node.is_up = False
+        self._up -= 1
+        self._returning += math.isfinite(failure.down_s)
         self.recorder.count("lost", len(lost))
         self.node_failed(node, lost, now)
         if math.isfinite(failure.down_s):
@@ -342,6 +353,8 @@ class Model:
     def _return(self, now: float, node: SimNode) -> None:
         node.queue = self.new_queue(self.shape.capacity_of(node.index))
         node.is_up = True
+        self._up += 1
+        self._returning -= 1
         self.node_returned(node, now)
 
 

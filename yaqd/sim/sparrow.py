@@ -32,6 +32,11 @@ class Sparrow(Direct):
         #: by node: containers there at its last heartbeat
         self._said: Final = [0] * shape.nodes
 
+    @property
+    def _asks_first(self) -> bool:
+        """Do nodes queue places, and get tasks when these have their turn? Where none is asked there are no places."""
+        return self.system.late_binding and self.system.probes > 0
+
     def new_queue(self, capacity: Resource) -> NodeQueue:
         """Nodes take any number of places."""
         return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=UNBOUNDED)
@@ -40,7 +45,7 @@ class Sparrow(Direct):
         for group in job.groups.values():
             if group.is_changed:
                 group.is_changed = False
-                if self.system.late_binding:
+                if self._asks_first:
                     self._probe(job, group, len(group.waiting) * self.system.probes, now)
                 else:
                     self._place_shortest(job, group, now)
@@ -136,7 +141,7 @@ class Sparrow(Direct):
     def _again(self, now: float, run: Run) -> None:
         """As many places are asked for as went: one, or those of a task."""
         job, group = run.stage.job, run.group
-        if not self.system.late_binding:
+        if not self._asks_first:
             super()._again(now, run)
         elif not job.is_over:
             if run.task != _NO_TASK:
