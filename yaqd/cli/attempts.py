@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tez_adapter.rm_client import AttemptReport
 
 _CHARS: Final = 200
+_PAGES: Final = "For more detailed output, check"
 _DOES: Final = {
     "ALLOCATED": "starts",
     "ALLOCATED_SAVING": "starts",
@@ -65,7 +66,12 @@ def _end(number: int, attempt: Told | None) -> str:
     if LOST_NODE in attempt.diagnostics:
         return f"attempt {number} was lost with{where}{at}"
     there = f" on{where}" if attempt.node is not None else ""
-    return f"attempt {number} failed{there}{at}: {shortened_error(attempt.diagnostics, _CHARS)}"
+    return f"attempt {number} failed{there}{at}: {_shortened(attempt.diagnostics)}"
+
+
+def _shortened(diagnostics: str) -> str:
+    """Without the pages that ResourceManagers name at the end, Hadoop's and ours."""
+    return shortened_error(diagnostics.partition(_PAGES)[0], _CHARS)
 
 
 def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
@@ -82,7 +88,7 @@ def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
                 attempt.state.name,
                 attempt.node or "-",
                 duration(max(0.0, took)),
-                "lost with its node" if lost else shortened_error(attempt.diagnostics, _CHARS) or "-",
+                "lost with its node" if lost else _shortened(attempt.diagnostics) or "-",
             )
         )
     click.echo()
