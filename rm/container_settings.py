@@ -27,13 +27,13 @@ class ContainerSettings:
         if distributed and not enabled:
             raise conf.error(_DISTRIBUTED, "what it places are opportunistic containers", f"set {_ALLOCATION}.enabled")
         return cls(
-            opportunistic=_opportunistic(conf, by_proxies=distributed) if enabled else None,
+            opportunistic=_opportunistic(conf) if enabled else None,
             distributed=distributed,
             tells_nodes=conf.get_bool("yarn.resourcemanager.auto-update.containers"),
         )
 
 
-def _opportunistic(conf: Configuration, *, by_proxies: bool) -> OpportunisticLimits:
+def _opportunistic(conf: Configuration) -> OpportunisticLimits:
     least = conf.get_int(f"{_QUEUING}.min-queue-length", minimum=0)
     return OpportunisticLimits(
         nodes_used=conf.get_int(f"{_ALLOCATION}.nodes-used", minimum=1),
@@ -43,5 +43,4 @@ def _opportunistic(conf: Configuration, *, by_proxies: bool) -> OpportunisticLim
         deviations=conf.get_float(f"{_QUEUING}.queue-limit-stdev", minimum=0.0),
         queue_min=least,
         queue_max=conf.get_int(f"{_QUEUING}.max-queue-length", minimum=least),
-        by_proxies=by_proxies,
     )

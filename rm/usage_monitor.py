@@ -40,8 +40,8 @@ class UsageMonitor:
     def _extend(self, message: pb.RemoteNode, load: NodeLoad) -> None:
         convert.put_resource(message.yaq_free, load.left)
         message.yaq_queued = load.queued
-        if load.most_waiting is not None:
-            message.yaq_queue_max = load.most_waiting
+        if load.capacity is not None:
+            message.yaq_queue_max = load.capacity
         if self.understands(load.node.id):
             message.yaq_reads_tasks = True
             queue = load.node.queue

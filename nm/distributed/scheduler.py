@@ -53,16 +53,15 @@ _LEAST_WAIT_S: Final = 1e-3
 class _Node:
     """A published node and what went there since."""
 
-    __slots__ = ("added_s", "offer", "placed", "queued", "rank", "soonest_s", "taken", "waiting")
+    __slots__ = ("added_s", "offer", "placed", "rank", "soonest_s", "taken", "waiting")
 
     def __init__(self, offer: NodeOffer, rank: int) -> None:
         self.offer = offer
         self.rank = rank
         #: resources of the containers placed here since
         self.taken = Resource()
-        #: how many, how many of them wait there, and how many of those because there was no room
+        #: how many, and how many of them found no room
         self.placed = 0
-        self.queued = 0
         self.waiting = 0
         #: how long they take one after the other, s. All of it counts when a node is looked for, not only the part
         #: that a newcomer waits longer: other jobs' proxies place here meanwhile, of which this one hears late. (Ours
@@ -86,12 +85,12 @@ class _Node:
         said_s = self.offer.wait_s
         return said_s is not None and (said_s > 0 or self.soonest_s < math.inf)
 
-    def is_full(self, *, waits: bool) -> bool:
-        """For one more, which would wait or start at once."""
+    @property
+    def is_full(self) -> bool:
         offer = self.offer
-        if offer.queued is None or offer.queue_max is None:
-            return False
-        return offer.queued + self.queued >= offer.queue_max if waits else offer.queue_max == 0
+        return (
+            offer.queued is not None and offer.queue_max is not None and offer.queued + self.placed >= offer.queue_max
+        )
 
 
 @value()
@@ -271,10 +270,10 @@ class DistributedScheduler:
     def _worth(self, ask: Ask, node: _Node, served: set[int], may_wait_s: float) -> tuple[float, float] | None:
         """Affinity and load; None where the container must not go."""
         affinity = self._affinity(ask, node)
-        if affinity <= 0 or (node.rank in served and node.offer.node_id.host not in ask.counts):
+        if affinity <= 0 or node.is_full or (node.rank in served and node.offer.node_id.host not in ask.counts):
             return None
         wait = self._load_s(node, ask.resource)
-        if wait == math.inf or wait > self._limits.wait_max_s or node.is_full(waits=wait > 0):
+        if wait == math.inf or wait > self._limits.wait_max_s:
             return None
         if wait > 0 and may_wait_s < math.inf and (wait >= may_wait_s or not node.knows_wait):
             return None
@@ -335,7 +334,6 @@ class DistributedScheduler:
             node.waiting += 1
         node.taken += ask.resource
         node.placed += 1
-        node.queued += wait > 0
         if node.is_unknown:
             served.add(node.rank)
         host, rack = offer.node_id.host, offer.rack

@@ -40,7 +40,6 @@ class NodeLoad:
         "length",
         "node",
         "number",
-        "told",
         "wait_ms",
     )
 
@@ -53,8 +52,6 @@ class NodeLoad:
         self.length: int | None = None
         #: how many may wait; None: it did not say
         self.capacity: int | None = None
-        #: how many it is told to let wait, and ends those beyond; None: what is beyond is sent there all the same
-        self.told: int | None = None
         #: -1: it does not know
         self.wait_ms = -1
         #: its last report is too old to be believed
@@ -73,15 +70,7 @@ class NodeLoad:
     def takes(self, need: Resource) -> bool:
         if self.length is None or self.capacity == 0 or self.node.is_draining or self.is_silent:
             return False
-        most = self.most_waiting
-        return self.fits(need) or most is None or self.length + self.given < most
-
-    @property
-    def most_waiting(self) -> int | None:
-        """How many may wait there without being ended again; None: any number."""
-        if self.capacity is None or self.told is None:
-            return self.capacity if self.told is None else self.told
-        return min(self.capacity, self.told)
+        return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
 
     def place(self, rule: str) -> QueuePlace:
         """Of a container that is sent to wait now."""

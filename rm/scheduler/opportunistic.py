@@ -29,7 +29,7 @@ from rm.scheduler.view import AttemptView
 from rm.scheduler.wishes import Wishes, wishes_of
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
-from yaqd.policies.queueing.rebalance import GROWTH, queue_limit
+from yaqd.policies.queueing.rebalance import queue_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,6 @@ class OpportunisticLimits:
     deviations: float = 1.0
     queue_min: int = 5
     queue_max: int = 15
-    #: proxies at the nodes place opportunistic containers. They are told what nodes are told, and keep what is beyond;
-    #: Hadoop's allocator fills queues as long as nodes take more, and has nodes end what is beyond again
-    by_proxies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +112,11 @@ class Opportunistic:
         self.kept.node_left(node_id)
         self._chosen_at = -math.inf
 
-    def node_loaded(self, event: NodeLoaded, now: float) -> None:
+    def node_loaded(self, event: NodeLoaded) -> None:
         load = self._loads.get(event.node_id)
         if load is not None:
             load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
             load.given, load.added_s, load.is_silent = 0, 0.0, False
-            load.told = self.queue_limit(now) if self.limits.by_proxies else None
 
     def node_silent(self, node_id: NodeId) -> None:
         """Nothing goes there until it reports."""
@@ -132,15 +128,11 @@ class Opportunistic:
     def queue_limit(self, now: float) -> int:
         """How many containers any node should let wait (Hadoop's QueueLimitCalculator), worked out once in a while as
         Hadoop does: every node asks at each of its heartbeats, and the answer depends on all of them.
-
-        Proxies send nothing beyond it, so that queues that are all as long as they may be would never get longer: with
-        proxies it is one more.
         """
         bounds = self.limits
         if not 0.0 <= now - self._limit_at < bounds.choice_s:
             lengths = (load.length for load in self._loads.values() if load.length is not None)
-            more = GROWTH if self.limits.by_proxies else 0
-            self._limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max, more))
+            self._limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
             self._limit_at = now
         return self._limit
 

@@ -333,7 +333,7 @@ class Scheduler:
                 yield from self._giving.give_away(node, now)
 
     def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
-        self.opportunistic.node_loaded(event, now)
+        self.opportunistic.node_loaded(event)
         yield from ()
 
     def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Decision]:

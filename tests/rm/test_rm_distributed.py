@@ -21,9 +21,7 @@ OPPORTUNISTIC = {"yarn.resourcemanager.opportunistic-container-allocation.enable
 ENABLED = {**OPPORTUNISTIC, "yarn.nodemanager.distributed-scheduling.enabled": "true"}
 
 
-async def loaded(
-    node: FakeNode, *, queued: int = 0, capacity: int = 5, wait_ms: int | None = None
-) -> server.ContainerQueuingLimit:
+async def loaded(node: FakeNode, *, queued: int = 0, capacity: int = 5, wait_ms: int | None = None) -> None:
     """A heartbeat that tells of the node's queue."""
     request = node.heartbeat()
     status = request.node_status.opportunistic_containers_status
@@ -33,7 +31,6 @@ async def loaded(
         status.estimated_queue_wait_time = max(-1, min(wait_ms, 2**31 - 1))
     response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
     node.response_id = response.response_id
-    return response.container_queuing_limit
 
 
 def placed(
@@ -221,21 +218,6 @@ async def test_nodes_of_ours_are_told_waits_and_room_with_what_was_booked_in_the
         told = {n.node_id.port: n for n in (await proxy.allocate()).nodes_for_scheduling}[node.id.port]
         assert told.HasField("yaq_wait_ms") == (queues == "true"), "without estimates nothing is known to end"
         assert queues == "false" or told.yaq_wait_ms == -1
-
-
-async def test_proxies_are_told_no_more_places_than_nodes_are_told_to_keep() -> None:
-    clock = ManualClock()
-    async with cluster(ENABLED, clock=clock) as rm:
-        node = await rm.node(capabilities=("yaq-queue",))
-        await loaded(node, capacity=20, wait_ms=0)
-        proxy, answer = await proxied(rm, node)
-        places = [answer.nodes_for_scheduling[0].yaq_queue_max]
-        for queued in (5, 6, 30):
-            clock.seconds += 1
-            told = (await loaded(node, queued=queued, capacity=40, wait_ms=9000)).max_queue_length
-            places.append((await proxy.allocate()).nodes_for_scheduling[0].yaq_queue_max)
-            assert places[-1] == told
-        assert places == [5, 6, 7, 15]
 
 
 @pytest.mark.parametrize(("queues", "of_ours"), [("true", True), ("true", False), ("false", True)])

@@ -339,19 +339,6 @@ def test_queue_limit_is_the_mean_and_a_deviation_within_bounds(lengths: list[int
     assert life.scheduler.opportunistic.queue_limit(50.0) == limit
 
 
-def test_with_proxies_queues_may_grow_and_nothing_beyond_what_nodes_are_told_is_sent() -> None:
-    life = Life(OpportunisticLimits(choice_s=0.0, by_proxies=True))
-    for length, told in ((0, 5), (5, 6), (6, 7), (30, 15)):
-        node = life.node("a", length=length)
-        load = next(load for load in life.scheduler.opportunistic.loads() if load.node.id == node)
-        assert (load.most_waiting, life.scheduler.opportunistic.queue_limit(0.0)) == (min(told, 10), told)
-    life.tell(NodeLoaded(node, 2, 0, 3))
-    assert load.most_waiting == 3, "the node takes no more"
-    stock = Life(OpportunisticLimits(choice_s=0.0))
-    stock.node("a", length=0)
-    assert [load.most_waiting for load in stock.scheduler.opportunistic.loads()] != [5], "as Hadoop's: what nodes take"
-
-
 def test_queue_limit_is_worked_out_once_in_an_interval() -> None:
     life = Life(OpportunisticLimits(choice_s=2.0))
     life.node("a", length=0)

@@ -12,6 +12,7 @@ from yaqd.cli import sim_screen
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
 from yaqd.cli.sim_systems import comparison, parse_system
+from yaqd.policies.queueing.guard import survive
 from yaqd.sim.experiments import EXPERIMENTS, run_experiment
 from yaqd.sim.experiments.runner import PolicyFailed
 from yaqd.sim.workloads import Arrivals, Drawn
@@ -213,6 +214,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     names = ("value", "zero", "leaves", "odd", "text")
     lines = "\n".join(f"sim-{name} = sim_faulty:{name}" for name in names)
     (info / "entry_points.txt").write_text(f"[yaqd.order]\n{lines}\n")
+    survive(None)  # a daemon that another test ran in this process goes on for as long as that does
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         yield file

@@ -35,7 +35,6 @@ from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import scheduler_spec
 from yaqd.sim.jobs import JobRun
 from yaqd.sim.nodes import SimNode
-from yaqd.sim.queues import UNBOUNDED
 from yaqd.sim.shape import ClusterShape, System
 
 
@@ -64,10 +63,6 @@ class Booking:
         wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
         handle(NodeLoaded(node.id, said.queued, wait_ms, self._bound), now)
         self._stale.add(node.id)
-
-    def queue_limit(self, now: float) -> int:
-        """How many it is told with the answer."""
-        return self.scheduler.opportunistic.queue_limit(now)
 
     def silent(self, node: SimNode, now: float) -> None:
         self.scheduler.handle(NodeSilent(node.id), now)
@@ -126,7 +121,7 @@ class Booking:
             slots = load.node.queue.slots if load.node.queue is not None else 0
             wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
             self._offers[node_id] = NodeOffer(
-                node_id, "", load.node.rack, "", wait_s, load.left, load.queued, load.most_waiting, True, slots
+                node_id, "", load.node.rack, "", wait_s, load.left, load.queued, load.capacity, True, slots
             )
         return self._offers[node_id]
 
@@ -141,11 +136,6 @@ def limits(shape: ClusterShape, system: System) -> SchedulerLimits:
     return SchedulerLimits(
         bounds=AllocationBounds(shape.slot, Resource(1 << 30, 1 << 20)),
         decision_log_entries=0,
-        opportunistic=OpportunisticLimits(
-            nodes_used=system.published,
-            queue_min=system.rebalance_least if system.rebalance else UNBOUNDED,
-            queue_max=system.rebalance_most if system.rebalance else UNBOUNDED,
-            by_proxies=True,
-        ),
+        opportunistic=OpportunisticLimits(nodes_used=system.published),
         queueing=queueing,
     )

@@ -27,7 +27,7 @@ from nm.queue.snapshot import QueueSnapshot
 from rm.scheduler.queueing_spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.policies.queueing.rebalance import GROWTH, REBALANCES, QueueSaid, queue_limit, queue_loads
+from yaqd.policies.queueing.rebalance import REBALANCES, QueueSaid, queue_limit, queue_loads
 from yaqd.sim.booking import Booking
 from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run
@@ -52,15 +52,15 @@ class Distributed(Direct):
         self.by_wait: Final = system.name == "yaq-d" and system.place != "length"
         self.rebalances: Final = system.name == "yaq-d" and system.rebalance
         self._by_host: Final = {node.id.host: node for node in self.nodes}
-        #: Hadoop's limit on every queue, and how many are to leave a node by the finer rule
-        self._limit = UNBOUNDED if not self.rebalances else system.rebalance_least
-        self._leaving: dict[int, int] = {}
         #: what each node reported last
         self._offers: Final = [self._offer(node, node.queue.snapshot(0.0, 0)) for node in self.nodes]
         #: by node that is down: until when what it said last is believed
         self._silent_at: dict[int, float] = {}
         self._published: tuple[NodeOffer, ...] = ()
         self._published_at = -math.inf
+        #: Hadoop's limit on every queue, and how many are to leave a node by the finer rule
+        self._limit = UNBOUNDED
+        self._leaving: dict[int, int] = {}
         self._placers: dict[int, DistributedScheduler] = {}
         #: by job: when it was answered last
         self._answered: dict[int, float] = {}
@@ -78,7 +78,6 @@ class Distributed(Direct):
     # ---- what is known of nodes
 
     def _offer(self, node: SimNode, said: QueueSnapshot) -> NodeOffer:
-        bound = self.system.bound or UNBOUNDED
         free = self.shape.slot * max(0, self.shape.slots_of(node.index) - said.running)
         wait_s = said.wait_s if self.by_wait else None
         return NodeOffer(
@@ -89,7 +88,7 @@ class Distributed(Direct):
             wait_s,
             free,
             said.queued,
-            min(bound, self._limit),
+            self.system.bound or None,
             reads_tasks=self.by_wait,
             slots=self.shape.slots_of(node.index),
         )
@@ -102,8 +101,7 @@ class Distributed(Direct):
             self.booking.reported(node, said, [run.container_id for run in ended], now)
         if self.rebalances:
             limit = max(0, (offer.queued or 0) - self._leaving.pop(node.index, 0))
-            told = self._limit if self.booking is None else self.booking.queue_limit(now)
-            self.carry_out(node, node.queue.handle(OpportunisticLimit(min(limit, told)), now), now)
+            self.carry_out(node, node.queue.handle(OpportunisticLimit(min(limit, self._limit)), now), now)
 
     def _publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
         """The least loaded nodes as they are known, made anew at the polling interval."""
@@ -144,8 +142,7 @@ class Distributed(Direct):
         """What nodes are told with their next report: both limits of the live ResourceManager."""
         system = self.system
         lengths = (offer.queued or 0 for offer in offers)
-        bounds = system.rebalance_least, system.rebalance_most
-        self._limit = int(queue_limit(lengths, _DEVIATIONS, *bounds, GROWTH))
+        self._limit = int(queue_limit(lengths, _DEVIATIONS, system.rebalance_least, system.rebalance_most))
         self._leaving.clear()
         if system.rebalance_gain_s <= 0.0:
             return

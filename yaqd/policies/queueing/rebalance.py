@@ -63,12 +63,8 @@ class Move:
     gain_s: float
 
 
-#: by so many tasks queues that are all as long as they may be may grow until the limit is worked out again
-GROWTH: Final = 1
-
-
-def queue_limit(lengths: Iterable[float], deviations: float, least: float, most: float, more: float = 0.0) -> float:
-    """What a queue may be at most: mean + deviations x standard deviation of all + `more`, within [least, most].
+def queue_limit(lengths: Iterable[float], deviations: float, least: float, most: float) -> float:
+    """What a queue may be at most: mean + deviations x standard deviation of all, within [least, most].
 
     `lengths` are tasks or seconds; those that are no numbers, negative or infinite are left out. Without any it is
     `most`.
@@ -78,7 +74,7 @@ def queue_limit(lengths: Iterable[float], deviations: float, least: float, most:
         return most
     mean = sum(known) / len(known)
     spread = sqrt(sum((length - mean) ** 2 for length in known) / len(known))
-    return max(least, min(most, mean + deviations * spread + more))
+    return max(least, min(most, mean + deviations * spread))
 
 
 def queue_loads(said: Iterable[QueueSaid], most_queued: int, typical_s: float) -> list[QueueLoad]:
