@@ -11,37 +11,27 @@ An ask that prefers places waits for them (delay scheduling, Zaharia et al., Eur
 `node-locality-delay` says, never more than there are nodes, and not at all when no preferred place is in the
 cluster.
 
-Against starvation of large containers by small ones: an ask that has waited `reserve_after_s` gets the next node
-that is large enough reserved, and what becomes free there is kept for it, as Hadoop's reservations do, but after a
-time and not at the first miss, so that a passing shortage idles no node.
+Against starvation of large containers by small ones nodes are kept (`rm.scheduler.keeping`).
 """
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
+from rm.scheduler.keeping import Keep, Keeping
 from rm.scheduler.masters import has_room_before_queue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.shares import Shares
-from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt
+from rm.scheduler.sweep import CHEAP, DEAR, Look, attempts_first, begin, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import may_take
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
-from yaqd.model import ANY_HOST, Resource
+from yaqd.model import ANY_HOST
 from yaqd.model.values import value
 
-if TYPE_CHECKING:
-    from rm.scheduler.queueing import NodeQueues
-
-_T = TypeVar("_T")
-#: after so many times what an ask waits until a node is kept for it, it has one kept also where it may wait at nodes
-#: (it may be too large for what ends there, or the waits too long for its master), and one that it does not prefer (no
-#: node that it prefers may ever have room)
-_PATIENCE = 6.0
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
 
@@ -57,22 +47,6 @@ class Pick:
 
 
 @value()
-class Keep:
-    """Reserve this node for this ask."""
-
-    attempt: AttemptView
-    ask: Ask
-    node: NodeView
-
-
-@value()
-class _NotYet:
-    """Nothing is kept for this attempt, nor for anybody behind it."""
-
-    attempt: AttemptView
-
-
-@value()
 class Pass:
     """This ask was offered the node and waits for a better place."""
 
@@ -82,6 +56,7 @@ class Pass:
 class CapacityPolicy:
     def __init__(self, *, reserve_after_s: float, reserved_share: float) -> None:
         self._reserve_after_s = reserve_after_s
+        self.keeping = Keeping(reserve_after_s, self.locality)
         #: largest part of the nodes that may be reserved at a time (at least one node may)
         self._reserved_share = reserved_share
 
@@ -192,7 +167,7 @@ class CapacityPolicy:
                 if not may:
                     continue
             if not has_room:
-                kept = self._starving(view, leaf, shape, whose, node, now)
+                kept = self.keeping.for_whom(view, leaf, shape, whose, node, now)
                 if kept is not None:
                     return kept
                 continue
@@ -201,30 +176,13 @@ class CapacityPolicy:
                 may = rooms[id(shape)] = view.has_room(leaf, shape)
             if not may:
                 continue
-            find = partial(self._first_ask, leaf, shape, node, partial(self._offer, view, node, passed))
+            find = partial(attempts_first, node, node, leaf, shape, partial(self._offer, view, node, passed))
             found = first_attempt(node, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find)
             if found is not None:
                 rank = (found[0], found[1].ask.key)
                 if best is None or rank < best[0]:
                     best = (rank, found[1])
         return best[1] if best is not None else None
-
-    def _first_ask(
-        self,
-        leaf: QueueView,
-        shape: Resource,
-        node: NodeView,
-        offer: Callable[[AttemptView, Ask, Look], _T],
-        key: OrderKey,
-        look: Look,
-    ) -> _T | None:
-        """The first ask of this shape that takes the node, after those that pass, of the attempt filed there."""
-        attempt = leaf.attempts[key[-1]]
-        if attempt.blacklist and not attempt.accepts(node):
-            look.attempts += 1
-            look.cost += CHEAP
-            return None
-        return first_ask(node, node.id.host, attempt, shape, look, offer)
 
     def _offer(
         self, view: ClusterView, node: NodeView, passed: list[Ask], attempt: AttemptView, ask: Ask, look: Look
@@ -247,90 +205,6 @@ class CapacityPolicy:
         look.cost += DEAR
         look.refused |= {placement}
         return None
-
-    def _starving(
-        self,
-        view: ClusterView,
-        leaf: QueueView,
-        shape: Resource,
-        whose: str,
-        node: NodeView,
-        now: float,
-    ) -> Keep | None:
-        """For whom of a line the node is to be kept: for the first who ever takes it, once he has waited too long."""
-        line = leaf.lines[(shape, whose)]
-        if leaf.attempts[line[0][-1]].reservation is not None or not view.calculator.fits(shape, node.total):
-            return None
-        offer: Callable[[AttemptView, Ask, Look], Keep | _NotYet | None] = partial(self._keep, view, node, now)
-        find = partial(self._first_ask, leaf, shape, node, offer)
-        found: tuple[OrderKey, Keep | _NotYet] | None = first_attempt(
-            node, (leaf.path, (shape, whose)), line, None, find
-        )
-        if found is None:
-            return None
-        if node.sweep is not None:
-            node.sweep.given(found[1].attempt, shape)
-        return found[1] if isinstance(found[1], Keep) else None
-
-    def _keep(
-        self, view: ClusterView, node: NodeView, now: float, attempt: AttemptView, ask: Ask, look: Look
-    ) -> Keep | _NotYet | None:
-        """None: the node is nothing for the ask, so that it may be kept for one behind it."""
-        if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
-            look.cost += CHEAP  # what an ask may stand beside changes meanwhile
-            return None
-        waited_s = now - ask.waiting_since
-        if attempt.reservation is not None or waited_s < self._reserve_after_s:
-            return _NotYet(attempt)
-        queues = view.node_queues
-        if queues is not None and node.queue is not None and waited_s < _PATIENCE * self._reserve_after_s:
-            has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
-            if has_queue and queues.may_wait(attempt, ask):
-                return _NotYet(attempt)  # it waits at nodes instead
-        if not view.has_room(attempt.app.leaf, ask.capability):
-            return _NotYet(attempt)
-        if ask.left and now < ask.left.get(node.id, 0.0):
-            look.cost += CHEAP
-            return None
-        if not self._takes(view, attempt, ask, node, now):
-            look.passes += 1
-            return None
-        return Keep(attempt, ask, node) if self.comes_soon(view, attempt, ask, node, now) else _NotYet(attempt)
-
-    def comes_soon(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
-        """May the node be kept for the ask, or does room come sooner at another one with a queue?"""
-        queues = view.node_queues
-        return queues is None or queues.soonest.is_good(
-            attempt, ask, node, partial(self._suits, view, queues, attempt, ask, now), now
-        )
-
-    def is_lost(
-        self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, since: float, now: float
-    ) -> bool:
-        """Is the node, kept for the ask since then, to be given up for another one with a queue?"""
-        queues = view.node_queues
-        return queues is not None and queues.soonest.is_lost(
-            attempt, ask, node, since, partial(self._suits, view, queues, attempt, ask, now), now
-        )
-
-    def _takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
-        """Is it a node that the ask prefers, or takes as it has waited for long enough?"""
-        if self.locality(view, attempt, ask, node) is not None:
-            return True
-        if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self._reserve_after_s:
-            return False
-        return not ask.insists_on_others(node.id.host, node.rack)
-
-    def _suits(
-        self, view: ClusterView, queues: "NodeQueues", attempt: AttemptView, ask: Ask, now: float, node: NodeView
-    ) -> bool:
-        """Does the ask take a place there, and has it one once all that has an end has ended?"""
-        fits, total = view.calculator.fits, node.total
-        if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
-            return False
-        if not self._takes(view, attempt, ask, node, now):
-            return False
-        return node.queue is None or fits(ask.capability + queues.soonest.endless(node.queue), total)
 
     def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
         """How near the node is to what the ask wants, None when it should not be taken (yet)."""

@@ -22,7 +22,7 @@ from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.sweep import CHEAP, DEAR, Look, begin, first_ask, first_attempt
+from rm.scheduler.sweep import CHEAP, DEAR, Look, attempts_first, begin, first_attempt
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
@@ -169,7 +169,7 @@ class QueueFilling:
             if not may:
                 continue
             offer: Callable[[AttemptView, Ask, Look], _Found | None] = partial(self._offer, node, queue, passed, now)
-            find: Callable[[OrderKey, Look], _Found | None] = partial(self._first_ask, leaf, shape, queue, offer)
+            find: Callable[[OrderKey, Look], _Found | None] = partial(attempts_first, queue, node, leaf, shape, offer)
             first: tuple[OrderKey, _Found] | None = first_attempt(
                 queue, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find
             )
@@ -178,24 +178,6 @@ class QueueFilling:
                 if best is None or rank < best[0]:
                     best = (rank, first[1])
         return best[1] if best is not None else None
-
-    def _first_ask(
-        self,
-        leaf: QueueView,
-        shape: Resource,
-        queue: NodeQueue,
-        offer: Callable[[AttemptView, Ask, Look], _Found | None],
-        key: OrderKey,
-        look: Look,
-    ) -> _Found | None:
-        """The first ask of this shape that takes the place, or has its turn and must not wait, of the attempt that is
-        filed there."""
-        attempt = leaf.attempts[key[-1]]
-        if attempt.blacklist and not attempt.accepts(queue.node):
-            look.attempts += 1
-            look.cost += CHEAP
-            return None
-        return first_ask(queue, queue.node.id.host, attempt, shape, look, offer)
 
     def _offer(
         self,
@@ -233,8 +215,8 @@ class QueueFilling:
     def _comes_soon(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, now: float) -> bool:
         """Or does room come sooner at another node? What began to empty goes on, unless that is much sooner by now."""
         if self._was_held_for != (attempt.id, ask.key):
-            return self._policy.comes_soon(self._view, attempt, ask, queue.node, now)
-        if not self._policy.is_lost(self._view, attempt, ask, queue.node, self._was_held_since, now):
+            return self._policy.keeping.comes_soon(self._view, attempt, ask, queue.node, now)
+        if not self._policy.keeping.is_lost(self._view, attempt, ask, queue.node, self._was_held_since, now):
             return True
         attempt.gave_up(now)
         return False

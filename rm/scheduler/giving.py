@@ -6,10 +6,11 @@ The policy picks; here each pick is charged to the view and becomes a decision.
 from collections.abc import Iterable, Iterator
 
 from rm.scheduler.asks import Ask
-from rm.scheduler.capacity import CapacityPolicy, Keep, Pass, Pick
+from rm.scheduler.capacity import CapacityPolicy, Pass, Pick
 from rm.scheduler.decisions import Allocate, Decision, QueuePlace
 from rm.scheduler.filling import BEFORE_QUEUE, QueueFilling, QueuePick
 from rm.scheduler.job_order import JobStarvation, Starving
+from rm.scheduler.keeping import Keep
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.reservations import is_void, reserve, stands_still, unreserve
 from rm.scheduler.updates import Updates
@@ -128,7 +129,7 @@ class Giving:
 
     def _is_lost(self, reservation: Reservation, now: float) -> bool:
         attempt, ask, node = reservation.attempt, reservation.ask, reservation.node
-        return self.policy.is_lost(self._view, attempt, ask, node, reservation.since, now)
+        return self.policy.keeping.is_lost(self._view, attempt, ask, node, reservation.since, now)
 
     def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
         attempt, ask, node, view = pick.attempt, pick.ask, pick.node, self._view

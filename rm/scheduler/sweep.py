@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
 from rm.scheduler.asks import Ask, AskKey, following
+from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Placement
-from rm.scheduler.records import AttemptView, Line, OrderKey
+from rm.scheduler.records import AttemptView, Line, OrderKey, QueueView
 from yaqd.model import ApplicationAttemptId, Resource
 
 #: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a refusal that is
@@ -159,7 +160,26 @@ def first_attempt(
     return None
 
 
-def first_ask(
+def attempts_first(
+    looking: Looking,
+    node: NodeView,
+    leaf: QueueView,
+    shape: Resource,
+    offer: Callable[[AttemptView, Ask, Look], _T],
+    key: OrderKey,
+    look: Look,
+) -> _T | None:
+    """What is found on the node for the attempt that is filed there: for its first ask of this shape for which there is
+    something."""
+    attempt = leaf.attempts[key[-1]]
+    if attempt.blacklist and not attempt.accepts(node):
+        look.attempts += 1
+        look.cost += CHEAP
+        return None
+    return _first_ask(looking, node.id.host, attempt, shape, look, offer)
+
+
+def _first_ask(
     looking: Looking,
     host: str,
     attempt: AttemptView,
