@@ -128,7 +128,7 @@ def test_who_comes_first_is_looked_at_again_when_something_was_given() -> None:
     assert life.ask(last, 9) == []
     for _ in range(2):
         given = life.end("a")
-        for _ in range(9):
+        for _ in range(4):
             given = given or life.report(NodeId("a", 1))
         assert given == ["a"] and [c.attempt_id for c in life.live][-1] == last
     assert named(life.tell(Asked(early, (AskRow(1, 700, "*", Resource(GB, 1), 1),)))) == []
