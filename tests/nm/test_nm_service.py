@@ -169,11 +169,12 @@ async def test_services_metadata_is_in_every_answer(rm: FakeResourceManager, nod
     assert (entry.key, int.from_bytes(entry.value, "big")) == ("mapreduce_shuffle", node.shuffle.port)
 
 
+@pytest.mark.parametrize("kind", [JOB_TOKEN, "tez.job", ""])
 async def test_service_data_reaches_the_shuffle_or_fails_the_container(
-    rm: FakeResourceManager, node: NodeManager, master: Master
+    kind: str, rm: FakeResourceManager, node: NodeManager, master: Master
 ) -> None:
     job = f"job_{CLUSTER_TIMESTAMP}_0001"
-    token = Token(encode_text(job), b"key", JOB_TOKEN, job).to_writable()
+    token = Token(encode_text(job), b"key", kind, job).to_writable()
     await master.run(ONE, launch_context("true", service_data={"mapreduce_shuffle": token}))
     known = node.shuffle_jobs.get(job)
     assert known is not None and known.password == b"key" and known.user == USER
@@ -181,6 +182,11 @@ async def test_service_data_reaches_the_shuffle_or_fails_the_container(
     assert response.failed_requests[0].exception.class_name.endswith("InvalidAuxServiceException")
     response = await master.start(container_id(3), launch_context("true", service_data={"mapreduce_shuffle": b"\xff"}))
     assert "not a token" in response.failed_requests[0].exception.message
+    no_password = Token(encode_text(job), b"", kind, job).to_writable()
+    response = await master.start(
+        container_id(4), launch_context("true", service_data={"mapreduce_shuffle": no_password})
+    )
+    assert "without a password" in response.failed_requests[0].exception.message
 
 
 async def test_update_needs_a_newer_version(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
