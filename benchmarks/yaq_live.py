@@ -11,6 +11,9 @@ The masters say where they register that their containers may wait, which is an 
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
 for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs, live and simulated.
 
+`queue-or-event` does not hold queues alone against events alone: a leaf queue that names no ordering policy, as here,
+goes from srjf to fifo where queues are off. Stock is in fifo throughout, and beyond its capacity in `hive-*`.
+
 Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
 and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
 Times at `--scale 1`: `utilization-*` 2 minutes a variant; `hive-*`, `fidelity-*`, `queue-or-event` and `low-load` 15
