@@ -1,19 +1,23 @@
-"""How a job ended, noted in its staging folder before the ResourceManager is told.
+"""How far a job's end has come, noted in its staging folder: that its commit has begun, and how it ended.
 
-A ResourceManager that is away then, or starts anew, does not know it and begins another attempt of the application.
-That attempt finds the note and repeats it, instead of running a job whose output stands; the history is the first's.
-The folder goes once the ResourceManager knows, as with COMMIT_SUCCESS and COMMIT_FAIL of MapReduce.
+A job manager may die at any moment, and a ResourceManager that is away does not hear it. Another attempt of the
+application then finds the notes. Where the job ended, it repeats the end instead of running a job whose output stands;
+where the commit had begun, every task was done, and it goes on with the commit. MapReduce's COMMIT_STARTED,
+COMMIT_SUCCESS and COMMIT_FAIL do as much, but our commit can be repeated, so that a half-done one is no failure. The
+folder goes once the ResourceManager knows.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from tez_adapter.core.states import JobState
 from yaqd.config import Configuration
 from yaqd.storage import PathNotFound, StorageError, get_filesystem
 
 _FILE: Final = "job.end.json"
+_COMMIT_FILE: Final = "job.commit.json"
 
 
 class BadNote(Exception):
@@ -25,22 +29,61 @@ class JobEnd:
     state: JobState
     diagnostics: str
 
+    def as_history(self) -> dict[str, Any]:
+        """What the last line of a history says of it."""
+        return {
+            "state": self.state.value,
+            "diagnostics": self.diagnostics,
+            "exit_code": 0 if self.state is JobState.SUCCEEDED else 1,
+        }
+
 
 def note_end(staging: str, conf: Configuration, end: JobEnd) -> None:
     """Blocking. The note appears whole or not at all. Raises StorageError."""
+    _write(f"{staging}/{_FILE}", conf, {"state": end.state.value, "diagnostics": end.diagnostics})
+
+
+def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
+    """Blocking. None where no attempt came to an end. Raises BadNote."""
     path = f"{staging}/{_FILE}"
+    note = _read(path, conf)
+    if note is None:
+        return None
+    try:
+        return JobEnd(JobState(note["state"]), str(note["diagnostics"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def note_commit(staging: str, conf: Configuration, history: Iterable[dict[str, Any]]) -> None:
+    """Blocking. From here on the job's output is committed, by this attempt or the next; `history` is what it would
+    write of the job. The note appears whole or not at all. Raises StorageError."""
+    _write(f"{staging}/{_COMMIT_FILE}", conf, {"history": list(history)})
+
+
+def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | None:
+    """Blocking. The history that the attempt left which began to commit, None where none did. Raises BadNote."""
+    path = f"{staging}/{_COMMIT_FILE}"
+    note = _read(path, conf)
+    if note is None:
+        return None
+    try:
+        return [dict(line) for line in note["history"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def _write(path: str, conf: Configuration, note: dict[str, Any]) -> None:
     writer = get_filesystem(path, conf).create(path, overwrite=True)
     try:
-        writer.write(json.dumps({"state": end.state.value, "diagnostics": end.diagnostics}).encode())
+        writer.write(json.dumps(note).encode())
     except BaseException:
         writer.abort()
         raise
     writer.close()
 
 
-def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
-    """Blocking. None where no attempt came to an end. Raises BadNote."""
-    path = f"{staging}/{_FILE}"
+def _read(path: str, conf: Configuration) -> Any:
     try:
         data = b"".join(get_filesystem(path, conf).open_range(path, 0))
     except PathNotFound:
@@ -48,7 +91,10 @@ def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
     except StorageError as error:
         raise BadNote(f"{path} cannot be read: {error}") from None
     try:
-        note = json.loads(data)
-        return JobEnd(JobState(note["state"]), str(note["diagnostics"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadNote(f"{path} is damaged: {error!r}") from None
+        return json.loads(data)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: str, error: Exception) -> BadNote:
+    return BadNote(f"{path} is damaged: {error!r}")

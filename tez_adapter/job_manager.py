@@ -216,11 +216,14 @@ class ApplicationMaster:
     async def _conclude(self, heartbeats: "asyncio.Task[None]") -> None:
         """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it. The
         staging folder last: until then another attempt may need it."""
+        if self.state is JobState.SUCCEEDED and not self._is_replaced:
+            await self._until_surely_wanted(heartbeats)
         if self._is_replaced:
             await self._nodes.drain(_DRAIN_S)
             return
         if self.state is JobState.SUCCEEDED:
-            await self._note_failure(asyncio.to_thread(self._output.commit), "cannot commit the output")
+            commit = asyncio.to_thread(self._output.commit_noted, self._history())
+            await self._note_failure(commit, "cannot commit the output")
         files = asyncio.create_task(self._note_failure(self._finish_files(), "cannot end the job's files"))
         await asyncio.wait((files,), timeout=None if self.state is JobState.SUCCEEDED else _CLEANED_BY_S)
         if not files.done():
@@ -232,6 +235,17 @@ class ApplicationMaster:
         await asyncio.wait((removal,), timeout=_CLEANED_LATER_S)
         if is_late:
             log.info("the job's files are %s", "gone" if removal.done() else "left behind")
+
+    async def _until_surely_wanted(self, heartbeats: "asyncio.Task[None]") -> None:
+        """A ResourceManager that has not answered for long may have begun another attempt, whose output it would be."""
+        window_s = self.conf.get_duration_ms("yarn.app.mapreduce.am.job.committer.commit-window", minimum=1) / 1000
+        heard = asyncio.create_task(self._rm.hear(window_s))
+        await asyncio.wait((heard, heartbeats), return_when=asyncio.FIRST_COMPLETED)
+        heard.cancel()
+        if self._dismissal is not None:
+            await self._dismissal
+        if self._is_closed:
+            self.state, self._diagnostics = JobState.KILLED, "killed before its output was committed"
 
     async def _tell_end(self, end: JobEnd) -> None:
         try:
@@ -255,12 +269,16 @@ class ApplicationMaster:
             abort = asyncio.wrap_future(in_background(self._output.abort))
             await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
+        lines = self._history()
+        end = JobEnd(self.state, self._diagnostics)
+        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
+
+    def _history(self) -> list[dict[str, Any]]:
+        """As of now."""
         times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
         merging = self._merging
         shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
-        lines = list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
-        end = JobEnd(self.state, self._diagnostics)
-        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
+        return list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
 
     # ---- one way in, one way out
 

@@ -113,6 +113,7 @@ class ResourceManagerLink:
         self._wake = asyncio.Event()
         self._active_at = 0.0
         self._answered_at = 0.0
+        self._answered = asyncio.Event()
         self._wanted: tuple[int, ...] = ()
         self._registration = pb.RegisterApplicationMasterRequest()
 
@@ -174,6 +175,7 @@ class ResourceManagerLink:
             self._wake.clear()
             response = await self._allocate()
             self._answered_at = asyncio.get_running_loop().time()
+            self._answered.set()
             if response.allocated_containers or response.completed_container_statuses:
                 self.expect_news()
             self._on_response(response)
@@ -244,6 +246,12 @@ class ResourceManagerLink:
     def silent_s(self) -> float:
         """How long ago the ResourceManager last answered."""
         return asyncio.get_running_loop().time() - self._answered_at
+
+    async def hear(self, within_s: float) -> None:
+        """Returns once it has answered that lately."""
+        while self.silent_s() > within_s:
+            self._answered.clear()
+            await self._answered.wait()
 
     async def close(self) -> None:
         await self._client.close()

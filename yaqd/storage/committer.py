@@ -60,12 +60,22 @@ class OutputCommitter:
         self._job_folder = join(self.output, TEMPORARY, job_id)
         self._marks_success = marks_success
 
-    def setup_job(self) -> None:
-        """Make the output folder. PathExists if it stands, unless an earlier attempt of this same job made it."""
+    def setup_job(self, *, is_first: bool = True) -> None:
+        """Make the output folder. PathExists if it stands, unless an earlier attempt of this same job made it: then the
+        job's folder is in it, or, where that attempt died as it made or removed them, nothing."""
         if self._fs.exists(self._job_folder):
             return
-        check_output_absent(self._fs, self.output)
+        if is_first or not self._is_bare():
+            check_output_absent(self._fs, self.output)
         self._fs.mkdirs(self._job_folder)
+
+    def _is_bare(self) -> bool:
+        """The output folder is there, and in it at most an empty `_temporary`."""
+        try:
+            names = [name_of(entry.path) for entry in self._fs.list(self.output)]
+        except PathNotFound:
+            return False
+        return not names or (names == [TEMPORARY] and not self._fs.list(join(self.output, TEMPORARY)))
 
     def task_folder(self, attempt: str) -> str:
         """Where an attempt writes; what stands there when it commits becomes output, subfolders too."""
@@ -92,16 +102,24 @@ class OutputCommitter:
         """Remove what the attempt has not committed."""
         self._fs.delete(self.task_folder(attempt), recursive=True)
 
-    def commit_job(self) -> None:
-        """Remove `_temporary`, then write `_SUCCESS`: whoever sees that file sees the whole output."""
+    def commit_job(self, *, is_first: bool = True) -> None:
+        """Remove `_temporary`, then write `_SUCCESS`: whoever sees that file sees the whole output. Where another
+        process died in here (not `is_first`) it is finished."""
         self._fs.delete(join(self.output, TEMPORARY), recursive=True)
+        for entry in () if is_first else self._fs.list(self.output):
+            if name_of(entry.path).startswith(f".{SUCCESS}."):
+                self._fs.delete(entry.path)
         if self._marks_success:
             self._fs.create(join(self.output, SUCCESS), overwrite=True).close()
 
     def abort_job(self) -> None:
         """Remove the output folder with all that was committed, if this job made it and did not finish."""
-        if self._fs.exists(self._job_folder):
-            self._fs.delete(self.output, recursive=True)
+        if not self._fs.exists(self._job_folder):
+            return
+        for entry in self._fs.list(self.output):
+            if name_of(entry.path) != TEMPORARY:  # by which a later attempt knows the rest for its job's: last
+                self._fs.delete(entry.path, recursive=True)
+        self._fs.delete(self.output, recursive=True)
 
     def _files_below(self, folder: str) -> Iterator[str]:
         try:

@@ -1,0 +1,41 @@
+"""Ends a process by SIGKILL at one of its own steps on files: no test has to be quick enough to hit it."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+#: what changes something on a disk, in Python's audit events
+_EVENTS = ("open", "os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.chmod")
+
+
+def kill_at_step(number: int, below: Path) -> None:
+    """At the step of this number, from 1, that touches a path below a folder; before it happens."""
+    left = number
+
+    def look(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if event in _EVENTS and str(arguments[0]).startswith(str(below)):
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
+
+
+def survives(work: Callable[[], None], number: int, below: Path) -> bool:
+    """Run it in a child that is killed at that step; whether it came to its end before."""
+    child = os.fork()
+    if not child:
+        try:
+            kill_at_step(number, below)
+            work()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        assert os.waitstatus_to_exitcode(status) == 0
+        return True
+    return False
