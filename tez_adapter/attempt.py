@@ -18,7 +18,7 @@ from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter
 from yaqd.proto import job_pb2 as pb
-from yaqd.storage import storage_statistics
+from yaqd.storage import storage_notes, storage_statistics
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ class Attempt:
         #: what the data path counts, by TaskCounter's names
         self.tallies: dict[str, int] = {}
         self._storage_before = storage_statistics()
+        self._notes_before = len(storage_notes())
         #: 0..1
         self.progress = 0.0
         self.status = ""
@@ -71,6 +72,10 @@ class Attempt:
 
     def phases(self) -> list[pb.Phase]:
         return [pb.Phase(name=name, ms=ms) for name, ms in self._phases.items()]
+
+    def notes(self) -> tuple[str, ...]:
+        """What was odd about its input, and no error."""
+        return storage_notes()[self._notes_before :]
 
     def counter_messages(self) -> list[pb.Counter]:
         """Every counter with its value so far."""

@@ -85,6 +85,8 @@ class JobResult:
     #: epoch ms
     start_ms: int
     finish_ms: int
+    #: what was odd about its input, and no error
+    notes: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -207,6 +209,7 @@ class SubmittedJob:
         state = status.name if status is not FinalApplicationStatus.UNDEFINED else report.state.name
         exit_code = 0 if status is FinalApplicationStatus.SUCCEEDED else 1
         counters: CounterGroups = {}
+        notes: tuple[str, ...] = ()
         diagnostics = report.diagnostics
         history = in_background(lambda: read_history(self.conf, self.application_id))
         patience_s = None if status is FinalApplicationStatus.SUCCEEDED else _FILES_S
@@ -216,12 +219,13 @@ class SubmittedJob:
             end = {}
         if end.get("state") == state:
             counters = end.get("counters", {})
+            notes = tuple(map(str, end.get("notes", ())))
             exit_code = int(end.get("exit_code", exit_code))
             if report.state is not YarnApplicationState.KILLED or not diagnostics:
                 # of an application that the ResourceManager ended, the job manager knows only that it was told to end
                 diagnostics = end.get("diagnostics") or diagnostics
         return JobResult(
-            self.application_id, state, diagnostics, exit_code, counters, report.start_ms, report.finish_ms
+            self.application_id, state, diagnostics, exit_code, counters, report.start_ms, report.finish_ms, notes
         )
 
     def _sweep(self, report: ApplicationReport) -> None:

@@ -383,6 +383,9 @@ class ApplicationMaster:
     def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
         self._record.note_phases(attempt, phases)
 
+    def note_input(self, lines: list[str]) -> None:
+        self._record.note_input(lines)
+
     def counters(self) -> CounterList:
         return self._record.counters()
 

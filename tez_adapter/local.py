@@ -33,6 +33,7 @@ from yaqd.storage import (
     check_output_absent,
     compute_splits,
     get_filesystem,
+    output_codec,
     qualify,
 )
 from yaqd.storage.paths import hadoop_user
@@ -74,6 +75,7 @@ def run_local(
         raise JobError(f"{count} reduces: ask for 0 or more")
     if count:
         shuffle_codec(conf)  # what cannot be is said before anything starts
+    output_codec(conf)
     target = qualify(output, conf)
     check_output_absent(get_filesystem(target, conf), target)
     check_output(conf, output)

@@ -7,6 +7,7 @@ from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.merge_settings import on_hdfs
 from tez_adapter.sizes import command_size, sort_mb, task_size
 from yaqd.config import Configuration
+from yaqd.storage import output_codec
 
 #: of the asks; smaller is served first, so that sources never wait for their targets
 _FIRST_PRIORITY = 10
@@ -46,6 +47,7 @@ def check_plan(reduces: int, conf: Configuration) -> None:
     """What the job manager and its tasks read of a MapReduce job's settings. Raises ConfigError."""
     plan(JobSpec("", "", "", JobKind.MAPREDUCE, {}, "", reduces=reduces), conf, [])
     sort_mb(conf)
+    output_codec(conf)
 
 
 def _command(spec: JobSpec, conf: Configuration) -> VertexSpec:

@@ -16,6 +16,8 @@ from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 
 CounterList = list[tuple[str, str, int]]
 
+_NOTES_MAX = 20
+
 _KINDS = {
     "map": (
         JobCounter.TOTAL_LAUNCHED_MAPS,
@@ -40,6 +42,8 @@ class JobRecord:
         self._epoch_ms = epoch_ms
         self._counters: dict[AttemptId, CounterList] = {}
         self._phases: dict[AttemptId, dict[str, int]] = {}
+        #: what was odd about the input, and no error; each line once, however many tasks read the file
+        self._notes: dict[str, None] = {}
 
     def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
         self._counters[attempt] = counters
@@ -49,6 +53,11 @@ class JobRecord:
 
     def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
         self._phases[attempt] = phases
+
+    def note_input(self, lines: list[str]) -> None:
+        for line in lines:
+            if len(self._notes) < _NOTES_MAX:
+                self._notes[line] = None
 
     def attempt_name(self, attempt: AttemptId) -> str:
         letter = self._machine.spec.vertices[attempt.vertex].name[0]
@@ -126,6 +135,7 @@ class JobRecord:
             "exit_code": self.exit_code(state),
             "finished_ms": finished_ms,
             "counters": nested,
+            "notes": list(self._notes),
         } | ({} if shuffle is None else {"shuffle": shuffle})
 
     def _attempt_line(self, attempt: Attempt) -> dict[str, Any]:

@@ -1,9 +1,13 @@
 """A job's Python script: found, imported and checked where it is submitted and where it runs."""
 
+import atexit
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +40,41 @@ class CheckedScript:
 
 
 def check_script(
-    conf: Configuration, script: str, class_name: str | None, py_files: Sequence[str] = ()
+    conf: Configuration,
+    script: str,
+    class_name: str | None,
+    py_files: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> CheckedScript:
-    """Import the script as the tasks will. Raises JobError, SubmitError."""
+    """Import the script as the tasks will, which see nothing that is not sent along. Raises JobError, SubmitError."""
     path, named = split_script(script)
     for text in py_files:
-        add_import_path(_importable(alias_of(text)[0]))
+        _importable(alias_of(text)[0])
+    _lay_out(files, py_files)
     job_class = load_job(path, class_name or named)
     name = Path(path).name
     if name in ("job.json", "job.splits.json"):
         raise SubmitError(f"a script cannot be named {name}")
     return CheckedScript(job_class, path, name, parse_params(job_class, texts(conf)), _notes(job_class, conf))
+
+
+def _lay_out(files: Sequence[str], py_files: Sequence[str]) -> None:
+    """Links to what can be imported, under the names that it has in a container, on the import path; for as long as
+    this process lives, whose job may import more when it is called."""
+    found = [(text, is_py_file) for texts, is_py_file in ((files, False), (py_files, True)) for text in texts]
+    if not found:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="yaq-import-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    sys.path.insert(0, str(folder))
+    for text, is_py_file in found:
+        source, name = alias_of(text)
+        local, place = Path(source.removeprefix("file://")).absolute(), folder / name
+        if local.is_file() and not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(local)
+            if is_py_file:
+                sys.path.insert(0, str(place.parent if place.suffix == ".py" else place))
 
 
 def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
@@ -76,14 +104,22 @@ def texts(conf: Configuration) -> Mapping[str, str]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _importable(path: str) -> Path:
+def _importable(path: str) -> None:
     """Raises SubmitError for a file of another kind; what is not on this machine is not looked at."""
     import zipfile  # only who submits has such files
 
     local = Path(path.removeprefix("file://"))
-    if local.is_file() and local.suffix != ".py" and not zipfile.is_zipfile(local):
+    if not local.is_file() or local.suffix == ".py":
+        return
+    if not zipfile.is_zipfile(local):
         raise SubmitError(f"--py-files {path}: neither a .py file nor a .zip or .egg that can be imported from")
-    return local
+    with zipfile.ZipFile(local) as archive:
+        compiled = next((name for name in archive.namelist() if name.endswith(tuple(EXTENSION_SUFFIXES))), None)
+    if compiled is not None:
+        raise SubmitError(
+            f"--py-files {path}: its {compiled} is compiled, which Python does not import from an archive: "
+            "install it on the nodes, or send it unpacked with --archives"
+        )
 
 
 def add_import_path(path: Path) -> None:

@@ -125,7 +125,7 @@ def submit_mapreduce(
     """Run the job class of a Python script. `notify` is told what is odd and no error."""
     from tez_adapter.scripts import check_script, sample_boundaries
 
-    checked = check_script(conf, script, class_name, attachments.py_files)
+    checked = check_script(conf, script, class_name, attachments.py_files, attachments.files)
     for note in checked.notes:
         notify(note)
     job = checked.job_class

@@ -81,7 +81,12 @@ class TaskProcess:
         except BaseException as error:
             self._report_failure(attempt, describe_failure(attempt, error))
             return False
-        done = pb.TaskDoneRequest(attempt=attempt.ref, counters=attempt.counter_messages(), phases=attempt.phases())
+        done = pb.TaskDoneRequest(
+            attempt=attempt.ref,
+            counters=attempt.counter_messages(),
+            phases=attempt.phases(),
+            notes=attempt.notes(),
+        )
         self._client.call(TaskUmbilicalProtocol.taskDone, done, idempotent=True)
         log.info("%s is done", attempt.name)
         return True

@@ -26,6 +26,7 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _WAIT_MAX_S = 10.0
 _EVENTS_PER_CALL = 2000
 _ERROR_CHARS_MAX = 16_000
+_NOTE_CHARS_MAX = 1000
 
 
 class JobView(Protocol):
@@ -40,6 +41,7 @@ class JobView(Protocol):
     def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]: ...
     def note_counters(self, attempt: AttemptId, counters: list[tuple[str, str, int]]) -> None: ...
     def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None: ...
+    def note_input(self, lines: list[str]) -> None: ...
     def counters(self) -> list[tuple[str, str, int]]: ...
     def exit_code(self) -> int: ...
     def diagnostics(self) -> str: ...
@@ -139,6 +141,7 @@ class Umbilical:
         if record.state is not AttemptState.SUCCEEDED:
             self._job.note_counters(attempt, _counters(request.counters))
             self._job.note_phases(attempt, {p.name: p.ms for p in request.phases})
+            self._job.note_input([line[:_NOTE_CHARS_MAX] for line in request.notes])
             self._job.dispatch(ev.AttemptSucceeded(attempt))
         return pb.TaskDoneResponse()
 

@@ -61,16 +61,19 @@ def _lz4_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
     return bytes(lz4.block.decompress(stored, uncompressed_size=raw_length))
 
 
-def _snappy_compress(raw: bytes) -> bytes:
-    import snappy
+@cache
+def _arrow(name: str, level: int | None = None) -> Any:
+    import pyarrow
 
-    return bytes(snappy.compress(raw))
+    return pyarrow.Codec(name, compression_level=level)
+
+
+def _snappy_compress(raw: bytes) -> bytes:
+    return bytes(_arrow("snappy").compress(raw, asbytes=True))
 
 
 def _snappy_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
-    import snappy
-
-    # The block's own preamble says how much will be allocated: a varint that must not exceed what the header allows.
+    # The block's own preamble says how much it unpacks to: a varint that must not exceed what the header allows.
     claimed, shift = 0, 0
     for byte in bytes(stored[:5]):
         claimed |= (byte & 0x7F) << shift
@@ -79,26 +82,16 @@ def _snappy_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
             break
     if claimed != raw_length:
         raise ValueError(f"preamble says {claimed} bytes")
-    try:
-        return bytes(snappy.uncompress(bytes(stored)))
-    except snappy.UncompressError as error:
-        raise ValueError(str(error) or "not snappy") from error
-
-
-@cache
-def _zstd() -> Any:
-    import pyarrow
-
-    return pyarrow.Codec("zstd", compression_level=_ZSTD_LEVEL)
+    return bytes(_arrow("snappy").decompress(stored, decompressed_size=raw_length, asbytes=True))
 
 
 def _zstd_compress(raw: bytes) -> bytes:
-    return bytes(_zstd().compress(raw, asbytes=True))
+    return bytes(_arrow("zstd", _ZSTD_LEVEL).compress(raw, asbytes=True))
 
 
 def _zstd_decompress(stored: bytes | memoryview, raw_length: int) -> bytes:
     # a frame that is shorter, longer or cut off is an OSError
-    return bytes(_zstd().decompress(stored, decompressed_size=raw_length, asbytes=True))
+    return bytes(_arrow("zstd", _ZSTD_LEVEL).decompress(stored, decompressed_size=raw_length, asbytes=True))
 
 
 _CODECS = (
@@ -116,16 +109,9 @@ def codec_by_number(number: int, name: str) -> Codec:
 
 
 def codec_by_name(name: str) -> Codec:
-    """The codec of that name; ValueError lists the known ones. Snappy needs the `snappy` extra."""
+    """The codec of that name; ValueError lists the known ones."""
     for codec in _CODECS:
         if codec.name == name:
-            if name == "snappy":
-                try:
-                    import snappy  # noqa: F401
-                except ImportError as error:
-                    raise ValueError(
-                        "codec snappy needs the package python-snappy: pip install 'yaqd[snappy]'"
-                    ) from error
             return codec
     known = ", ".join(codec.name for codec in _CODECS)
     raise ValueError(f"unknown map output codec {name!r}; known: {known}")

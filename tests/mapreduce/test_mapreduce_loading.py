@@ -49,10 +49,11 @@ def test_overrides_are_seen_through_base_classes(tmp_path: Path) -> None:
     assert job.__name__ == "Count" and job.overrides_map and not Job.overrides_map
 
 
-def test_imports_from_beside_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+def test_imports_from_the_import_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(tmp_path, WORD_COUNT.replace("class WordCount", "class Base"), "base_of_test_job.py")
     text = "from base_of_test_job import Base\nclass Mine(Base):\n    pass\n"
+    assert "No module named 'base_of_test_job'; tasks have" in str(failure(script(tmp_path, text)))
+    monkeypatch.syspath_prepend(tmp_path)
     assert load_job(script(tmp_path, text)).__name__ == "Mine"
 
 

@@ -3,25 +3,21 @@
 import gzip
 import os
 import tempfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from yaqd.config import Configuration
 from yaqd.storage import (
-    CorruptFile,
     NotAFile,
     OutputCommitter,
     PathDenied,
     PathExists,
-    StorageError,
     check_output_possible,
-    get_codec,
     get_filesystem,
     open_writer,
     output_suffix,
@@ -29,51 +25,6 @@ from yaqd.storage import (
 )
 
 CONF = Configuration.load(environ={})
-CODECS = ["none", "lz4", "snappy", "gzip"]
-blocks = st.one_of(st.binary(max_size=300), st.binary(max_size=20).map(lambda piece: piece * 100))
-
-
-@pytest.mark.parametrize("name", CODECS)
-@given(block=blocks)
-def test_blocks_come_back(name: str, block: bytes) -> None:
-    codec = get_codec(name)
-    packed = codec.compress(memoryview(block))
-    assert codec.decompress(packed, len(block)) == block
-    assert codec.decompress(bytearray(packed), len(block)) == block
-
-
-@pytest.mark.parametrize("name", CODECS)
-@given(block=blocks, wrong=st.integers(0, 3000))
-def test_a_wrong_length_is_corruption(name: str, block: bytes, wrong: int) -> None:
-    packed = get_codec(name).compress(block)
-    if wrong != len(block):
-        with pytest.raises(CorruptFile, match="corrupt"):
-            get_codec(name).decompress(packed, wrong)
-
-
-@pytest.mark.parametrize("name", CODECS)
-@given(junk=st.binary(max_size=60), length=st.integers(-5, 2000))
-def test_junk_never_does_more_than_raise(name: str, junk: bytes, length: int) -> None:
-    try:
-        assert len(get_codec(name).decompress(junk, length)) == length
-    except CorruptFile as error:
-        assert "\n" not in str(error)
-
-
-def test_lengths_that_lie_allocate_nothing() -> None:
-    for name in CODECS:
-        with pytest.raises(CorruptFile, match=r"is beyond|corrupt none"):
-            get_codec(name).decompress(b"\xff\xff\xff\xff\x7f", 1 << 40)
-    bomb = zlib.compress(b"\0" * 50_000_000, wbits=31)
-    with pytest.raises(CorruptFile):
-        get_codec("gzip").decompress(bomb, 1000)
-
-
-def test_hadoops_names_of_codecs() -> None:
-    assert get_codec("org.apache.hadoop.io.compress.Lz4Codec").name == "lz4"
-    assert get_codec("Snappy").name == "snappy"
-    with pytest.raises(StorageError, match="unknown codec 'brotli': use none, lz4, snappy, gzip"):
-        get_codec("brotli")
 
 
 def test_text_and_raw_output(tmp_path: Path) -> None:
@@ -101,8 +52,6 @@ def test_separator_and_compression(tmp_path: Path) -> None:
     writer.close()
     wanted = "".join(f"{key},{number}\n" for number in range(3000))
     assert gzip.decompress(Path(path).read_bytes()).decode() == wanted
-    with pytest.raises(StorageError, match="compressed with gzip only"):
-        output_suffix(conf.with_overrides({"mapreduce.output.fileoutputformat.compress.codec": "x.BZip2Codec"}))
 
 
 def test_an_aborted_writer_leaves_nothing(tmp_path: Path) -> None:

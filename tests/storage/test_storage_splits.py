@@ -115,9 +115,6 @@ def test_compressed_files_are_one_split(tmp_path: Path) -> None:
     (tmp_path / "f.gz").write_bytes(b"x" * 100)
     found = compute_splits([f"{tmp_path}/f.gz"], TEXT, CONF.with_overrides({MAX: "10"}))
     assert [(split.start, split.length) for split in found] == [(0, 100)]
-    (tmp_path / "f.zst").write_bytes(b"x")
-    with pytest.raises(StorageError, match=r"no reader for \.zst files"):
-        compute_splits([f"{tmp_path}/f.zst"], TEXT, CONF)
 
 
 def test_small_files_share_splits(tmp_path: Path) -> None:

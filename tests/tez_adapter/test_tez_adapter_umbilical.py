@@ -61,6 +61,9 @@ class Job:
     def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
         pass
 
+    def note_input(self, lines: list[str]) -> None:
+        pass
+
     def counters(self) -> list[tuple[str, str, int]]:
         return self.noted
 

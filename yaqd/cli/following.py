@@ -200,6 +200,8 @@ def show_result(result: "JobResult") -> None:
     click.echo(f"{result.application_id} {result.state} after {took}", err=True)
     if result.diagnostics and not result.succeeded:
         click.echo(result.diagnostics.rstrip(), err=True)
+    for line in result.notes:
+        click.echo(f"note: {line}", err=True)
     show_counters(result.counters)
     if not result.succeeded:
         click.echo(f"logs: yaq app logs {result.application_id}", err=True)
@@ -219,6 +221,7 @@ def result_as_dict(result: "JobResult") -> dict[str, object]:
         "state": result.state,
         "exit_code": result.exit_code,
         "diagnostics": result.diagnostics,
+        "notes": list(result.notes),
         "start_ms": result.start_ms,
         "finish_ms": result.finish_ms,
         "counters": {group: dict(values) for group, values in result.counters.items()},

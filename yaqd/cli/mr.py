@@ -189,7 +189,7 @@ def local(
     from yaqd.mapreduce import JobError
 
     attachments = Attachments(words(files), words(py_files), words(archives))
-    checked = check_script(conf, script, None, attachments.py_files)
+    checked = check_script(conf, script, None, attachments.py_files, attachments.files)
     for note in checked.notes:
         _note(note)
     count = _reduce_count(conf, reduces)

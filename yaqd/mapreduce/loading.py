@@ -87,16 +87,26 @@ def _import(path: Path) -> Any:
         raise JobError(f"{path} is no Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         summary = traceback.format_exception_only(error)[-1].strip()
-        raise JobError(f"{path} does not import: {summary}", detail=user_traceback(error)) from None
+        text = f"{path} does not import: {summary}{_remedy(path, error)}"
+        raise JobError(text, detail=user_traceback(error)) from None
     return module
+
+
+def _remedy(path: Path, error: BaseException) -> str:
+    """For a module that lies beside the script, where no task would find it."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if not missing:
+        return ""
+    beside = path.parent / missing.partition(".")[0]
+    module = beside.with_suffix(".py")
+    if module.is_file():
+        return f"; tasks have only what is sent along: add --py-files {module}"
+    return f"; tasks have only what is sent along: zip {beside} and add it with --py-files" if beside.is_dir() else ""
 
 
 def user_traceback(error: BaseException) -> str:

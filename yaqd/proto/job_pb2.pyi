@@ -92,14 +92,16 @@ class StatusUpdateResponse(_message.Message):
     def __init__(self, stop: _Optional[bool] = ...) -> None: ...
 
 class TaskDoneRequest(_message.Message):
-    __slots__ = ("attempt", "counters", "phases")
+    __slots__ = ("attempt", "counters", "phases", "notes")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     PHASES_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     attempt: AttemptRef
     counters: _containers.RepeatedCompositeFieldContainer[Counter]
     phases: _containers.RepeatedCompositeFieldContainer[Phase]
-    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Phase(_message.Message):
     __slots__ = ("name", "ms")

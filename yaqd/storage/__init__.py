@@ -5,7 +5,7 @@ Readers work with NumPy and are imported when first asked for, so that a daemon 
 
 from typing import TYPE_CHECKING, Any
 
-from yaqd.storage.codecs import Codec, get_codec
+from yaqd.storage.codecs import FileCodec, codec_of, output_codec, output_suffix
 from yaqd.storage.committer import (
     OutputCommitter,
     check_output_absent,
@@ -33,10 +33,11 @@ from yaqd.storage.filesystem import (
     get_filesystem,
 )
 from yaqd.storage.inputs import glob, list_inputs
+from yaqd.storage.notes import storage_notes
 from yaqd.storage.paths import Location, locate, qualify
 from yaqd.storage.splits import FileRange, InputSplit, compute_splits
 from yaqd.storage.statistics import Statistics, storage_statistics
-from yaqd.storage.writers import RecordWriter, open_writer, output_suffix
+from yaqd.storage.writers import RecordWriter, open_writer
 
 if TYPE_CHECKING:
     from yaqd.storage.batches import RecordBatch
@@ -47,9 +48,9 @@ __all__ = [
     "BlockLocation",
     "ByteReader",
     "ByteWriter",
-    "Codec",
     "ColumnBatch",
     "CorruptFile",
+    "FileCodec",
     "FileRange",
     "FileStatus",
     "FileSystem",
@@ -70,17 +71,19 @@ __all__ = [
     "StorageUnavailable",
     "check_output_absent",
     "check_output_possible",
+    "codec_of",
     "compute_splits",
-    "get_codec",
     "get_filesystem",
     "glob",
     "list_inputs",
     "locate",
     "open_reader",
     "open_writer",
+    "output_codec",
     "output_suffix",
     "part_name",
     "qualify",
+    "storage_notes",
     "storage_statistics",
     "streaming_part_name",
 ]

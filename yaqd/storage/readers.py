@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from yaqd.config import Configuration
 from yaqd.mapreduce.formats import InputFormat, InputKind
 from yaqd.storage.batches import FixedBatch, LineBatch, RecordBatch
-from yaqd.storage.compressed import compression_of, decompressed
+from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
 from yaqd.storage.filesystem import get_filesystem
 from yaqd.storage.lines import LINE_BYTES_MAX, owned_blocks
@@ -58,12 +58,12 @@ class SplitReader:
 
     def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:
         """The bytes of a range, on to the end of the file where `length` is None; and whether they were compressed."""
-        compression = compression_of(part.path)
+        codec = codec_of(part.path)
         if not part.path.startswith(self._filesystem.uri + "/"):
             self._filesystem = get_filesystem(part.path, self._conf)
-        if compression is None:
+        if codec is None:
             return self._filesystem.open_range(part.path, part.start, length), False
-        return decompressed(self._filesystem.open_range(part.path, 0), compression, part.path), True
+        return codec.decompressed(self._filesystem.open_range(part.path, 0), part.path), True
 
     def _lines(self, part: FileRange) -> Iterator[RecordBatch]:
         as_text = self._format.kind is InputKind.TEXT

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from yaqd.config import Configuration
 from yaqd.mapreduce.formats import InputFormat
-from yaqd.storage.compressed import compression_of
+from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
 from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem, get_filesystem
 from yaqd.storage.inputs import list_inputs
@@ -102,7 +102,7 @@ class _Piece:
 
 def _pieces(filesystem: FileSystem, status: FileStatus, split_bytes: int, input_format: InputFormat) -> list[_Piece]:
     length, record_bytes = status.length, input_format.record_bytes
-    is_compressed = compression_of(status.path) is not None
+    is_compressed = codec_of(status.path) is not None
     if record_bytes and not is_compressed:
         if length % record_bytes:
             raise CorruptFile(

@@ -1,22 +1,17 @@
 """Writing the records of a task's output file."""
 
-import zlib
 from collections.abc import Iterable
 from typing import Any, Final
 
 from yaqd.config import Configuration
 from yaqd.mapreduce.formats import OutputKind
 from yaqd.mapreduce.text import line_of, text_of
-from yaqd.storage.errors import StorageError
+from yaqd.storage.codecs import output_codec
 from yaqd.storage.filesystem import ByteWriter, FileSystem
 
 #: bytes gathered before they go to the file system
 BUFFER_BYTES: Final = 1 << 20
 _SEPARATOR_KEY: Final = "mapreduce.output.textoutputformat.separator"
-_COMPRESS_KEY: Final = "mapreduce.output.fileoutputformat.compress"
-_CODEC_KEY: Final = "mapreduce.output.fileoutputformat.compress.codec"
-#: Hadoop's class names whose files end in .gz; its DefaultCodec would end them in .deflate
-_GZIP_NAMES: Final = frozenset(("gzip", "org.apache.hadoop.io.compress.GzipCodec"))
 
 
 class RecordWriter:
@@ -87,43 +82,11 @@ class RecordWriter:
             self._file.write(block)
 
 
-class GzipWriter:
-    """Compresses what goes to a file."""
-
-    #: fast: output is written once and CPU time is the job's
-    _LEVEL: Final = 1
-
-    def __init__(self, file: ByteWriter) -> None:
-        self._file = file
-        self._deflater = zlib.compressobj(self._LEVEL, zlib.DEFLATED, 31)
-
-    def write(self, data: bytes | bytearray, /) -> None:
-        packed = self._deflater.compress(data)
-        if packed:
-            self._file.write(packed)
-
-    def close(self) -> None:
-        self._file.write(self._deflater.flush())
-        self._file.close()
-
-    def abort(self) -> None:
-        self._file.abort()
-
-
-def output_suffix(conf: Configuration) -> str:
-    """What output files' names end in: .gz where the job compresses its output."""
-    if not conf.get_bool(_COMPRESS_KEY, False):
-        return ""
-    codec = conf.get(_CODEC_KEY) or "gzip"
-    if codec.strip() not in _GZIP_NAMES:
-        raise StorageError(f"{_CODEC_KEY} is {codec}: output is compressed with gzip only; set it to gzip")
-    return ".gz"
-
-
 def open_writer(filesystem: FileSystem, path: str, kind: OutputKind | str, conf: Configuration) -> RecordWriter:
     """A writer of one output file; `path` ends in `output_suffix`. An older file of that name is replaced."""
+    codec = output_codec(conf)
     file: ByteWriter = filesystem.create(path, overwrite=True)
-    if output_suffix(conf):
-        file = GzipWriter(file)
+    if codec is not None:
+        file = codec.compressing(file)
     separator = (conf.get(_SEPARATOR_KEY) or "\t").encode("utf-8", "surrogateescape")
     return RecordWriter(file, OutputKind.of(kind), separator)
