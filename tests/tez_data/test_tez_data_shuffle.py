@@ -132,6 +132,17 @@ def test_values_need_not_be_read_and_a_group_may_span_many_slices(tmp_path: Path
     assert read(lambda key, values: abandon(values)) == dict.fromkeys((b"a", b"b", b"c", b"d"), 1)
 
 
+def test_groups_are_counted_where_nobody_asks_for_them(tmp_path: Path) -> None:
+    output = MapOutput(tmp_path, 1)
+    for key, count in ((b"", 2), (b"a", 1), (b"b", 150_000), (b"b" * 20, 3), (b"d", 20_000)):
+        output.collect_batch(Columns.from_lists([key] * count, [b"v"] * count))
+    files = output.close()
+    with ReduceInput(tmp_path, memory_bytes=1 << 20) as reduce_input:
+        reduce_input.add_file(files.output, 0, files.partition_bytes[0])
+        assert sum(1 for batch in reduce_input.batches()) > 1
+        assert reduce_input.counters["REDUCE_INPUT_GROUPS"] == 5
+
+
 def test_an_input_larger_than_its_memory_merges_in_passes_and_in_order(tmp_path: Path) -> None:
     rng = random.Random(7)
     pairs = [(rng.randbytes(rng.randrange(1, 12)), rng.randbytes(1000)) for _ in range(6000)]

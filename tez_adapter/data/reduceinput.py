@@ -15,12 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+import numpy as np
+
 from riffle_merger.format.codec import codec_by_name
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.output import write_failed
 from riffle_merger.format.segment import MemorySource, Run, Source, find_runs, verify
 from tez_adapter.data.groups import Groups
 from tez_adapter.data.merge import bounded_runs, merge_runs
+from tez_adapter.data.order import same_as_previous
 from tez_adapter.data.source import FileSource
 
 #: The share of the budget that fetched segments may fill; the rest is for the merge.
@@ -53,7 +56,7 @@ class Segment:
 class ReduceInput:
     """One reducer's input. Segments may be added from several threads; iterate once, after all segments are in.
 
-    `counters` receives REDUCE_INPUT_RECORDS, REDUCE_INPUT_GROUPS (groups only), REDUCE_SHUFFLE_BYTES, SHUFFLED_MAPS
+    `counters` receives REDUCE_INPUT_RECORDS, REDUCE_INPUT_GROUPS, REDUCE_SHUFFLE_BYTES, SHUFFLED_MAPS
     A context manager: leaving it removes the temporary files.
     """
 
@@ -149,7 +152,14 @@ class ReduceInput:
 
     def batches(self) -> Iterator[Columns]:
         """All pairs, sorted by key, as batches."""
-        return self._merged()
+        last: bytes | None = None
+        for batch in self._merged():
+            if len(batch):
+                repeated = int(np.count_nonzero(same_as_previous(batch.keys, batch.key_offsets)))
+                goes_on = batch.key(0) == last
+                self._count("REDUCE_INPUT_GROUPS", len(batch) - repeated - goes_on)
+                last = batch.key(len(batch) - 1)
+            yield batch
 
     def progress(self) -> float:
         """The share of the pairs that has been handed out, 0 to 1; meaningful once iteration has begun."""
