@@ -52,6 +52,7 @@ from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
 from nm.web_settings import NodeWebSettings
 from yaqd.config import Configuration
+from yaqd.config.reach import reach_line
 from yaqd.ipc import RpcConnectionError, RpcServer, server_limits
 from yaqd.model import ApplicationId, NodeId
 from yaqd.policies.queueing.guard import survive
@@ -346,6 +347,18 @@ class NodeManager:
     def node_id(self) -> NodeId:
         """This node as everybody names it; only after start."""
         return self.registration.node_id
+
+    def reach_line(self) -> str:
+        """What is open to whom, for people; only after start."""
+        listening = [("containers", *self._rpc.address), ("web", *self.web_address)]
+        listening.append(("shuffle", self.settings.bind_host, self.shuffle.port))
+        if self.merger is not None:
+            listening.append(("merger", self.settings.bind_host, self._merging_settings.merger.port))
+        if self.proxy is not None:
+            listening.append(("proxy for masters", *self.proxy.server.address))
+        acls = self._conf.get_bool("yarn.acl.enable")
+        logs = "whom the access lists name" if acls else "everybody (yarn.acl.enable is false)"
+        return reach_line("NodeManager", listening, f"Containers start for holders of tokens; logs are read by {logs}")
 
     def end(self, reason: str) -> None:
         """Asks the daemon to stop."""

@@ -26,6 +26,7 @@ async def _serve(conf: Configuration) -> int:
         loop.add_signal_handler(number, node.end, "")
     web = f"{node.node_id.host}:{node.web_address[1]}"
     print(f"NodeManager ready node={node.node_id} web={web} shuffle={node.shuffle.port}", flush=True)
+    print(node.reach_line(), flush=True)
     reason = await node.ended
     if reason:
         log.error("ending: %s", reason)

@@ -11,13 +11,15 @@ from nm.gpu_settings import gpu_devices
 from nm.gpus import GPU
 from nm.queue import NodeQueueSettings, OpportunisticPolicy
 from yaqd.config import Configuration
+from yaqd.config.reach import WILDCARDS, is_loopback, is_set
 from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
 from yaqd.policies.queueing.order import Ordering
 from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.policies.queueing.wait import WAITS
 
-_WILDCARDS = ("0.0.0.0", "::", "")
+_HOSTNAME = "yarn.nodemanager.hostname"
+_ADDRESS = "yarn.nodemanager.address"
 _DEFAULT_MEMORY_MB = 8192
 _DEFAULT_VCORES = 8
 MB = 1 << 20
@@ -94,16 +96,16 @@ class NodeSettings:
     @classmethod
     def read(cls, conf: Configuration) -> "NodeSettings":
         """Raises ConfigError with the key, its place and the remedy. Blocking."""
-        host, port = conf.get_address("yarn.nodemanager.address")
+        host, bind_host, port = _place(conf)
         _, web_port = conf.get_address("yarn.nodemanager.webapp.address")
         resource, gpus = _resource(conf)
         return cls(
-            host=_own_name() if host in _WILDCARDS else host,
-            bind_host=conf.get("yarn.nodemanager.bind-host") or host,
+            host=host,
+            bind_host=bind_host,
             port=port,
             web_port=web_port,
             shuffle_port=conf.get_int("mapreduce.shuffle.port", minimum=0, maximum=65535),
-            tracker=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
+            tracker=_tracker(conf, host),
             resource=resource,
             gpus=gpus,
             local_dirs=_folders(conf, "yarn.nodemanager.local-dirs"),
@@ -159,8 +161,24 @@ def node_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {"YAQ_PYTHON": sys.executable, **environ}
 
 
-def _own_name() -> str:
-    return socket.gethostname() or "localhost"
+def _place(conf: Configuration) -> tuple[str, str, int]:
+    """By which name others reach the node, where it listens, and the port of its container service. Blocking."""
+    host, port = conf.get_address(_ADDRESS)
+    bind_host = (conf.get("yarn.nodemanager.bind-host") or "").strip() or host
+    is_unnamed = not is_set(conf, _HOSTNAME, _ADDRESS) and not is_loopback(bind_host)
+    return (socket.gethostname() or "localhost") if is_unnamed or host in WILDCARDS else host, bind_host, port
+
+
+def _tracker(conf: Configuration, host: str) -> tuple[str, int]:
+    """Raises ConfigError where that ResourceManager could not reach this node. Blocking."""
+    key = "yarn.resourcemanager.resource-tracker.address"
+    tracker = conf.get_address(key)
+    is_here = tracker[0] in WILDCARDS or is_loopback(tracker[0])
+    if not is_here and is_loopback(host) and not is_set(conf, _HOSTNAME, _ADDRESS):
+        problem = f"is this machine alone, and the ResourceManager is at {tracker[0]}, which could not reach this node"
+        remedy = "set it to the name that others reach this machine by (0.0.0.0: its own name, and all its addresses)"
+        raise conf.error(_HOSTNAME, problem, remedy)
+    return tracker
 
 
 def _resource(conf: Configuration) -> tuple[Resource, tuple[int, ...]]:

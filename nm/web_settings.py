@@ -32,7 +32,7 @@ class NodeWebSettings:
             ),
             static_user=(conf.get("hadoop.http.staticuser.user") or "").strip() or "dr.who",
             acls=conf.get_bool("yarn.acl.enable"),
-            administrators=AccessControlList.parse(conf.get("yarn.admin.acl", "*") or ""),
+            administrators=AccessControlList.parse(conf.get("yarn.admin.acl") or ""),
             daemon_user=getpass.getuser(),
             groups_of=Groups.read(conf),
         )

@@ -38,6 +38,15 @@ class Access:
     def set_administrators(self, administrators: str) -> None:
         self._administrators = AccessControlList.parse(administrators)
 
+    @property
+    def administrators(self) -> str:
+        """For people."""
+        listed = self._administrators
+        if listed.everybody:
+            return "everybody"
+        users = sorted({self.daemon_user, *listed.users})
+        return ", ".join([*users, *(f"group {group}" for group in sorted(listed.groups))])
+
     # ---- questions
 
     def is_administrator(self, user: str) -> bool:

@@ -63,13 +63,13 @@ from rm.updates import ContainerUpdates
 from rm.usage_monitor import UsageMonitor
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
+from yaqd.config.reach import WILDCARDS, reach_line
 from yaqd.ipc import RpcError, RpcServer, server_limits
 from yaqd.policies.queueing.guard import survive
 from yaqd.proto import yarn_common_pb2 as common
 
 log = logging.getLogger(__name__)
 
-_WILDCARD = "0.0.0.0"
 _TICK_S = 1.0
 _TOKEN_ACTIVATION_FACTOR = 1.5
 
@@ -273,7 +273,7 @@ class ResourceManager:
         )
         await self._listen("yarn.resourcemanager.webapp.address", self.web.start())
         host = settings.web.address_host
-        self.reports.web_address = f"{socket.gethostname() if host == _WILDCARD else host}:{self.web.port}"
+        self.reports.web_address = f"{socket.gethostname() if host in WILDCARDS else host}:{self.web.port}"
         self.identities.roll(self._clock.now())
         self._recover()
         await self._listen("yarn.resourcemanager.address", self.client_server.start())
@@ -284,6 +284,7 @@ class ResourceManager:
         if self.retention is not None:
             self.retention.start()
         log.info("%s", self.ready_line())
+        log.info("%s", self.reach_line())
 
     async def _listen(self, key: str, starting: Coroutine[None, None, None]) -> None:
         try:
@@ -329,6 +330,18 @@ class ResourceManager:
             f" admin={self.address(self.admin_server, settings.admin_address)}"
             f" web={settings.web.address_host}:{web.port}"
         )
+
+    def reach_line(self) -> str:
+        """What is open to whom, for people."""
+        servers = zip(("clients", "masters", "nodes", "administration"), self.servers, strict=True)
+        listening = [(what, *server.address) for what, server in servers]
+        if self.web is not None:
+            listening.append(("web", *self.web.address))
+        acls = (
+            "only by whom the access lists name" if self.access.enabled else "by everybody (yarn.acl.enable is false)"
+        )
+        who = f"Administrators: {self.access.administrators}; applications are seen and killed {acls}"
+        return reach_line("ResourceManager", listening, who)
 
     def _recover(self) -> None:
         """Take over what the last ResourceManager left in the store."""

@@ -22,7 +22,7 @@ async def _serve(conf: Configuration) -> int:
         loop.add_signal_handler(number, stopped.set)
     try:
         await manager.start()
-        print(manager.ready_line(), flush=True)
+        print(manager.ready_line(), manager.reach_line(), sep="\n", flush=True)
         await stopped.wait()
         log.info("stopping")
     finally:

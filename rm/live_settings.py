@@ -23,7 +23,7 @@ class LiveSettings:
     async def administrators(self) -> None:
         """`yarn.admin.acl`."""
         conf = await self._read()
-        self._identities.access.set_administrators(conf.get("yarn.admin.acl", "*") or "")
+        self._identities.access.set_administrators(conf.get("yarn.admin.acl") or "")
 
     async def proxy_users(self) -> None:
         """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""

@@ -139,7 +139,7 @@ class RmSettings:
                 conf.get_duration_ms("yarn.resourcemanager.delegation.token.max-lifetime", minimum=1),
             ),
             acls=conf.get_bool("yarn.acl.enable"),
-            administrators=conf.get("yarn.admin.acl", "*") or "",
+            administrators=conf.get("yarn.admin.acl") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
             placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),

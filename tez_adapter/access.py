@@ -27,7 +27,7 @@ class JobAccess:
         self._owner = owner
         self._enabled = conf.get_bool("yarn.acl.enable")
         self._groups_of = groups_of or GroupLookups(Groups.read(conf), unix_groups)
-        self._administrators = AccessControlList.parse(conf.get(_ADMIN_KEY, "*") or "")
+        self._administrators = AccessControlList.parse(conf.get(_ADMIN_KEY) or "")
         self._viewers = AccessControlList.parse(conf.get(VIEW_KEY) or " ")
         self._modifiers = AccessControlList.parse(conf.get(MODIFY_KEY) or " ")
         #: whoever runs the daemons administrates them

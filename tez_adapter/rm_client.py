@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from google.protobuf.message import Message
 
 from yaqd.config import Configuration
+from yaqd.config.reach import require_cluster
 from yaqd.ipc import BlockingRpcClient, RemoteException, RetryPolicy, RpcError
 from yaqd.model import (
     ApplicationAttemptId,
@@ -137,10 +138,11 @@ class RmClient:
     def __init__(
         self, conf: Configuration, *, user: str | None = None, timeout_s: float = 30.0, patience_s: float = 3.0
     ) -> None:
-        """`patience_s`: how long a ResourceManager that refuses connections is tried again."""
+        """`patience_s`: how long a ResourceManager that refuses connections is tried again. Raises ConfigError where
+        nothing names one."""
+        require_cluster(conf)
         self.user = user or hadoop_user()
         self.address = conf.get_address(ADDRESS_KEY)
-        self._conf_dir = conf.conf_dir
         attempts = max(1, int(patience_s / 0.3))
         self._client = BlockingRpcClient(
             *self.address,
@@ -163,12 +165,10 @@ class RmClient:
         try:
             return self._client.call(method, request, idempotent=True)
         except RpcError as error:
-            from yaqd.config.folders import hint
-
             host, port = self.address
             raise RmUnavailable(
                 f"no ResourceManager at {host}:{port} ({ADDRESS_KEY}): {error}; start it, or name another with "
-                f"HADOOP_CONF_DIR or -D {ADDRESS_KEY}=HOST:PORT{hint(self._conf_dir)}"
+                f"HADOOP_CONF_DIR or -D {ADDRESS_KEY}=HOST:PORT"
             ) from None
 
     # ---- applications

@@ -29,10 +29,12 @@ from tez_adapter.plan import check_plan
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import (
     COMMAND_RESOURCES,
+    MASTER_MEMORY_KEY,
     MEMORY_KEY,
     VCORES_KEY,
     command_size,
     in_single_units,
+    master_memory_mb,
     said_twice,
     too_large,
 )
@@ -319,10 +321,10 @@ def _context(
     launch = python_context(APPMASTER_ENTRY, arguments, [own, *written], environment)
     token = JobTokenSecrets(secrets.token_bytes).mint(spec.job_id)
     launch.tokens = Credentials({spec.job_id: token}).write()
-    memory_mb = conf.get_int("yarn.app.mapreduce.am.resource.mb", minimum=1)
+    memory_mb = master_memory_mb(spec.kind, spec.tasks, conf)
     if memory_mb > largest.memory_mb:
         raise SubmitError(
-            f"the job manager's {memory_mb} MB (yarn.app.mapreduce.am.resource.mb) are more than the "
+            f"the job manager's {memory_mb} MB ({MASTER_MEMORY_KEY}) are more than the "
             f"{largest.memory_mb} MB that a container can have here"
         )
     context = pb.ApplicationSubmissionContext(

@@ -20,6 +20,7 @@ from nm.amrm_proxy.settings import ProxySettings
 from nm.amrm_proxy.store import ProxyStore
 from nm.distributed import DistributedLimits
 from nm.launch.context import LaunchContext
+from yaqd.config.reach import WILDCARDS
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidToken, Retriable
 from yaqd.ipc.limits import ServerLimits
@@ -56,9 +57,10 @@ class AmrmProxy:
         service_acl: ServiceAcl | None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`host`: this node's, by which masters reach the proxy; `folder`: for what outlives it."""
+        """`host`: this node's, by which masters reach a proxy that listens everywhere; `folder`: for what outlives
+        it."""
         self._settings = settings
-        self._host = host
+        self._host = host if settings.address[0] in WILDCARDS else settings.address[0]
         self._mint = mint
         self._estimates = estimates
         self._now = now

@@ -57,13 +57,17 @@ class RmWeb:
         self._http = HttpServer(
             self._add_routes, settings.limits, middlewares=[identity.remember, answer_options, _when_known]
         )
-        #: the bound port; only after start
-        self.port = 0
+        #: what is bound; only after start
+        self.address = ("", 0)
 
     async def start(self) -> None:
         """Raises OSError."""
         await self._proxy.start(self._settings.address_host)
-        _, self.port = await self._http.start(self._settings.host, self._settings.port)
+        self.address = await self._http.start(self._settings.host, self._settings.port)
+
+    @property
+    def port(self) -> int:
+        return self.address[1]
 
     async def stop(self) -> None:
         await self._http.stop()

@@ -69,6 +69,9 @@ def test_the_cluster_knows_itself(cluster: Path, on: Yaq) -> None:
     assert [(node["state"], node["vcores"]) for node in nodes] == [("RUNNING", 3)] * 2
     assert [queue["path"] for queue in json.loads(on("queue", "list", "--json").stdout)] == ["root", "root.default"]
     assert_one_line(on("queue", "list", "nosuch"), 2, 'no queue "nosuch"')
+    for daemon in status["daemons"]:
+        said = Path(daemon["log"]).with_suffix(".out").read_text()
+        assert "listens on 127.0.0.1, ports " in said and ": reachable from this machine alone. " in said
 
 
 def test_starting_it_twice_is_one_clear_line(cluster: Path) -> None:

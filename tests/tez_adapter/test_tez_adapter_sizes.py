@@ -10,7 +10,7 @@ from tez_adapter.core.demand import Ask
 from tez_adapter.jobspec import JobKind
 from tez_adapter.rm_link import _add_ask
 from tez_adapter.scripts import check_script
-from tez_adapter.sizes import command_size, in_single_units, task_size, too_large
+from tez_adapter.sizes import command_size, in_single_units, master_memory_mb, task_size, too_large
 from tez_adapter.staging import SubmitError
 from tez_adapter.submit import check_output, submit_command
 from yaqd.config import ConfigError, Configuration
@@ -31,6 +31,20 @@ def test_tasks_ask_by_hadoops_keys() -> None:
     assert task_size("map", asked).resource == Resource(1024, 1, {GPU: 2})
     assert task_size("reduce", asked).resource == Resource(2048, 1)
     assert command_size(conf(**{f"yaq.job.command.resource.{GPU}": "1"})).resource.extras == {GPU: 1}
+
+
+def test_a_manager_of_commands_is_small_unless_its_own_submission_says_otherwise(tmp_path: Path) -> None:
+    def site(size_mb: int) -> Configuration:
+        value = f"<property><name>yarn.app.mapreduce.am.resource.mb</name><value>{size_mb}</value></property>"
+        (tmp_path / "mapred-site.xml").write_text(f"<configuration>{value}</configuration>")
+        return Configuration.load(tmp_path)
+
+    small, command = Configuration.load(environ={}), JobKind.COMMAND
+    assert [master_memory_mb(command, tasks, small) for tasks in (1, 10_000, 100_000)] == [256, 256, 518]
+    assert master_memory_mb(JobKind.MAPREDUCE, 1, small) == 1536
+    assert [master_memory_mb(command, 1, site(size_mb)) for size_mb in (4096, 200)] == [256, 200]
+    said = conf(**{"yarn.app.mapreduce.am.resource.mb": "700"})
+    assert master_memory_mb(command, 1, said) == 700
 
 
 def test_the_ask_on_the_wire_has_them() -> None:

@@ -109,13 +109,14 @@ class _Administration:
 
     def __init__(self, conf: Configuration) -> None:
         from tez_adapter.rm_client import RmUnavailable
+        from yaqd.config.reach import require_cluster
         from yaqd.ipc import BlockingRpcClient, RemoteException, RetryPolicy, RpcError
         from yaqd.storage.paths import hadoop_user
 
+        require_cluster(conf)
         self._unavailable: Callable[[str], Exception] = RmUnavailable
         self._refused, self._silent = RemoteException, RpcError
         self._host, self._port = conf.get_address(_ADDRESS_KEY)
-        self._conf_dir = conf.conf_dir
         self._client = BlockingRpcClient(
             self._host,
             self._port,
@@ -139,9 +140,7 @@ class _Administration:
             remedy = "; yarn.admin.acl says who may" if message != error.message else ""
             raise CommandError(f"{name} not refreshed: {message}{remedy}", BAD_INPUT) from None
         except self._silent as error:
-            from yaqd.config.folders import hint
-
             raise self._unavailable(
                 f"no ResourceManager at {self._host}:{self._port} ({_ADDRESS_KEY}): {error}; start it, or name another "
-                f"with HADOOP_CONF_DIR or -D {_ADDRESS_KEY}=HOST:PORT{hint(self._conf_dir)}"
+                f"with HADOOP_CONF_DIR or -D {_ADDRESS_KEY}=HOST:PORT"
             ) from None

@@ -7,17 +7,20 @@ from urllib.parse import quote
 
 from yaqd.cli.exits import BAD_INPUT, UNREACHABLE, CommandError
 from yaqd.config import Configuration
+from yaqd.config.reach import require_cluster
 
 _TIMEOUT_S: Final = 10.0
 _BYTES_MAX: Final = 64 << 20
 _WILDCARD: Final = "0.0.0.0"
+_ADDRESS_KEY: Final = "yarn.resourcemanager.webapp.address"
 
 
 def get_json(conf: Configuration, path: str, *, timeout_s: float = _TIMEOUT_S) -> Any:
     """Raises CommandError: no answer, or the ResourceManager's own refusal."""
     from yaqd.storage.paths import hadoop_user
 
-    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
+    require_cluster(conf)
+    host, port = conf.get_address(_ADDRESS_KEY)
     address = f"{'localhost' if host == _WILDCARD else host}:{port}"
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
@@ -26,10 +29,9 @@ def get_json(conf: Configuration, path: str, *, timeout_s: float = _TIMEOUT_S) -
         response = connection.getresponse()
         body = response.read(_BYTES_MAX)
     except (OSError, http.client.HTTPException) as error:
-        from yaqd.config.folders import hint
-
-        text = f"the ResourceManager's web server {address} does not answer ({error}): start it, or correct "
-        text += f"yarn.resourcemanager.webapp.address{hint(conf.conf_dir)}"
+        text = (
+            f"the ResourceManager's web server {address} does not answer ({error}): start it, or correct {_ADDRESS_KEY}"
+        )
         raise CommandError(text, UNREACHABLE) from None
     finally:
         connection.close()

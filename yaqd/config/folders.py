@@ -23,11 +23,5 @@ def lacks_files(folder: Path) -> str | None:
     return f"no configuration file in {folder}" + (f"; did you mean {meant}?" if _has_files(meant) else "")
 
 
-def hint(folder: Path | None) -> str:
-    """Words behind an error that a folder without files may have led to, in parentheses; else none. Blocking."""
-    lack = lacks_files(folder) if folder is not None else None
-    return f" ({lack})" if lack else ""
-
-
 def _has_files(folder: Path) -> bool:
     return any((folder / name).exists() for name in FILES)

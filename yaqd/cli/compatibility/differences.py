@@ -43,6 +43,28 @@ FOR_OTHERS: Final = {
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference(
+        "daemons",
+        "where they listen when no file and no -D names a host",
+        "on all addresses of the machine",
+        "on 127.0.0.1, and a line at the start says what is open to whom; a NodeManager whose ResourceManager is on"
+        " another machine wants yarn.nodemanager.hostname",
+        "callers are believed who they say they are, so that what is open is open to everybody",
+    ),
+    Difference(
+        "daemons",
+        "who administrates where yarn.admin.acl is unset",
+        "everybody",
+        "the user who started the daemon",
+        "whoever reaches the port could drain nodes and change queues",
+    ),
+    Difference(
+        "command line",
+        "a client without configuration files",
+        "asks 0.0.0.0:8032",
+        "`yaq` asks nobody and says what to set",
+        "it would wait for nobody, or talk to somebody else's cluster",
+    ),
+    Difference(
         "client service",
         "containers that have ended, in getContainers and getContainerReport",
         "not there, unless the timeline service is on",
