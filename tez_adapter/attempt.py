@@ -14,9 +14,10 @@ from pathlib import Path
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.sizes import sort_mb
+from tez_adapter.usage import Usage
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
-from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter
+from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter, TaskCounter
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import storage_notes, storage_statistics
 
@@ -42,6 +43,7 @@ class Attempt:
         #: what the data path counts, by TaskCounter's names
         self.tallies: dict[str, int] = {}
         self._storage_before = storage_statistics()
+        self._usage = Usage()
         self._notes_before = len(storage_notes())
         #: 0..1
         self.progress = 0.0
@@ -82,9 +84,11 @@ class Attempt:
         found = {(cell.group, cell.name): cell.value for cell in list(self.counters)}
         for scheme, total in storage_statistics().items():
             used = total.since(self._storage_before.get(scheme))
-            found[(FILE_SYSTEM_GROUP, FileSystemCounter.BYTES_READ.of_scheme(scheme))] = used.bytes_read
-            found[(FILE_SYSTEM_GROUP, FileSystemCounter.BYTES_WRITTEN.of_scheme(scheme))] = used.bytes_written
-        for name, value in list(self.tallies.items()):
+            for counter in FileSystemCounter:
+                found[(FILE_SYSTEM_GROUP, counter.of_scheme(scheme))] = getattr(used, counter.value.lower())
+        if self.is_map:
+            found[(TASK_GROUP, TaskCounter.SPLIT_RAW_BYTES)] = len(self.description.split.encode())
+        for name, value in (*self.tallies.items(), *self._usage.counters(is_map=self.is_map).items()):
             found[(TASK_GROUP, name)] = found.get((TASK_GROUP, name), 0) + value
         return [pb.Counter(group=g, name=n, value=v) for (g, n), v in sorted(found.items())]
 

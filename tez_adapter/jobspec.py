@@ -85,6 +85,8 @@ class JobSpec:
     tasks: int = 0
     #: COMMAND: hosts that the containers are spread over, and no others; empty: anywhere
     nodes: tuple[str, ...] = ()
+    #: of hosts that stand in another rack than the default one
+    racks: Mapping[str, str] = field(default_factory=dict)
     #: further environment of the tasks
     environment: Mapping[str, str] = field(default_factory=dict)
     version: int = VERSION

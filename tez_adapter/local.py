@@ -195,4 +195,4 @@ class _LocalJob:
             message, _, detail = describe_failure(attempt, error).text.partition("\n")
             raise JobError(message, detail=detail) from None
         for counter in attempt.counter_messages():
-            self._counters.increment(counter.group, counter.name, counter.value)
+            self._counters.take(counter.group, counter.name, counter.value)

@@ -4,6 +4,7 @@ Counters of an attempt count once it has succeeded, and no longer once its outpu
 are Hadoop's (JobCounter), taken from the machine.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,8 @@ from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Attempt, Vertex
 from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
-from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
+from yaqd.mapreduce.counters import JOB_GROUP, JobCounter, taken_together
+from yaqd.model import DEFAULT_RACK
 
 CounterList = list[tuple[str, str, int]]
 
@@ -76,7 +78,7 @@ class JobRecord:
         for attempt in self._attempts():
             if attempt.state is AttemptState.SUCCEEDED or attempt.live:
                 for group, name, value in self._counters.get(attempt.id, ()):
-                    sums[(group, name)] = sums.get((group, name), 0) + value
+                    sums[(group, name)] = taken_together(group, name, sums.get((group, name), 0), value)
         for vertex in self._machine.vertices:
             self._job_counters(vertex, sums)
         return [(group, name, value) for (group, name), value in sorted(sums.items())]
@@ -93,9 +95,20 @@ class JobRecord:
             sums[(JOB_GROUP, failed)] = vertex.ended[AttemptState.FAILED]
         if vertex.ended[AttemptState.KILLED]:
             sums[(JOB_GROUP, killed)] = vertex.ended[AttemptState.KILLED]
-        if vertex.spec.hosts:
-            local = sum(a.host in vertex.spec.hosts[a.id.task] for a in attempts)
-            sums[(JOB_GROUP, JobCounter.DATA_LOCAL_MAPS.value)] = local
+        if vertex.spec.name == "map":
+            for counter, number in Counter(map(self._locality, attempts)).items():
+                sums[(JOB_GROUP, counter.value)] = number
+
+    def _locality(self, attempt: Attempt) -> JobCounter:
+        """How far from its input a map ran; input that no host has is nowhere near."""
+        hosts = self._machine.spec.vertices[attempt.id.vertex].hosts
+        near = hosts[attempt.id.task] if hosts else ()
+        if attempt.host in near:
+            return JobCounter.DATA_LOCAL_MAPS
+        racks = self._spec.racks
+        rack = racks.get(attempt.host, DEFAULT_RACK)
+        is_near = any(racks.get(host, DEFAULT_RACK) == rack for host in near)
+        return JobCounter.RACK_LOCAL_MAPS if is_near else JobCounter.OTHER_LOCAL_MAPS
 
     def _attempts(self) -> Iterator[Attempt]:
         for vertex in self._machine.vertices:

@@ -41,7 +41,7 @@ from tez_adapter.sizes import (
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
-from yaqd.model import ApplicationId, LocalResourceType, NodeState, Resource
+from yaqd.model import DEFAULT_RACK, ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
@@ -253,6 +253,7 @@ def _submit(
                 resources=_upload(staging, request.attachments, scripts),
                 py_files=tuple(alias_of(p)[1] for p in request.attachments.py_files),
                 environment=request.environment,
+                racks=_racks(rm) if any(split.get("hosts") for split in splits) else {},
                 **fields,
             )
             context = _context(request, spec, splits, staging, application_id, largest)
@@ -284,6 +285,11 @@ def _check_nodes(rm: RmClient, wanted: Sequence[str]) -> None:
     absent = [host for host in wanted if host not in there]
     if absent:
         raise SubmitError(f"no node runs on {', '.join(absent)}: `yaq node list` shows which hosts there are")
+
+
+def _racks(rm: RmClient) -> dict[str, str]:
+    """Of hosts with a node, where it is not the default one."""
+    return {node.id.host: node.rack for node in rm.nodes((NodeState.RUNNING,)) if node.rack not in ("", DEFAULT_RACK)}
 
 
 def _conf_values(conf: Configuration) -> dict[str, str]:

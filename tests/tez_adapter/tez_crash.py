@@ -1,10 +1,15 @@
-"""Ends a process by SIGKILL at one of its own steps on files: no test has to be quick enough to hit it."""
+"""Work in a child of the test's process: to its end, or until SIGKILL at one of its own steps on files, so that no test
+has to be quick enough to hit it."""
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 #: what changes something on a disk, in Python's audit events
 _EVENTS = ("open", "os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.chmod")
@@ -39,3 +44,19 @@ def survives(work: Callable[[], None], number: int, below: Path) -> bool:
         assert os.waitstatus_to_exitcode(status) == 0
         return True
     return False
+
+
+def in_child(work: Callable[[], Result]) -> Result:
+    """What it returns there, as JSON has it."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    return json.loads(text)  # type: ignore[no-any-return]

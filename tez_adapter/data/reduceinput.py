@@ -80,6 +80,7 @@ class ReduceInput:
         self._on_disk = 0
         self._records = 0
         self._merged_records = 0
+        self._segments = 0
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -127,6 +128,7 @@ class ReduceInput:
         with self._lock:
             self._runs.extend(segment.runs)
             self._records += sum(run.records for run in segment.runs)
+            self._segments += 1
         self._count("REDUCE_SHUFFLE_BYTES", segment.source.length)
         self._count("SHUFFLED_MAPS", 1)
 
@@ -169,6 +171,7 @@ class ReduceInput:
         memory_bytes = self.memory_bytes - self._in_memory
         # Values of a key come in the order of their maps, whichever arrived first.
         self._runs.sort(key=lambda run: run.source.name)
+        self._count("MERGED_MAP_OUTPUTS", self._segments)
         with bounded_runs(self._runs, Path(self._folder.name), memory_bytes, self._codec) as runs:
             for batch in merge_runs(runs, memory_bytes):
                 self._merged_records += len(batch)

@@ -106,14 +106,15 @@ def list_applications(
 
 @app.command("status")
 @click.argument("application", shell_complete=all_applications)
+@click.option("--tasks", is_flag=True, help="Also each attempt of a job of ours that has ended, with its peak memory.")
 @json_option
 @with_conf
-def status(conf: Configuration, application: str, as_json: bool) -> None:
+def status(conf: Configuration, application: str, tasks: bool, as_json: bool) -> None:
     """Show one application; for jobs of ours also their tasks, counters and where the time went.
 
     \b
     Example:
-      yaq app status application_1700000000000_0001
+      yaq app status application_1700000000000_0001 --tasks
     """
     from yaqd.cli.attempts import as_dict, show_attempts
     from yaqd.cli.client import rm_client
@@ -124,13 +125,15 @@ def status(conf: Configuration, application: str, as_json: bool) -> None:
         report, user = rm.report(application_id), rm.user
         attempts = [] if report.is_hidden else rm.attempts(application_id)
     details = {} if report.is_hidden else job_details(conf, report)
+    if not tasks:
+        details.pop("tasks", None)
     if as_json:
         shown = None if report.is_hidden else [as_dict(attempt) for attempt in attempts]
         print_json({**report_as_dict(report), "attempts": shown, "job": details})
         return
     print_fields(_fields(report, user, _why(conf, report)))
     show_attempts(attempts)
-    show_job_details(details)
+    show_job_details(details, with_tasks=tasks)
 
 
 @app.command("kill")

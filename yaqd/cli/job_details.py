@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _ERRORS_SHOWN = 5
 #: of one: what happened, what helps, and the end of what the node said
 _ERROR_CHARS = 500
+_TASK_GROUP = "org.apache.hadoop.mapreduce.TaskCounter"
+_TASK_KEYS = ("name", "state", "node")
 
 
 def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, Any]:
@@ -45,7 +47,9 @@ def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, A
     }
 
 
-def show_job_details(details: dict[str, Any]) -> None:
+def show_job_details(details: dict[str, Any], *, with_tasks: bool = False) -> None:
+    if with_tasks and "tasks" not in details:
+        click.echo("tasks: listed for a job of ours, once it has ended")
     if not details:
         return
     vertices = details["vertices"]
@@ -55,11 +59,22 @@ def show_job_details(details: dict[str, Any]) -> None:
         rows = [[duration(v) if k.endswith("_ms") else v for k, v in row.items()] for row in vertices]
         print_table(headings, rows, empty="")
     show_timeline(details.get("timeline", []))
+    if "tasks" in details:
+        click.echo()
+        rows = [[*(t[key] for key in _TASK_KEYS), *_measured(t)] for t in details["tasks"]]
+        print_table(("attempt", "state", "node", "took", "cpu", "peak memory"), rows, empty="no task")
     for error in details.get("errors", [])[:_ERRORS_SHOWN]:
         click.echo(f"{error['name']} on {error['node']}: {error['error']}")
     if details["counters"]:
         click.echo()
         show_counters(details["counters"], err=False)
+
+
+def _measured(task: dict[str, Any]) -> tuple[str, ...]:
+    """In words; of an attempt that did not get so far as to say it, nothing."""
+    peak = task["peak_memory_bytes"]
+    times = [duration(task[key]) if task[key] is not None else "" for key in ("took_ms", "cpu_ms")]
+    return (*times, f"{peak / (1 << 20):.0f} MB" if peak is not None else "")
 
 
 def show_timeline(timeline: Sequence[dict[str, Any]]) -> None:
@@ -88,6 +103,21 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
             if a.get("error")
         ],
         "counters": history.end.get("counters", {}),
+        "tasks": [_task(attempt) for attempt in history.attempts],
+    }
+
+
+def _task(attempt: dict[str, Any]) -> dict[str, Any]:
+    counters = attempt.get("counters", {})
+    begin, end = attempt.get("began_ms") or attempt["started_ms"], attempt.get("finished_ms")
+    peak = f"{_TASK_GROUP}:{attempt['vertex'].upper()}_PHYSICAL_MEMORY_BYTES_MAX"
+    return {
+        "name": attempt["name"],
+        "state": attempt["state"],
+        "node": attempt["node"],
+        "took_ms": None if end is None else end - begin,
+        "cpu_ms": counters.get(f"{_TASK_GROUP}:CPU_MILLISECONDS"),
+        "peak_memory_bytes": counters.get(peak),
     }
 
 

@@ -42,10 +42,14 @@ class TaskCounter(StrEnum):
     SHUFFLED_MAPS = "SHUFFLED_MAPS"
     FAILED_SHUFFLE = "FAILED_SHUFFLE"
     MERGED_MAP_OUTPUTS = "MERGED_MAP_OUTPUTS"
-    GC_TIME_MILLIS = "GC_TIME_MILLIS"
     CPU_MILLISECONDS = "CPU_MILLISECONDS"
     PHYSICAL_MEMORY_BYTES = "PHYSICAL_MEMORY_BYTES"
     VIRTUAL_MEMORY_BYTES = "VIRTUAL_MEMORY_BYTES"
+    #: peaks: of a job, the largest of its tasks'
+    MAP_PHYSICAL_MEMORY_BYTES_MAX = "MAP_PHYSICAL_MEMORY_BYTES_MAX"
+    MAP_VIRTUAL_MEMORY_BYTES_MAX = "MAP_VIRTUAL_MEMORY_BYTES_MAX"
+    REDUCE_PHYSICAL_MEMORY_BYTES_MAX = "REDUCE_PHYSICAL_MEMORY_BYTES_MAX"
+    REDUCE_VIRTUAL_MEMORY_BYTES_MAX = "REDUCE_VIRTUAL_MEMORY_BYTES_MAX"
 
 
 class JobCounter(StrEnum):
@@ -74,6 +78,11 @@ class FileSystemCounter(StrEnum):
 
     def of_scheme(self, scheme: str) -> str:
         return f"{scheme.upper()}_{self.value}"
+
+
+def taken_together(group: str, name: str, first: int, second: int) -> int:
+    """The value for two tasks: their sum, and of Hadoop's maxima the larger."""
+    return max(first, second) if group == TASK_GROUP and name.endswith("_MAX") else first + second
 
 
 class CounterCell:
@@ -124,7 +133,12 @@ class Counters:
     def merge(self, other: "Counters") -> None:
         """Add another task's counters to these."""
         for cell in other:
-            self.increment(cell.group, cell.name, cell.value)
+            self.take(cell.group, cell.name, cell.value)
+
+    def take(self, group: str, name: str, value: int) -> None:
+        """Add another task's counter."""
+        cell = self.find(group, name)
+        cell.value = taken_together(group, name, cell.value, value)
 
     def __iter__(self) -> Iterator[CounterCell]:
         return iter(self._cells.values())

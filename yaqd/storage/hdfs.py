@@ -35,7 +35,7 @@ from yaqd.storage.hdfs_watched import WatchedFile
 from yaqd.storage.hdfs_web import WebHdfs, WebHdfsRefused, web_addresses
 from yaqd.storage.hdfs_write import SurvivingFile, WebRescue
 from yaqd.storage.paths import hadoop_user, locate, parent_of
-from yaqd.storage.statistics import statistics_of
+from yaqd.storage.statistics import counted, statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
 
 Answer = TypeVar("Answer")
@@ -43,6 +43,8 @@ _log: Final = logging.getLogger(__name__)
 _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 4.0
 _statistics: Final = statistics_of("hdfs")
+_looks: Final = counted(_statistics, "read_ops")
+_changes: Final = counted(_statistics, "write_ops")
 #: process id and the user that HDFS takes it for
 _taken_for: tuple[int, str] | None = None
 _RPC_ERROR: Final = re.compile(r'RPCError\("(?P<java>[\w.$]+)", "(?P<text>.*)"\)\s*\Z', re.DOTALL)
@@ -130,11 +132,13 @@ class HdfsFileSystem:
             "replication": conf.get_int("dfs.replication", 3, minimum=1),
         }
 
+    @_looks
     def open(self, path: str) -> ChunkReader:
         path = self._path(path)
         self._ask(path, lambda: self._client.read(path))  # a missing file is an error now, not at the first read
         return ChunkReader(self.open_range(path, 0))
 
+    @_looks
     def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
         path = self._path(path)
         file = self._ask(path, lambda: self._client.read(path))
@@ -156,10 +160,12 @@ class HdfsFileSystem:
             if parts:
                 yield b"".join(parts)
 
+    @_looks
     def open_at(self, path: str) -> "HdfsPositioned":
         path = self._path(path)
         return HdfsPositioned(self.uri + path, self._ask(path, lambda: self._client.read(path)))
 
+    @_changes
     def create(
         self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
     ) -> ByteWriter:
@@ -184,10 +190,12 @@ class HdfsFileSystem:
         }
         return WebRescue(WebHdfs(self._web_addresses, self._user, self._stalled_s), self._namenode, path, options)
 
+    @_changes
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)
         self._ask(path, lambda: self._client.mkdirs(path, mode, True))
 
+    @_changes
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         src, dst = self._path(src), self._path(dst)
 
@@ -200,16 +208,19 @@ class HdfsFileSystem:
 
         self._ask(dst, rename)
 
+    @_changes
     def delete(self, path: str, recursive: bool = False) -> bool:
         path = self._path(path)
         if path == "/":
             raise StorageError("the root folder is not deleted", path=path)
         return bool(self._ask(path, lambda: self._client.delete(path, recursive)))
 
+    @_changes
     def set_mode(self, path: str, mode: int) -> None:
         path = self._path(path)
         self._ask(path, lambda: self._client.set_permission(path, mode))
 
+    @_changes
     def set_group(self, path: str, group: str) -> None:
         path = self._path(path)
         self._ask(path, lambda: self._client.set_owner(path, None, group))
@@ -225,14 +236,17 @@ class HdfsFileSystem:
             return False
         return True
 
+    @_looks
     def status(self, path: str) -> FileStatus:
         path = self._path(path)
         return self._status(self._ask(path, lambda: self._client.get_file_info(path)), path)
 
+    @_looks
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
         path = self._path(path)
         return self._ask(path, lambda: self._namenode.find(path, start, length))
 
+    @_looks
     def list(self, path: str) -> list[FileStatus]:
         path = self._path(path)
         found = self._ask(path, lambda: list(self._client.list_status(path, False)))

@@ -14,10 +14,12 @@ from yaqd.storage.errors import PathExists, PathNotFound, StorageError, StorageU
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
 from yaqd.storage.hdfs_namenode import NamenodeAsker, namenode_addresses
 from yaqd.storage.paths import locate, parent_of
-from yaqd.storage.statistics import statistics_of
+from yaqd.storage.statistics import counted, statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range
 
 _statistics: Final = statistics_of("hdfs")
+_looks: Final = counted(_statistics, "read_ops")
+_changes: Final = counted(_statistics, "write_ops")
 _REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
 
 
@@ -62,10 +64,12 @@ class ArrowFileSystem:
         self._namenode = NamenodeAsker(authority, conf, user)
         self._block_bytes = conf.get_size_bytes("dfs.blocksize", 128 << 20, minimum=1)
 
+    @_looks
     def open(self, path: str) -> ChunkReader:
         self._file_info(path)
         return ChunkReader(self.open_range(path, 0))
 
+    @_looks
     def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
         path = self._path(path)
         with _translated(self.uri + path), self._client.open_input_file(path) as file:
@@ -81,12 +85,14 @@ class ArrowFileSystem:
                 _statistics.bytes_read += len(chunk)
                 yield chunk
 
+    @_looks
     def open_at(self, path: str) -> "ArrowPositioned":
         self._file_info(path)
         path = self._path(path)
         with _translated(self.uri + path):
             return ArrowPositioned(self.uri + path, self._client.open_input_file(path))
 
+    @_changes
     def create(
         self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
     ) -> ByteWriter:
@@ -99,6 +105,7 @@ class ArrowFileSystem:
             raise PathNotFound(f"{self.uri}{parent_of(path)} does not exist", path=path)
         return RenamingWriter(self, path, self._client.open_output_stream, _translated, overwrite=overwrite)
 
+    @_changes
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         """The library cannot set the mode: the file system's umask holds."""
         path = self._path(path)
@@ -107,6 +114,7 @@ class ArrowFileSystem:
         with _translated(self.uri + path):
             self._client.create_dir(path, recursive=True)
 
+    @_changes
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         src, dst = self._path(src), self._path(dst)
         if self.exists(dst):
@@ -116,6 +124,7 @@ class ArrowFileSystem:
         with _translated(self.uri + src):
             self._client.move(src, dst)
 
+    @_changes
     def delete(self, path: str, recursive: bool = False) -> bool:
         path = self._path(path)
         if path == "/":
@@ -130,10 +139,12 @@ class ArrowFileSystem:
             (self._client.delete_dir if is_dir else self._client.delete_file)(path)
         return True
 
+    @_changes
     def set_mode(self, path: str, mode: int) -> None:
         path = self._path(path)
         raise StorageError(f"{self.uri}{path}: pyarrow cannot set modes: {_REMEDY.removeprefix('or ')}", path=path)
 
+    @_changes
     def set_group(self, path: str, group: str) -> None:
         path = self._path(path)
         raise StorageError(f"{self.uri}{path}: pyarrow cannot set groups: {_REMEDY.removeprefix('or ')}", path=path)
@@ -148,12 +159,15 @@ class ArrowFileSystem:
             return False
         return True
 
+    @_looks
     def status(self, path: str) -> FileStatus:
         return self._status(self._file_info(path))
 
+    @_looks
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
         return self._namenode.find(self._path(path), start, length)
 
+    @_looks
     def list(self, path: str) -> list[FileStatus]:
         from pyarrow import fs
 

@@ -22,12 +22,14 @@ from yaqd.config import Configuration
 from yaqd.storage.errors import NotAFile, PathDenied, PathExists, PathNotFound, StorageError, StorageFull
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, FileStatus
 from yaqd.storage.paths import locate
-from yaqd.storage.statistics import statistics_of
+from yaqd.storage.statistics import counted, statistics_of
 from yaqd.storage.streams import check_range
 
 #: Hadoop's default of fs.local.block.size
 _BLOCK_BYTES: Final = 32 << 20
 _statistics: Final = statistics_of("file")
+_looks: Final = counted(_statistics, "read_ops")
+_changes: Final = counted(_statistics, "write_ops")
 
 
 @contextlib.contextmanager
@@ -59,11 +61,13 @@ class LocalFileSystem:
         self._conf = conf
         self._block_bytes = conf.get_size_bytes("fs.local.block.size", _BLOCK_BYTES, minimum=1)
 
+    @_looks
     def open(self, path: str) -> IO[bytes]:
         path = self._path(path)
         with _translated(path):
             return open(path, "rb")
 
+    @_looks
     def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
         path = self._path(path)
         with _translated(path):
@@ -83,11 +87,13 @@ class LocalFileSystem:
         finally:
             os.close(fd)
 
+    @_looks
     def open_at(self, path: str) -> "LocalPositioned":
         path = self._path(path)
         with _translated(path):
             return LocalPositioned(path)
 
+    @_changes
     def create(
         self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
     ) -> "LocalWriter":
@@ -103,11 +109,13 @@ class LocalFileSystem:
                 raise NotAFile(f"{error.path} is a file, not a folder", path=path) from None
         return LocalWriter(path, overwrite)
 
+    @_changes
     def mkdirs(self, path: str, mode: int = 0o755) -> None:
         path = self._path(path)
         with _translated(path):
             os.makedirs(path, mode, exist_ok=True)
 
+    @_changes
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         src, dst = self._path(src), self._path(dst)
         with _translated(src):
@@ -121,6 +129,7 @@ class LocalFileSystem:
                 _link(src, dst)
                 os.unlink(src)
 
+    @_changes
     def delete(self, path: str, recursive: bool = False) -> bool:
         path = self._path(path)
         if path == "/":
@@ -138,11 +147,13 @@ class LocalFileSystem:
                 return False
         return True
 
+    @_changes
     def set_mode(self, path: str, mode: int) -> None:
         path = self._path(path)
         with _translated(path):
             os.chmod(path, mode)
 
+    @_changes
     def set_group(self, path: str, group: str) -> None:
         path = self._path(path)
         try:
@@ -164,15 +175,18 @@ class LocalFileSystem:
         except PathNotFound:
             raise PathDenied(f"{path}: nobody can make a folder there: name another one", path=path) from None
 
+    @_looks
     def exists(self, path: str) -> bool:
         return os.path.exists(self._path(path))
 
+    @_looks
     def status(self, path: str) -> FileStatus:
         path = self._path(path)
         with _translated(path):
             is_symlink = os.path.islink(path)
             return self._status(path, os.stat(path), is_symlink)
 
+    @_looks
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
         """One piece without hosts: no node is nearer to a file that all nodes see under the same name."""
         return [BlockLocation(start, length, ())]
@@ -199,6 +213,7 @@ class LocalFileSystem:
             is_symlink=is_symlink,
         )
 
+    @_looks
     def list(self, path: str) -> list[FileStatus]:
         path = self._path(path)
         own = self.status(path)

@@ -1,11 +1,14 @@
-"""Bytes that this process read and wrote, by kind of file system: what FILE_BYTES_READ or HDFS_BYTES_WRITTEN count.
+"""Bytes that this process read and wrote, and its calls, by kind of file system: what FILE_BYTES_READ or
+HDFS_WRITE_OPS count.
 
 As Hadoop's FileSystem.Statistics: kept for the process, since one task runs in it at a time; a task takes the
 difference between its start and its end. Spills and fetched map output do not pass here.
 """
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Any, Final, Literal, TypeVar, cast
 
 
 @dataclass(slots=True)
@@ -14,12 +17,33 @@ class Statistics:
 
     bytes_read: int = 0
     bytes_written: int = 0
+    #: calls that look at files: open, list, status
+    read_ops: int = 0
+    #: calls that change them: create, mkdirs, rename, delete, mode and group
+    write_ops: int = 0
 
-    def since(self, earlier: "Statistics | None") -> Self:
+    def since(self, earlier: "Statistics | None") -> "Statistics":
         """What came after an earlier copy."""
-        if earlier is None:
-            return type(self)(self.bytes_read, self.bytes_written)
-        return type(self)(self.bytes_read - earlier.bytes_read, self.bytes_written - earlier.bytes_written)
+        before = earlier or _NOTHING
+        return Statistics(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(self)))
+
+
+_NOTHING: Final = Statistics()
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def counted(statistics: Statistics, name: Literal["read_ops", "write_ops"]) -> Callable[[Call], Call]:
+    """Each call of the decorated method is one of these."""
+
+    def decorate(method: Call) -> Call:
+        @wraps(method)
+        def call(*arguments: Any, **options: Any) -> Any:
+            setattr(statistics, name, getattr(statistics, name) + 1)
+            return method(*arguments, **options)
+
+        return cast(Call, call)
+
+    return decorate
 
 
 _by_scheme: dict[str, Statistics] = {}
