@@ -1,6 +1,7 @@
-"""Features that are off here: what clients are told is what Hadoop's ResourceManager says where they are off.
+"""Features of Hadoop's that do not exist here.
 
-Empty lists where clients look around, Hadoop's own exceptions where they want something.
+Empty lists where clients look around; where they want something, the exceptions that Hadoop has where a feature is off,
+with words that send nobody looking for a key: none turns it on.
 """
 
 from collections.abc import Callable
@@ -24,10 +25,14 @@ _EMPTY: Final[tuple[Method[Any, Any], ...]] = (
 )
 _NO_PROFILES: Final = Refusal(
     FeatureNotEnabled,
-    "Resource profile is not enabled, please enable resource profile feature before using its functions."
-    " (by setting yarn.resourcemanager.resource-profiles.enabled to true)",
+    "This ResourceManager has no resource profiles, and no setting gives it any: ask for memory, cores and further"
+    " resources by their names and amounts",
 )
-_NO_RESERVATIONS: Final = Refusal(YarnError, "Reservation is not enabled. Please enable & try again")
+_NO_RESERVATIONS: Final = Refusal(
+    YarnError,
+    "This ResourceManager has no reservations, and no setting gives it any: give a queue the capacity, or submit when"
+    " it is wanted",
+)
 _REFUSED: Final[dict[Method[Any, Any], Refusal]] = {
     Client.getResourceProfiles: _NO_PROFILES,
     Client.getResourceProfile: _NO_PROFILES,
@@ -39,7 +44,7 @@ _REFUSED: Final[dict[Method[Any, Any], Refusal]] = {
 }
 _NO_LABELS: Final = Refusal(
     YarnError,
-    "java.io.IOException: Node-label-based scheduling is disabled. Please check yarn.node-labels.enabled",
+    "java.io.IOException: This ResourceManager has no node labels, and yarn.node-labels.enabled gives it none",
 )
 
 
@@ -52,7 +57,7 @@ _ABSENT_ADMINISTRATION: Final[dict[Method[Any, Any], Refusal]] = {
     Admin.removeFromClusterNodeLabels: _NO_LABELS,
     Admin.replaceLabelsOnNodes: _NO_LABELS,
     Admin.mapAttributesToNodes: Refusal(
-        UnsupportedOperation, "mapAttributesToNodes is not supported by this ResourceManager"
+        UnsupportedOperation, "This ResourceManager has no node attributes, and no setting gives it any"
     ),
 }
 
@@ -87,7 +92,7 @@ def check_no_label(expression: str) -> None:
     """Raises InvalidLabelResourceRequest for a request that wants nodes with a label (SchedulerUtils)."""
     if expression:
         raise InvalidLabelResourceRequest(
-            "Invalid resource request, node label not enabled but request contains label expression"
+            "Invalid resource request, this ResourceManager has no node labels but request contains label expression"
         )
 
 

@@ -79,6 +79,7 @@ class Pages:
     def _facts(self, app: Application) -> Html:
         report = self._reports.application(app)
         usage = report.app_resource_Usage
+        ended_early = app.state.is_final and final_status(app) != "SUCCEEDED"
         pairs = [
             ("name", text(app.name)),
             ("user", text(app.user)),
@@ -88,7 +89,7 @@ class Pages:
             ("priority", text(app.priority)),
             ("state", text(app.state.name)),
             ("final status", text(final_status(app))),
-            ("progress", text(f"{report.progress:.0%}")),
+            ("progress", text("-" if ended_early else f"{report.progress:.0%}")),
             ("submitted", text(shown(app.submitted_ms))),
             ("launched", text(shown(app.launched_ms))),
             ("finished", text(shown(report.finishTime))),

@@ -70,7 +70,7 @@ class Rest:
             "hadoopVersion": RM_VERSION,
             "hadoopBuildVersion": f"{RM_VERSION} (yaqd)",
             "hadoopVersionBuiltOn": "",
-            "haZooKeeperConnectionState": "ResourceManager HA is not enabled.",
+            "haZooKeeperConnectionState": "There is no ResourceManager HA here.",
         }
         return web.json_response({"clusterInfo": info})
 

@@ -40,7 +40,6 @@ COMMANDS = (
     "cluster --list-node-labels",
     "rmadmin -refreshQueues",
     "rmadmin -getGroups root",
-    "rmadmin -addToClusterNodeLabels x",
     "rmadmin -checkHealth rm1",
 )
 #: others of their kinds
@@ -58,7 +57,6 @@ MORE = (
     "rmadmin -refreshServiceAcl",
     "rmadmin -refreshSuperUserGroupsConfiguration",
     "rmadmin -refreshUserToGroupsMappings",
-    "rmadmin -replaceLabelsOnNode nowhere:1=x",
 )
 
 

@@ -219,7 +219,7 @@ async def test_administration_asks_its_list_even_where_others_are_not_asked() ->
         labels = admin.AddToClusterNodeLabelsRequest()
         with pytest.raises(YarnError, match="User mallory doesn't have permission to call 'addToClusterNodeLabels'"):
             await mallory.call(Admin.addToClusterNodeLabels, labels)
-        with pytest.raises(YarnError, match="Node-label-based scheduling is disabled"):
+        with pytest.raises(YarnError, match=r"has no node labels, and yarn.node-labels.enabled gives it none"):
             await gina.call(Admin.addToClusterNodeLabels, labels)
         groups = await gina.call(Admin.getGroupsForUser, admin.GetGroupsForUserRequest(user="root"))
         assert groups.groups[0] == "root"

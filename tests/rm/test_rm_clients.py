@@ -85,7 +85,7 @@ async def test_absent_features_answer_as_a_stock_manager_with_them_off() -> None
     async with cluster() as rm:
         with pytest.raises(FeatureNotEnabled):
             await rm.client.call(Client.getResourceProfiles, pb.GetAllResourceProfilesRequest())
-        with pytest.raises(YarnError, match="Reservation is not enabled"):
+        with pytest.raises(YarnError, match="has no reservations, and no setting gives it any"):
             await rm.client.call(Client.listReservations, pb.ReservationListRequest())
         labels = await rm.client.call(Client.getClusterNodeLabels, pb.GetClusterNodeLabelsRequest())
         assert not labels.nodeLabels

@@ -22,7 +22,7 @@ from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterProtocol
 from yaqd.security import Token
 
-NO_LABELS = "Exception: Invalid resource request, node label not enabled but request contains label expression$"
+NO_LABELS = "Exception: .* this ResourceManager has no node labels but request contains label expression$"
 
 
 async def test_conversation_numbers() -> None:

@@ -133,7 +133,7 @@ def status(conf: Configuration, application: str, tasks: bool, as_json: bool) ->
         return
     print_fields(_fields(report, user, _why(conf, report)))
     show_attempts(attempts)
-    show_job_details(details, with_tasks=tasks)
+    show_job_details(details, report.diagnostics, with_tasks=tasks)
 
 
 @app.command("kill")
@@ -329,7 +329,7 @@ def _everything_as_dict(report: "ApplicationReport") -> dict[str, Any]:
         "queue": report.queue,
         "state": report.state.name,
         "final_status": report.final_status.name,
-        "progress": report.progress,
+        "progress": None if _ended_early(report) else report.progress,
         "start_ms": report.start_ms,
         "finish_ms": report.finish_ms,
         "containers": report.used_containers,
@@ -369,7 +369,12 @@ def _verdict(report: "ApplicationReport") -> str:
 
 
 def _progress(report: "ApplicationReport") -> str:
-    return "-" if report.is_hidden else f"{report.progress:.0%}"
+    return "-" if report.is_hidden or _ended_early(report) else f"{report.progress:.0%}"
+
+
+def _ended_early(report: "ApplicationReport") -> bool:
+    """Failed or killed: the ResourceManager calls that 100 %, as Hadoop's does, however far it came."""
+    return report.state.is_final and report.final_status.name != "SUCCEEDED"
 
 
 def _took(report: "ApplicationReport") -> str:

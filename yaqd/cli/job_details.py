@@ -3,9 +3,10 @@
 While it runs its job manager answers; after its end the history file does.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport
 
 _ERRORS_SHOWN = 5
+#: of an attempt: its name, and the path of its container's folder
+_OWN_NAMES: Final = re.compile(r"attempt_\d+_\d+_[mr]_\d+_\d+|(?:/[^\s\"']*/)?container_(?:e\d+_)?\d+_\d+_\d+_\d+")
 #: of one: what happened, what helps, and the end of what the node said
 _ERROR_CHARS = 500
 _TASK_GROUP = "org.apache.hadoop.mapreduce.TaskCounter"
@@ -47,7 +50,8 @@ def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, A
     }
 
 
-def show_job_details(details: dict[str, Any], *, with_tasks: bool = False) -> None:
+def show_job_details(details: dict[str, Any], diagnostics: str = "", *, with_tasks: bool = False) -> None:
+    """`diagnostics`: what the reader has seen of the job's own end."""
     if with_tasks and "tasks" not in details:
         click.echo("tasks: listed for a job of ours, once it has ended")
     if not details:
@@ -63,8 +67,8 @@ def show_job_details(details: dict[str, Any], *, with_tasks: bool = False) -> No
         click.echo()
         rows = [[*(t[key] for key in _TASK_KEYS), *_measured(t)] for t in details["tasks"]]
         print_table(("attempt", "state", "node", "took", "cpu", "peak memory"), rows, empty="no task")
-    for error in details.get("errors", [])[:_ERRORS_SHOWN]:
-        click.echo(f"{error['name']} on {error['node']}: {error['error']}")
+    for line in error_lines(details.get("errors", []), diagnostics):
+        click.echo(line)
     if details["counters"]:
         click.echo()
         show_counters(details["counters"], err=False)
@@ -75,6 +79,27 @@ def _measured(task: dict[str, Any]) -> tuple[str, ...]:
     peak = task["peak_memory_bytes"]
     times = [duration(task[key]) if task[key] is not None else "" for key in ("took_ms", "cpu_ms")]
     return (*times, f"{peak / (1 << 20):.0f} MB" if peak is not None else "")
+
+
+def error_lines(errors: Iterable[dict[str, Any]], seen: str) -> list[str]:
+    """What attempts failed of, each once however many failed of it; of what the text `seen` has shown only who."""
+    alike: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for error in errors:
+        alike[_without_names(error["error"])].append(error)
+    seen = _without_names(seen)
+    lines = []
+    for what, failed in list(alike.items())[:_ERRORS_SHOWN]:
+        named = [f"{error['name']} on {error['node']}" for error in failed]
+        who = named[-1] if len(named) == 1 else f"{len(named)} attempts failed alike, last {named[-1]}"
+        lines.append(
+            f"{who}: as above" if what in seen else f"{who}: {shortened_error(failed[-1]['error'], _ERROR_CHARS)}"
+        )
+    return lines
+
+
+def _without_names(error: str) -> str:
+    """Without what differs from attempt to attempt, in one line."""
+    return " ".join(_OWN_NAMES.sub("*", error).split())
 
 
 def show_timeline(timeline: Sequence[dict[str, Any]]) -> None:
@@ -98,9 +123,7 @@ def _from_history(history: "JobHistory", report: "ApplicationReport") -> dict[st
         "vertices": [_vertex(name, count, by_vertex[name]) for name, count in tasks.items()],
         "timeline": _timeline(history, report, by_vertex),
         "errors": [
-            {"name": a["name"], "node": a["node"], "error": shortened_error(a["error"], _ERROR_CHARS)}
-            for a in history.attempts
-            if a.get("error")
+            {"name": a["name"], "node": a["node"], "error": a["error"]} for a in history.attempts if a.get("error")
         ],
         "counters": history.end.get("counters", {}),
         "tasks": [_task(attempt) for attempt in history.attempts],
