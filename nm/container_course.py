@@ -62,7 +62,6 @@ class Localizer(Fetcher, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeLimits:
-    kill_delay_s: float
     stderr_tail_bytes: int
     #: guaranteed containers that may wait in the queue
     waiting_max: int
@@ -293,7 +292,7 @@ class ContainerCourse:
 
     async def _kill_process(self, container: Container) -> None:
         assert container.process is not None
-        await container.process.terminate(self._limits.kill_delay_s)
+        await container.process.terminate()
 
     async def _complete(self, container: Container) -> None:
         """Gathers what there is to say about the end. The process, if there was one, has ended."""

@@ -218,17 +218,14 @@ class NodeManager:
             queue=queue,
             gpus=Gpus(settings.gpus),
             localizer=self.localizer,
-            executor=DefaultExecutor(self.bare, self.prepared, batch_class=settings.batch_class),
+            executor=DefaultExecutor(
+                self.bare, self.prepared, batch_class=settings.batch_class, kill_delay_s=settings.kill_delay_s
+            ),
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,
             io=self._io,
-            limits=RuntimeLimits(
-                settings.kill_delay_s,
-                settings.stderr_tail_bytes,
-                settings.queue_max_length,
-                settings.retry_interval_min_s,
-            ),
+            limits=RuntimeLimits(settings.stderr_tail_bytes, settings.queue_max_length, settings.retry_interval_min_s),
             pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s, processor_need),
             on_change=self._container_changed,
             on_application_ended=self._application_ended,

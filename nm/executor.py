@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from nm.processes import ContainerProcess
+from nm.processes import ContainerProcess, mark_for
 from nm.warm.client import ForkerClient, ForkerUnavailable, StartRequest
 
 
@@ -60,12 +60,16 @@ class Executor(Protocol):
 class DefaultExecutor:
     """Runs containers as the NodeManager's user, Python entries by the prepared forker, scripts by the bare one."""
 
-    def __init__(self, bare: ForkerClient, prepared: ForkerClient | None, *, batch_class: bool) -> None:
+    def __init__(
+        self, bare: ForkerClient, prepared: ForkerClient | None, *, batch_class: bool, kill_delay_s: float
+    ) -> None:
         """`batch_class`: all but masters run in the kernel's class for batch work, where a process that wakes up does
-        not interrupt the others: fewer switches between busy tasks, and quicker answers from masters and daemons."""
+        not interrupt the others: fewer switches between busy tasks, and quicker answers from masters and daemons.
+        `kill_delay_s`: what is asked to end is killed so long later."""
         self._bare = bare
         self._prepared = prepared
         self._batch_class = batch_class
+        self._kill_delay_s = kill_delay_s
 
     async def launch(self, spec: ProcessSpec) -> ContainerProcess:
         prepared = self._prepared
@@ -84,7 +88,8 @@ class DefaultExecutor:
     async def _start(self, forker: ForkerClient, request: StartRequest) -> ContainerProcess:
         try:
             pid = await forker.start_process(request)
-            return ContainerProcess(pid, forker.reap, is_warm=request.entry is not None)
+            is_warm = request.entry is not None
+            return ContainerProcess(pid, forker.reap, request.mark, kill_delay_s=self._kill_delay_s, is_warm=is_warm)
         except OSError as error:
             raise LaunchFailed(str(error)) from None
 
@@ -98,6 +103,7 @@ def _warm_request(spec: ProcessSpec, warm: WarmEntry, is_batch: bool) -> StartRe
         stdout=spec.log_dir / "stdout",
         stderr=spec.log_dir / "stderr",
         pid_file=spec.pid_file,
+        mark=mark_for(spec.pid_file),
         is_batch=is_batch,
     )
 
@@ -111,5 +117,6 @@ def _script_request(spec: ProcessSpec, is_batch: bool) -> StartRequest:
         stdout=spec.log_dir / "prelaunch.out",
         stderr=spec.log_dir / "prelaunch.err",
         pid_file=spec.pid_file,
+        mark=mark_for(spec.pid_file),
         is_batch=is_batch,
     )

@@ -1,8 +1,8 @@
 """What a NodeManager that was killed left on this machine: its containers are killed, their files deleted.
 
 Normally the forkers kill all containers when their NodeManager dies; this finds those that lost their forker too, by
-the pid files. Nothing of a former life is reused, so its folders are moved out of the way at once and deleted in the
-background.
+the names of their pid files. Nothing of a former life is reused, so its folders are moved out of the way at once and
+deleted in the background.
 """
 
 import logging
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nm.processes import kill_leftover
+from nm.processes import kill_leftovers
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +20,12 @@ _OLD = "_DEL_"
 def clear_leftovers(local_dirs: tuple[Path, ...], delete: Callable[[Path], None]) -> None:
     """Blocking, short. A folder on a broken disk stays as it is."""
     stamp = int(time.time() * 1000)
+    kill_leftovers(
+        pid_file
+        for root in local_dirs
+        for pid_file in (root / "nmPrivate").glob("application_*/container_*/container_*.pid")
+    )
     for root in local_dirs:
-        for pid_file in sorted((root / "nmPrivate").glob("application_*/container_*/container_*.pid")):
-            kill_leftover(pid_file, pid_file.stem)
         try:
             for name in ("nmPrivate", "usercache", "filecache"):
                 if (root / name).exists():

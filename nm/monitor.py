@@ -1,7 +1,6 @@
 """The memory watch: one scan of /proc per tick for all containers, and the sweep of what containers left behind.
 
-Orphans of containers become children of this process (a child subreaper). Those whose container is still here are
-let be; others are killed, and their remains reaped, so that nothing a container started outlives it.
+Orphans of containers become children of this process (a child subreaper), which reaps their remains.
 """
 
 import asyncio
@@ -17,8 +16,9 @@ from nm.container_states import Stage
 from nm.heartbeat import Utilization
 from nm.memory_limit import MemoryLimits, excess, is_over
 from nm.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
-from nm.processes import environment_of
-from yaqd.model import BadIdentifier, ContainerId
+from nm.processes import is_mark
+from nm.warm import marks
+from yaqd.model import ContainerId
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Monitor:
         for container in running:
             if container.process is None or container.process.pid not in table.by_pid:
                 continue
-            usage = table.usage(container.process.pid, self._earlier)
+            usage = table.usage(container.process.pid, container.process.mark, self._earlier)
             cpu_s[container.id] = usage.cpu_s
             total.cpu_s += max(0.0, usage.cpu_s - self._cpu_s.get(container.id, 0.0))
             total.physical_bytes += usage.physical_bytes
@@ -110,37 +110,29 @@ class Monitor:
             self._runtime.kill(container.id, over.status, over.reason)
 
     def _sweep(self, table: ProcessTable, earlier: ProcessTable | None) -> None:
-        """Blocking. Kills and reaps orphans of containers that are gone.
+        """Blocking. Reaps orphans of containers, and kills what those that are gone left behind all the same.
 
         What has ended is reaped when it was seen so twice while nothing is being launched: it is then no container's
         leader that is just about to be waited for.
         """
         containers = list(self._runtime.containers.values())
-        leaders = {c.process.pid for c in containers if c.process is not None}
+        processes = [c.process for c in containers if c.process is not None]
+        leaders = {process.pid for process in processes}
+        own = marks.mark_of(os.getpid())  # where this daemon runs in a container itself
+        known: set[int | None] = {own, *(process.mark for process in processes)}
         is_launching = any(c.stage in (Stage.LAUNCHING, Stage.ABORTING) and not c.is_held for c in containers)
+        if not self._owns_process or is_launching:
+            return
         for child in table.children(os.getpid()):
             if child.pid in leaders:
                 continue
+            before = earlier.by_pid.get(child.pid) if earlier is not None else None
             if child.state == "Z":
-                before = earlier.by_pid.get(child.pid) if earlier is not None else None
-                if self._owns_process and not is_launching and before is not None and before.state == "Z":
+                if before is not None and before.state == "Z":
                     _reap(child.pid)
-                continue
-            owner = environment_of(child.pid, "CONTAINER_ID")
-            if owner is not None and not self._is_running(owner):
-                log.warning("killing process %d, which container %s left behind", child.pid, owner)
-                _kill_and_reap(child.pid)
-
-    def _is_running(self, container_id: str) -> bool:
-        """A container that was never this node's counts as running: it is somebody else's."""
-        try:
-            parsed = ContainerId.parse(container_id)
-        except BadIdentifier:
-            return True
-        container = self._runtime.spelled(parsed)
-        if container is None:
-            return not (self._runtime.was_here(parsed) or self._runtime.was_here(parsed.counted_down))
-        return not container.is_done
+            elif is_mark(child.mark) and child.mark not in known:
+                log.warning("killing process %d, which a container left behind", child.pid)
+                marks.signal_marked(child.pid, signal.SIGKILL, {child.mark})
 
 
 def _share_out(usage: Usage) -> None:
@@ -152,16 +144,8 @@ def _share_out(usage: Usage) -> None:
         usage.aged_physical_bytes = int(usage.aged_physical_bytes * ratio)
 
 
-def _kill_and_reap(pid: int) -> None:
+def _reap(pid: int) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    _reap(pid, options=0)
-
-
-def _reap(pid: int, options: int = os.WNOHANG) -> None:
-    try:
-        os.waitpid(pid, options)
+        os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         pass

@@ -1,15 +1,17 @@
 """One look at /proc: which processes belong to which container, and what they use.
 
-A container is its leader's descendants and everything in its session; each process is read once per scan however
-many containers there are. Numbers are the kernel's: resident pages count shared ones in full, so whoever looks
-overdrawn is asked for its proportional share (PSS) before anything is done about it: forked tasks share most of
-their pages.
+A container is what carries its mark, its leader's descendants and everything in its session; each process is read
+once per scan however many containers there are. Numbers are the kernel's: resident pages count shared ones in full, so
+whoever looks overdrawn is asked for its proportional share (PSS) before anything is done about it: forked tasks share
+most of their pages.
 """
 
 import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from nm.warm.marks import mark_of
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,6 +31,8 @@ class ProcessReading:
     resident_bytes: int
     virtual_bytes: int
     cpu_s: float
+    #: of its container (`nm.warm.marks`), or what the limit is otherwise; None: unknown
+    mark: int | None
 
 
 @dataclass(slots=True)
@@ -51,9 +55,11 @@ class ProcessTable:
         self.by_pid = {reading.pid: reading for reading in readings}
         self._children: dict[int, list[int]] = {}
         self._sessions: dict[int, list[int]] = {}
+        self._marked: dict[int | None, list[int]] = {}
         for reading in self.by_pid.values():
             self._children.setdefault(reading.parent, []).append(reading.pid)
             self._sessions.setdefault(reading.session, []).append(reading.pid)
+            self._marked.setdefault(reading.mark, []).append(reading.pid)
 
     @classmethod
     def scan(cls) -> "ProcessTable":
@@ -61,9 +67,9 @@ class ProcessTable:
             names = [entry.name for entry in entries if entry.name.isdigit()]
         return cls(reading for name in names if (reading := _read(name)) is not None)
 
-    def members(self, leader: int) -> list[int]:
-        """The container's processes: descendants of the leader and its session, and their descendants."""
-        found = {leader, *self._sessions.get(leader, ())} & self.by_pid.keys()
+    def members(self, leader: int, mark: int) -> list[int]:
+        """The container's processes: those marked, the leader and its session, and the descendants of all these."""
+        found = {leader, *self._sessions.get(leader, ()), *self._marked.get(mark, ())} & self.by_pid.keys()
         pending = sorted(found)
         while pending:
             for child in self._children.get(pending.pop(), ()):
@@ -75,8 +81,8 @@ class ProcessTable:
     def children(self, parent: int) -> list[ProcessReading]:
         return [self.by_pid[pid] for pid in self._children.get(parent, ())]
 
-    def usage(self, leader: int, earlier: "ProcessTable | None") -> Usage:
-        usage = Usage(pids=tuple(self.members(leader)))
+    def usage(self, leader: int, mark: int, earlier: "ProcessTable | None") -> Usage:
+        usage = Usage(pids=tuple(self.members(leader, mark)))
         for pid in usage.pids:
             reading = self.by_pid[pid]
             usage.physical_bytes += reading.resident_bytes
@@ -125,6 +131,7 @@ def _read(pid: str) -> ProcessReading | None:
         resident_bytes=int(fields[21]) * _PAGE,
         virtual_bytes=int(fields[20]),
         cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+        mark=mark_of(int(pid)),
     )
 
 

@@ -1,21 +1,30 @@
-"""Containers as processes: waiting by pidfd on the event loop, signals to whole groups, parents and orphans.
+"""Containers as processes: waiting by pidfd on the event loop, signals to whole groups, and what leaders leave behind.
 
 A process is a group leader and, since the NodeManager is a child subreaper, its child whoever forked it. Its group
 is killed before it is reaped: until then the kernel gives its number to nobody else, so no stranger can be hit.
+All processes of a container carry its mark (`nm.warm.marks`). When the leader has ended, those that it left behind are
+asked to end and, some time later, killed: a shell that SIGTERM ends at once gives the program it waited for that time.
 """
 
 import asyncio
 import ctypes
+import hashlib
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+from typing import TypeGuard
+
+from nm.warm import marks
 
 log = logging.getLogger(__name__)
 
 _PR_SET_CHILD_SUBREAPER = 36
 _ADOPTION_DELAYS_S = (0.0, 0.01, 0.05, 0.2, 1.0)
+#: between looks at what is left of a container; a process that cannot be killed in so long is in the kernel's hands
+_LOOK_S = 0.01
+_KILLING_S = 10.0
 
 
 def become_subreaper() -> None:
@@ -23,6 +32,8 @@ def become_subreaper() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+    if not marks.can_be_set():
+        log.warning("hard limit of file locks (ulimit -H -x): what leaves its session may outlive a container")
 
 
 class ContainerProcess:
@@ -32,12 +43,23 @@ class ContainerProcess:
     """
 
     def __init__(
-        self, pid: int, reap_by_forker: Callable[[int], Awaitable[int | None]], *, is_warm: bool = False
+        self,
+        pid: int,
+        reap_by_forker: Callable[[int], Awaitable[int | None]],
+        mark: int,
+        *,
+        kill_delay_s: float,
+        is_warm: bool = False,
     ) -> None:
-        """Raises OSError when there is no such process."""
+        """`kill_delay_s`: what is asked to end is killed so long later. Raises OSError when there is none."""
         self.pid = pid
         #: forked from the prepared process rather than started by the script
         self.is_warm = is_warm
+        self.mark = mark
+        self._kill_delay_s = kill_delay_s
+        #: it has been asked to end, and is killed then
+        self._kill_at: float | None = None
+        self._clearing: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._reap_by_forker = reap_by_forker
@@ -66,11 +88,13 @@ class ContainerProcess:
         except PermissionError:
             log.warning("not permitted to send signal %d to process group %d", number, self.pid)
 
-    async def terminate(self, delay_s: float) -> None:
-        """SIGTERM to the group, SIGKILL when the leader still lives `delay_s` later; returns when it has ended."""
+    async def terminate(self) -> None:
+        """SIGTERM to the group, SIGKILL to all that still lives some time later; returns when it has ended."""
         self.signal_group(signal.SIGTERM)
+        if self._kill_at is None:
+            self._kill_at = self._loop.time() + self._kill_delay_s
         try:
-            async with asyncio.timeout(delay_s):
+            async with asyncio.timeout_at(self._kill_at):
                 await asyncio.shield(self.exited)
         except TimeoutError:
             self.signal_group(signal.SIGKILL)
@@ -78,7 +102,37 @@ class ContainerProcess:
 
     def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        self.signal_group(signal.SIGKILL)  # what the leader left behind
+        if _may_have_left(self.mark):
+            self._clearing = self._loop.create_task(self._clear())
+        else:
+            self._over()
+
+    async def _clear(self) -> None:
+        """Ends what the leader left behind."""
+        left = self._left()
+        if self._kill_at is None:
+            self._kill_at = self._loop.time() + self._kill_delay_s
+            for pid in left:
+                marks.signal_marked(pid, signal.SIGTERM, {self.mark})
+        while left and self._loop.time() < self._kill_at + _KILLING_S:
+            if self._loop.time() >= self._kill_at:
+                for pid in left:
+                    marks.signal_marked(pid, signal.SIGKILL, {self.mark})
+            await asyncio.sleep(_LOOK_S)
+            left = self._left()
+        if left:
+            log.warning("processes %s, which process %d left behind, cannot be killed", left, self.pid)
+        self._over()
+
+    def _left(self) -> list[int]:
+        try:
+            return [pid for pid in marks.marked({self.mark}) if pid != self.pid]
+        except OSError as error:
+            log.warning("cannot tell what process %d left behind: %s", self.pid, error)
+            return []
+
+    def _over(self) -> None:
+        self.signal_group(signal.SIGKILL)  # what took its mark away
         self.is_over = True
         if self._when_ended is not None:
             self._when_ended()
@@ -110,30 +164,29 @@ class ContainerProcess:
 LOST = 154
 
 
-def environment_of(pid: int, name: str) -> str | None:
-    """One variable of the environment that a process was started with; None when unreadable or unset."""
+def mark_for(pid_file: Path) -> int:
+    """Of the container whose process's number stands in this file: nobody else's on this machine, and no limit that
+    anybody sets."""
+    digest = hashlib.blake2b(os.fsencode(pid_file), digest_size=8).digest()
+    return int.from_bytes(digest) >> 3 | 1 << 61
+
+
+def is_mark(limit: int | None) -> TypeGuard[int]:
+    return limit is not None and limit >> 61 == 1
+
+
+def _may_have_left(mark: int) -> bool:
+    """Quicker than a look at all processes: whatever lost its parents has become this process's child."""
+    pid = os.getpid()
     try:
-        text = Path(f"/proc/{pid}/environ").read_bytes()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()
     except OSError:
-        return None
-    prefix = name.encode() + b"="
-    for entry in text.split(b"\0"):
-        if entry.startswith(prefix):
-            return entry[len(prefix) :].decode("utf-8", "replace")
-    return None
+        return True  # a kernel that does not tell
+    return any(marks.mark_of(int(child)) == mark for child in children)
 
 
-def kill_leftover(pid_file: Path, container_id: str) -> bool:
-    """Kills the group that a pid file names, if that process is still the container's. True when one was killed."""
-    try:
-        pid = int(pid_file.read_text(encoding="ascii")[:20])
-    except (OSError, ValueError):
-        return False
-    if pid <= 1 or environment_of(pid, "CONTAINER_ID") != container_id:
-        return False
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return False
-    log.warning("killed process group %d that container %s had left behind", pid, container_id)
-    return True
+def kill_leftovers(pid_files: Iterable[Path]) -> None:
+    """Kills what is left of the containers that these files belonged to. Blocking, as a rule shortly."""
+    killed = marks.kill_marked({mark_for(pid_file) for pid_file in pid_files})
+    if killed:
+        log.warning("killed processes %s, which containers had left behind", sorted(killed))

@@ -32,6 +32,11 @@ _SINGLE_THREAD = {
     "ARROW_IO_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
+#: never with the current folder on the path: that is a container's
+_PROGRAM = f"""import sys
+sys.path[:] = [{str(Path(__file__).parents[2])!r}, *filter(None, sys.path)]
+from {wire.__name__} import main
+main()"""
 
 
 class ForkerUnavailable(Exception):
@@ -48,6 +53,8 @@ class StartRequest:
     stdout: Path
     stderr: Path
     pid_file: Path
+    #: which all its processes carry; 0: none
+    mark: int = 0
     #: runs in the kernel's scheduling class for batch work
     is_batch: bool = False
 
@@ -60,6 +67,7 @@ class StartRequest:
             "stdout": str(self.stdout),
             "stderr": str(self.stderr),
             "pid_file": str(self.pid_file),
+            "mark": self.mark,
             "batch": self.is_batch,
         }
 
@@ -189,9 +197,8 @@ class ForkerClient:
 
     def _spawn(self, theirs: socket.socket) -> "subprocess.Popen[bytes]":
         bare = () if self._preload else ("-I", "-S")
-        script = str(Path(wire.__file__))
         return subprocess.Popen(
-            [sys.executable, *bare, script, str(theirs.fileno())],
+            [sys.executable, *bare, "-c", _PROGRAM, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -9,9 +9,9 @@ The forker is its containers' parent but reaps one only when asked: until then t
 else, and the NodeManager can kill what is left of the group without hitting a stranger. Containers of a forker that
 dies become children of the NodeManager (a child subreaper), which reaps them itself: none is lost.
 
-This file runs as a script under an interpreter that may see no other module of ours, so it imports the standard
-library only. Wire: frames of a four-byte big-endian length and a JSON object, over a Unix stream socket. One thread,
-always: a forked copy of a lock held by another thread would stay locked for ever.
+This file and what it imports need the standard library only: the bare one must start quickly and stay small. Wire:
+frames of a four-byte big-endian length and a JSON object, over a Unix stream socket. One thread, always: a forked copy
+of a lock held by another thread would stay locked for ever.
 """
 
 import contextlib
@@ -29,6 +29,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
+
+from nm.warm.marks import kill_marked, set_mark
 
 MAX_FRAME_BYTES = 8 << 20
 #: a forked child that does not come to its command in this time is killed
@@ -106,8 +108,8 @@ class _Starting:
 class Forker:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        #: every container started and not reaped
-        self._containers: set[int] = set()
+        #: the mark of every container started and not reaped, by its process
+        self._containers: dict[int, int] = {}
         #: by the pipe that a child holds until its command or entry begins
         self._starting: dict[int, _Starting] = {}
 
@@ -120,6 +122,7 @@ class Forker:
             pass
         for pid in self._containers:
             _kill_group(pid)
+        kill_marked({mark for mark in self._containers.values() if mark})
 
     def _step(self) -> bool:
         """Waits for a request or a child's report and handles what came; False when the NodeManager is gone."""
@@ -160,7 +163,7 @@ class Forker:
         """A command runs at once; an entry forks, and the reply follows when the child's pipe ends."""
         if "argv" in request:
             pid = spawn(request)
-            self._containers.add(pid)
+            self._containers[pid] = request["mark"]
             self._reply(request["id"], pid=pid)
             return
         receiver, sender = os.pipe()
@@ -173,7 +176,7 @@ class Forker:
         if pid == 0:
             raise _Child(lambda: _become(request, sender))
         os.close(sender)
-        self._containers.add(pid)
+        self._containers[pid] = request["mark"]
         self._starting[receiver] = _Starting(request["id"], pid)
 
     def _read_report(self, pipe: int) -> None:
@@ -201,7 +204,7 @@ class Forker:
         """The exit code, 128 + signal for a killed one; None when it is not ours. The process must have ended."""
         if pid not in self._containers:
             return None
-        self._containers.discard(pid)
+        del self._containers[pid]
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return code if code >= 0 else 128 - code
 
@@ -253,6 +256,8 @@ def spawn(request: dict[str, Any]) -> int:
         if request["batch"] and os.sched_getscheduler(0) == os.SCHED_OTHER:
             _enter_class(os.SCHED_BATCH)  # the new process inherits it
             undo.callback(_enter_class, os.SCHED_OTHER)
+        if request["mark"]:
+            undo.callback(set_mark, set_mark(request["mark"]))  # likewise
         pid = os.posix_spawn(
             request["argv"][0],
             request["argv"],
@@ -284,6 +289,8 @@ def _become(request: dict[str, Any], sender: int) -> int:
     try:
         os.setsid()
         os.write(sender, _READY)
+        if request["mark"]:
+            set_mark(request["mark"])
         if request["pid_file"]:
             Path(request["pid_file"]).write_text(f"{os.getpid()}\n", encoding="ascii")
         _redirect(request["stdout"], request["stderr"])
@@ -403,7 +410,3 @@ def main() -> None:
     else:
         return
     _leave(run())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,18 @@
 """One node against one fake ResourceManager, both real servers on loopback."""
 
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, node_configuration
+from nm_cluster import FakeResourceManager, Master, container_id, node_configuration
+from nm_faults import NodeProcess, processes_of
 
 from nm.daemon import NodeManager
 
 StartNode = Callable[..., Awaitable[NodeManager]]
+StartProcess = Callable[..., Awaitable[NodeProcess]]
 
 
 @pytest.fixture
@@ -47,3 +51,23 @@ async def master(rm: FakeResourceManager, node: NodeManager) -> AsyncIterator[Ma
     master = Master(rm, node)
     yield master
     await master.client.close()
+
+
+@pytest.fixture
+async def start_process(
+    rm: FakeResourceManager, tmp_path: Path
+) -> AsyncIterator[Callable[..., Awaitable[NodeProcess]]]:
+    """Starts `python -m nm`; whatever a test leaves is killed."""
+    nodes: list[NodeProcess] = []
+
+    async def start(overrides: Mapping[str, str] | None = None) -> NodeProcess:
+        nodes.append(await NodeProcess.start(rm, tmp_path, overrides))
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        if node.process.returncode is None:
+            node.process.kill()
+        await node.process.communicate()
+    for pid in processes_of(container_id(1)):
+        os.kill(pid, signal.SIGKILL)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -17,27 +17,7 @@ from yaqd.model import ContainerSubState
 ONE = container_id(1)
 #: a leader with a child in its group and a grandchild that left it
 FAMILY = "sleep 1000 & setsid sleep 1001 & sleep 1002"
-
-
 StartProcess = Callable[..., Awaitable[NodeProcess]]
-
-
-@pytest.fixture
-async def start_process(rm: FakeResourceManager, tmp_path: Path) -> AsyncIterator[StartProcess]:
-    """Starts `python -m nm`; whatever a test leaves is killed."""
-    nodes: list[NodeProcess] = []
-
-    async def start(overrides: Mapping[str, str] | None = None) -> NodeProcess:
-        nodes.append(await NodeProcess.start(rm, tmp_path, overrides))
-        return nodes[-1]
-
-    yield start
-    for node in nodes:
-        if node.process.returncode is None:
-            node.process.kill()
-        await node.process.communicate()
-    for pid in processes_of(ONE):
-        os.kill(pid, signal.SIGKILL)
 
 
 async def running_family(rm: FakeResourceManager, node: NodeProcess, command: str = FAMILY) -> None:

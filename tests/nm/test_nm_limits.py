@@ -40,11 +40,13 @@ async def test_container_over_its_memory_is_killed_with_the_words_clients_match(
     await master.client.close()
 
 
-def reading(pid: int, parent: int, session: int, size: int = MB, started: int = 1) -> ProcessReading:
-    return ProcessReading(pid, parent, session, "S", started, size, 2 * size, 1.0)
+def reading(
+    pid: int, parent: int, session: int, size: int = MB, started: int = 1, mark: int | None = None
+) -> ProcessReading:
+    return ProcessReading(pid, parent, session, "S", started, size, 2 * size, 1.0, mark)
 
 
-def test_a_container_is_its_descendants_and_its_session() -> None:
+def test_a_container_is_its_descendants_its_session_and_what_carries_its_mark() -> None:
     table = ProcessTable(
         [
             reading(1, 0, 1),
@@ -52,17 +54,19 @@ def test_a_container_is_its_descendants_and_its_session() -> None:
             reading(11, 10, 10),
             reading(12, 11, 12),  # left the session, still a descendant
             reading(13, 1, 10),  # lost its parent, still in the session
-            reading(20, 1, 20),
+            reading(14, 1, 14, mark=7),  # lost its parent and left the session
+            reading(15, 14, 15),
+            reading(20, 1, 20, mark=8),
         ]
     )
-    assert table.members(10) == [10, 11, 12, 13]
-    assert table.usage(10, None).physical_bytes == 4 * MB
+    assert table.members(10, 7) == [10, 11, 12, 13, 14, 15]
+    assert table.usage(10, 7, None).physical_bytes == 6 * MB
 
 
 def test_only_processes_that_were_there_before_count_as_aged() -> None:
     before = ProcessTable([reading(10, 1, 10), reading(11, 10, 10, started=5)])
     now = ProcessTable([reading(10, 1, 10), reading(11, 10, 10, started=9), reading(12, 10, 10)])
-    assert now.usage(10, before).aged_physical_bytes == MB
+    assert now.usage(10, 7, before).aged_physical_bytes == MB
 
 
 @pytest.mark.parametrize(

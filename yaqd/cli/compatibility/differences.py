@@ -129,6 +129,13 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "pausing needs control groups",
     ),
     Difference(
+        "node",
+        "processes that leave their container's process group (setsid, daemons)",
+        "outlive it; their memory counts while they descend from it",
+        "end with it, by SIGTERM and then SIGKILL as the group does; their memory counts",
+        "nothing that a container started outlives it",
+    ),
+    Difference(
         "scheduler",
         "units of resource types",
         "from p (10^-12) to Pi",
