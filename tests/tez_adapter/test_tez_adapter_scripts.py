@@ -9,6 +9,7 @@ import pytest
 from tez_adapter.attempt import Attempt
 from tez_adapter.failure import describe_failure
 from tez_adapter.jobspec import JobKind, JobSpec, Streaming
+from tez_adapter.script_command import split_command
 from tez_adapter.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.streaming import script_environment
 from yaqd.config import Configuration
@@ -52,8 +53,23 @@ def test_an_executable_that_has_read_enough_is_no_failure() -> None:
     assert run("head -n 1", *[b"line\n" * 100_000] * 20) == b"line\n"
 
 
-def test_words_are_split_as_a_shell_would_without_a_shell() -> None:
-    assert run("""printf '%s|%s' "a b" $HOME""") == b"a b|$HOME"
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("awk -F\\t '{print $1}'", ["awk", "-F\\t", "{print $1}"]),
+        ("""printf '%s|%s' "a b" $HOME""", ["printf", "%s|%s", "a b", "$HOME"]),
+        ("a'b c'd\"e 'f\" '' g", ["a", "b c", "d", "e 'f", "g"]),
+        ("  tab\there \\' open ", ["tab\there", "\\", " open "]),
+    ],
+)
+def test_words_are_split_as_hadoop_splits_them(command: str, words: list[str]) -> None:
+    assert split_command(command) == words
+
+
+def test_a_script_that_was_sent_along_need_not_be_executable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain.sh").write_text("#!/bin/sh\necho ran\n")
+    monkeypatch.chdir(tmp_path)
+    assert run("plain.sh") == b"ran\n"
 
 
 def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> None:
@@ -63,6 +79,58 @@ def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> 
     assert attempt.counters.get("a", "b") == 5
     assert attempt.status == "half way"
     assert capfd.readouterr().err == "hello\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["reporter:counter:a,b", "reporter:counter:a,b, 1", "reporter:counter:a,b,--1", f"reporter:counter:a,b,{1 << 63}"],
+)
+def test_what_only_looks_like_a_counter_is_a_line(line: str, capfd: pytest.CaptureFixture[str]) -> None:
+    attempt = make_attempt()
+    list(pipe(f"sh -c 'echo {line} >&2'", attempt).output(()))
+    assert (attempt.counters.get("a", "b"), capfd.readouterr().err) == (0, line + "\n")
+
+
+def test_sums_of_counters_stay_in_64_bits() -> None:
+    attempt = make_attempt()
+    script = f"echo reporter:counter:a,b,{(1 << 63) - 1} >&2; echo reporter:counter:a,b,1 >&2"
+    list(pipe(f"sh -c '{script}'", attempt).output(()))
+    assert attempt.counters.get("a", "b") == -(1 << 63)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("for i in range(130): print(f'reporter:counter:g,name{i},1', file=sys.stderr)", "more than 120 counters"),
+        ("print('reporter:counter:g,,1', file=sys.stderr)", "bad counter name ''"),
+        ("print('reporter:counter:' + 'g' * 300 + ',n,1', file=sys.stderr)", "bad counter group name 'ggg"),
+        ("sys.stderr.write('reporter:counter:g,' + 'n' * 100_000)", "a message of more than 65536 bytes"),
+    ],
+)
+def test_a_counter_that_cannot_be_fails_the_task_at_once(program: str, expected: str, tmp_path: Path) -> None:
+    """Though the script goes on, and what it has started holds its pipes open."""
+    script = tmp_path / "script.py"
+    start = "import subprocess, sys, time\nchild = subprocess.Popen(['sleep', '20'])\nprint(child.pid, flush=True)\n"
+    script.write_text(f"{start}{program}\nsys.stderr.flush()\ntime.sleep(20)\n")
+    pieces = []
+    with pytest.raises(JobError, match="the mapper reported") as caught:
+        for piece in pipe(f"python3 {script}").output(iter([b"line\n"] * 1000)):
+            pieces.append(piece)
+    os.kill(int(b"".join(pieces)), 9)
+    assert expected in str(caught.value)
+    assert describe_failure(make_attempt(), caught.value).fatal
+
+
+def test_a_line_on_stderr_that_never_ends_is_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
+    program = "import sys; sys.stderr.write('x' * 5_000_000 + '\\nlast\\n'); sys.exit(3)"
+    with pytest.raises(ScriptFailed) as caught:
+        run(f'python3 -c "{program}"')
+    assert capfd.readouterr().err == "x" * 5_000_000 + "\nlast\n"
+    assert str(caught.value).endswith("x\nlast") and len(str(caught.value)) < 5000
+
+
+def test_a_script_may_close_its_stderr() -> None:
+    assert run("sh -c 'exec 2>&-; cat'", b"line\n") == b"line\n"
 
 
 @pytest.mark.parametrize(

@@ -163,12 +163,12 @@ class Counters:
 
     def _add(self, group: str, name: str) -> CounterCell:
         for text, chars_max, what in (
-            (group, GROUP_NAME_CHARS_MAX, "group"),
+            (group, GROUP_NAME_CHARS_MAX, "counter group"),
             (name, COUNTER_NAME_CHARS_MAX, "counter"),
         ):
             if not text or len(text) > chars_max:
                 raise JobError(
-                    f"bad counter {what} name {text[:80]!r}: it must have 1 to {chars_max} characters, "
+                    f"bad {what} name {text[:80]!r}: it must have 1 to {chars_max} characters, "
                     "and names should not be made from data"
                 )
         if group not in _STANDARD_GROUPS:
