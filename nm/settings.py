@@ -152,7 +152,7 @@ class NodeSettings:
             shuffle_max_connections=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),
             shuffle_keep_alive=conf.get_bool("mapreduce.shuffle.connection-keep-alive.enable"),
             shuffle_keep_alive_timeout_s=conf.get_int("mapreduce.shuffle.connection-keep-alive.timeout", minimum=1),
-            shuffle_index_cache_bytes=conf.get_int("mapreduce.tasktracker.indexcache.mb", minimum=0) * MB,
+            shuffle_index_cache_bytes=conf.get_int("mapreduce.reduce.shuffle.indexcache.mb", minimum=0) * MB,
         )
 
 

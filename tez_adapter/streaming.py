@@ -8,68 +8,72 @@ the partitions of keys and the names of output files.
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from tez_adapter.attempt import Attempt
-from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput, TextPartitioner
+from tez_adapter.data import Columns, CountedLines, Fields, MapOutput, ReduceInput
 from tez_adapter.data.lines import LineReader, join_lines
 from tez_adapter.jobspec import Streaming
 from tez_adapter.map_task import split_of
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.script_pipe import ScriptPipe
 from tez_adapter.shuffle_input import fetch_all
+from tez_adapter.stream_settings import StreamSettings, stream_settings
 from tez_adapter.task_output import PartFile
+from yaqd.config.deprecated import former_names
 from yaqd.ipc import BlockingRpcClient
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.storage import RecordReader, open_reader
 
-_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]")
 #: longer values are left out of the environment (stream.jobconf.truncate.limit)
 _VALUE_CHARS_MAX = 20_000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+#: One run of the combiner over sorted lines of one partition.
+Combine = Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]
 
 
 def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) -> PartFile | None:
     """The task; returns the output file to commit, if it writes one."""
     assert attempt.spec.streaming is not None
+    settings = stream_settings(attempt.conf)
     if attempt.is_map:
-        return _map(attempt, attempt.spec.streaming)
-    return _reduce(attempt, attempt.spec.streaming, client, secret)
+        return _map(attempt, attempt.spec.streaming, settings)
+    return _reduce(attempt, attempt.spec.streaming, settings, client, secret)
 
 
-def _map(attempt: Attempt, scripts: Streaming) -> PartFile | None:
+def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> PartFile | None:
     split = split_of(attempt)
-    environment = script_environment(attempt) | {
-        "mapreduce_map_input_file": split.path,
-        "map_input_file": split.path,
-        "mapreduce_map_input_start": str(split.start),
-        "mapreduce_map_input_length": str(split.length),
-    }
-    pipe = ScriptPipe("mapper", scripts.mapper, environment, attempt)
-    pieces = pipe.output(_input_blocks(attempt, open_reader("bytes", split, attempt.conf)))
-    separator = _separator(attempt, "stream.map.output.field.separator")
-    if not attempt.spec.reduces:
-        return _to_file(attempt, "m", map(join_lines_of(attempt), _pairs(pieces, separator)))
-    combine = _combine(attempt, scripts, environment) if scripts.combiner else None
-    sort_bytes = attempt.sort_bytes()
-    output = MapOutput(
-        attempt.output_folder(),
-        attempt.spec.reduces,
-        TextPartitioner(),
-        codec=shuffle_codec(attempt.conf),
-        memory_bytes=sort_bytes if combine is None else sort_bytes // 2,
-        combine=None if combine is None else lambda batches: combine(map(join_lines, batches)),
-        combine_spills=True,
-        counters=attempt.tallies,
+    environment = script_environment(
+        attempt,
+        {
+            "mapreduce.map.input.file": split.path,
+            "mapreduce.map.input.start": str(split.start),
+            "mapreduce.map.input.length": str(split.length),
+        },
     )
+    pipe = ScriptPipe("mapper", scripts.mapper, environment, attempt)
+    reader = open_reader("bytes", split, attempt.conf)
+    pieces = pipe.output(_input_blocks(attempt, reader, settings.map_input_separator))
+    if not attempt.spec.reduces:
+        return _to_file(attempt, "m", map(join_lines_of(attempt), _pairs(pieces, settings.map_output)))
+    combine = _combine(attempt, scripts, settings, environment) if scripts.combiner else None
+    counts_lines = combine is not None and settings.order is None
+    output = _open_output(attempt, settings, combine, attempt.sort_bytes() // (2 if counts_lines else 1))
     try:
-        if combine is None:
-            for columns in _pairs(pieces, separator):
-                output.collect_batch(columns)
+        if combine is None or not counts_lines:
+            for columns in _pairs(pieces, settings.map_output):
+                output.collect_batch(settings.to_shuffle(columns))
         else:
-            lines = CountedLines(output, combine, separator=separator, memory_bytes=sort_bytes // 2)
-            for piece in pieces:
-                lines.feed(piece)
-            lines.close()
+            separator = settings.reduce_input_separator
+            half = attempt.sort_bytes() // 2
+            _count(
+                CountedLines(output, combine, fields=settings.map_output, separator=separator, memory_bytes=half),
+                pieces,
+            )
         attempt.end_phase("map")
         output.close()
     except BaseException:
@@ -79,24 +83,55 @@ def _map(attempt: Attempt, scripts: Streaming) -> PartFile | None:
     return None
 
 
-def _reduce(attempt: Attempt, scripts: Streaming, client: BlockingRpcClient, secret: bytes) -> PartFile:
+def _open_output(attempt: Attempt, settings: StreamSettings, combine: Combine | None, memory_bytes: int) -> MapOutput:
+    def combined(batches: Iterator[Columns]) -> Iterator[Columns]:
+        assert combine is not None
+        return map(settings.to_shuffle, combine(_lines(settings, batches)))
+
+    return MapOutput(
+        attempt.output_folder(),
+        attempt.spec.reduces,
+        settings.shuffle_partitioner,
+        codec=shuffle_codec(attempt.conf),
+        memory_bytes=memory_bytes,
+        combine=None if combine is None else combined,
+        combine_spills=True,
+        counters=attempt.tallies,
+    )
+
+
+def _lines(settings: StreamSettings, batches: Iterator[Columns]) -> Iterator[memoryview]:
+    """Sorted pairs as a reducer and a combiner read them."""
+    for batch in batches:
+        yield join_lines(settings.from_shuffle(batch), settings.reduce_input_separator)
+
+
+def _reduce(
+    attempt: Attempt, scripts: Streaming, settings: StreamSettings, client: BlockingRpcClient, secret: bytes
+) -> PartFile:
     with ReduceInput(
         Path.cwd(), memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
     ) as source:
         fetch_all(attempt, source, client, secret)
         attempt.end_phase("shuffle")
+        merged = _merged(attempt, source)
         if not scripts.reducer:
-            return _to_file(attempt, "r", map(join_lines_of(attempt), _merged(attempt, source)))
-        lines = map(join_lines, _merged(attempt, source))
-        pipe = ScriptPipe("reducer", scripts.reducer, script_environment(attempt), attempt)
-        pairs = _pairs(pipe.output(lines), _separator(attempt, "stream.reduce.output.field.separator"))
-        return _to_file(attempt, "r", map(join_lines_of(attempt), pairs))
+            return _to_file(attempt, "r", map(join_lines_of(attempt), map(settings.from_shuffle, merged)))
+        first = next(merged, None)
+        lines = _lines(settings, merged if first is None else chain((first,), merged))
+        pieces = ScriptPipe("reducer", scripts.reducer, script_environment(attempt), attempt).output(lines)
+        if first is None:
+            # what a reducer writes without any input is nobody's output, as in Hadoop
+            for _ in pieces:
+                pass
+        return _to_file(attempt, "r", map(join_lines_of(attempt), _pairs(pieces, settings.reduce_output)))
 
 
 def _merged(attempt: Attempt, source: ReduceInput) -> Iterator[Columns]:
     for batch in source.batches():
         attempt.moved(1 / 3 + 2 / 3 * source.progress())
-        yield batch
+        if len(batch):
+            yield batch
 
 
 def _to_file(attempt: Attempt, letter: str, blocks: Iterator[memoryview]) -> PartFile:
@@ -121,16 +156,24 @@ def join_lines_of(attempt: Attempt) -> Callable[[Columns], memoryview]:
     return lambda columns: join_lines(columns, separator)
 
 
-def _input_blocks(attempt: Attempt, reader: RecordReader) -> Iterator[bytes]:
+def _input_blocks(attempt: Attempt, reader: RecordReader, separator: bytes | None) -> Iterator[bytes]:
+    """Lines of the split, behind their offsets where there is a separator."""
+    is_start = reader.current.start == 0
     for batch in reader.batches():
         attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(len(batch))
         attempt.counters.increment(INPUT_GROUP, "BYTES_READ", batch.input_bytes)
         attempt.moved(reader.progress())
-        yield b"\n".join((*batch.values(), b""))
+        values = batch.values()
+        if is_start and values:
+            values[0] = values[0].removeprefix(_BYTE_ORDER_MARK)
+        is_start = False
+        if separator is not None:
+            values = [b"%d%s%s" % (key, separator, value) for key, value in zip(batch.keys(), values, strict=True)]
+        yield b"\n".join((*values, b""))
 
 
-def _pairs(pieces: Iterator[bytes], separator: int) -> Iterator[Columns]:
-    lines = LineReader(separator)
+def _pairs(pieces: Iterator[bytes], fields: Fields) -> Iterator[Columns]:
+    lines = LineReader(fields)
     for piece in pieces:
         columns = lines.feed(piece)
         if len(columns):
@@ -140,24 +183,23 @@ def _pairs(pieces: Iterator[bytes], separator: int) -> Iterator[Columns]:
         yield last
 
 
-def _combine(
-    attempt: Attempt, scripts: Streaming, environment: Mapping[str, str]
-) -> Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]:
+def _count(lines: CountedLines, pieces: Iterator[bytes]) -> None:
+    for piece in pieces:
+        lines.feed(piece)
+    lines.close()
+
+
+def _combine(attempt: Attempt, scripts: Streaming, settings: StreamSettings, environment: Mapping[str, str]) -> Combine:
     def combine(lines: Iterator[bytes | memoryview]) -> Iterator[Columns]:
-        """One run of the combiner over sorted lines of one partition."""
         pipe = ScriptPipe("combiner", scripts.combiner, environment, attempt)
-        return _pairs(pipe.output(lines), ord("\t"))
+        return _pairs(pipe.output(lines), settings.reduce_output)
 
     return combine
 
 
-def _separator(attempt: Attempt, key: str) -> int:
-    text = (attempt.conf.get(key) or "\t").encode()
-    return text[0]
-
-
-def script_environment(attempt: Attempt) -> dict[str, str]:
-    """The container's environment, the job's configuration with names made fit, and who the task is."""
+def script_environment(attempt: Attempt, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The container's environment, the job's configuration with names made fit, and who the task is; what had another
+    name in former Hadoops, under that as well."""
     kind = "m" if attempt.is_map else "r"
     own = {
         "mapreduce.job.id": attempt.spec.job_id,
@@ -169,6 +211,11 @@ def script_environment(attempt: Attempt) -> dict[str, str]:
         "mapreduce.job.reduces": str(attempt.spec.reduces),
         "mapreduce.task.output.dir": attempt.spec.output,
     }
-    values = {**attempt.spec.conf, **own}
-    named = {_NOT_A_NAME.sub("_", k): v for k, v in values.items() if len(v) <= _VALUE_CHARS_MAX and "\0" not in v}
+    values = {**attempt.spec.conf, **own, **more}
+    named = {
+        _NOT_A_NAME.sub("_", name): value
+        for key, value in values.items()
+        for name in (*former_names(key), key)
+        if len(value) <= _VALUE_CHARS_MAX and "\0" not in value
+    }
     return {**named, **os.environ}

@@ -18,7 +18,6 @@ from tez_adapter.jobspec import (
     JobKind,
     JobResource,
     JobSpec,
-    Streaming,
     dump_splits,
     job_id_of,
 )
@@ -39,13 +38,22 @@ from tez_adapter.sizes import (
     too_large,
 )
 from tez_adapter.staging import STAGING_KEY, Staging, SubmitError, alias_of
+from tez_adapter.stream_commands import NO_REDUCES, streaming_commands
 from tez_adapter.terms import set_terms
 from yaqd.config import Configuration
 from yaqd.model import DEFAULT_RACK, ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
-from yaqd.storage import NotAFile, PathDenied, check_output_possible, get_filesystem, locate, qualify
+from yaqd.storage import (
+    NotAFile,
+    PathDenied,
+    check_output_possible,
+    compute_streaming_splits,
+    get_filesystem,
+    locate,
+    qualify,
+)
 
 log = logging.getLogger(__name__)
 
@@ -164,25 +172,24 @@ def submit_streaming(
     environment: Mapping[str, str] | None = None,
     queue: str = "default",
     name: str | None = None,
+    notify: Callable[[str], None] = log.warning,
 ) -> SubmittedJob:
-    """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output."""
+    """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output.
+    `notify` is told what is odd and no error."""
+    from tez_adapter.stream_settings import stream_settings
+
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
-    for key in ("stream.num.map.output.key.fields", "stream.num.reduce.output.key.fields"):
-        if conf.get_int(key, 1) != 1:
-            raise conf.error(key, "only the first field of a line can be its key", "leave it at 1")
+    stream_settings(conf)  # what cannot be is said here, not by every attempt of the first map
+    scripts = streaming_commands(mapper, reducer, combiner)
     count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces
-    if reducer == "NONE":
-        count, reducer = 0, ""
+    if reducer == NO_REDUCES:
+        count = 0
     _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
     target = check_output(conf, output)
-    splits = _splits(conf, inputs, "bytes")
-    fields = {
-        "output": target,
-        "reduces": count,
-        "input_format": "bytes",
-        "streaming": Streaming(mapper, reducer, combiner),
-    }
+    splits = compute_streaming_splits(inputs, conf)
+    _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
+    fields = {"output": target, "reduces": count, "input_format": "bytes", "streaming": scripts}
     request = Request(conf, name or "streamjob", queue, attachments, environment or {}, application_type="MAPREDUCE")
     return _submit(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], ())
 

@@ -38,6 +38,8 @@ def test_spellings_that_fingers_produce() -> None:
     assert parse("--reducer", "NONE").reducer == "NONE"
     assert parse("-jobconf", "a=b").defines == {"a": "b"}
     assert parse("-background").is_background
+    assert parse("-partitioner", "a.B").defines == {"mapred.partitioner.class": "a.B"}
+    assert set(parse("-io", "text").defines.values()) == {"text"}
     assert parse("-queue", "q").defines == {"mapreduce.job.queuename": "q"}
 
 
@@ -55,8 +57,12 @@ def test_values_may_look_like_options() -> None:
         (["-numReduceTasks", "-1"], "-numReduceTasks -1: not a whole number"),
         (["-cmdenv", "A"], "-cmdenv A: write it as -cmdenv NAME=VALUE"),
         (["-D", "=x"], "-D =x: write it as -D NAME=VALUE"),
-        (["-partitioner", "x.Y"], "-partitioner names Java classes"),
-        (["-inputformat", "SequenceFileInputFormat"], "only TextInputFormat and TextOutputFormat"),
+        (["-mapdebug", "x.sh"], "-mapdebug runs a script where a task has failed, which is not done here"),
+        (["-libjars", "x.jar"], "-libjars sends Java classes along"),
+        (["-lazyOutput"], "-lazyOutput leaves out empty output files"),
+        (["-inputformat", "SequenceFileInputFormat"], "-inputformat SequenceFileInputFormat: only TextInputFormat"),
+        (["-inputformat", "my.TextInputFormat"], "only TextInputFormat is there"),
+        (["-outputformat", "TextInputFormat"], "only TextOutputFormat is there"),
     ],
 )
 def test_mistakes_name_the_option_and_the_remedy(words: list[str], message: str) -> None:

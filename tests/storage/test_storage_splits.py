@@ -18,6 +18,7 @@ from yaqd.storage import (
     PathNotFound,
     StorageError,
     compute_splits,
+    compute_streaming_splits,
     list_inputs,
 )
 from yaqd.storage.splits import _pieces
@@ -164,3 +165,30 @@ def test_pieces_cover_the_file_once(length: int, size: int, kind: str) -> None:
         at += piece.length
     assert at == length
     assert all(piece.length <= max(size, record.record_bytes) * 1.1 for piece in pieces)
+
+
+def streaming_splits(root: Path, **settings: str) -> list[tuple[str, int, int]]:
+    found = compute_streaming_splits([f"{root}/in"], CONF.with_overrides(settings))
+    assert all(len(split.ranges) == 1 for split in found)
+    return [(split.path.rpartition("/")[2], split.start, split.length) for split in found]
+
+
+def test_scripts_get_each_file_for_itself_by_hadoops_older_rule(tmp_path: Path) -> None:
+    """What org.apache.hadoop.mapred.FileInputFormat makes of these files."""
+    (tmp_path / "in").mkdir()
+    for name, size in (("a", 3928), ("b", 30), ("c.gz", 212), ("empty", 0), ("long", 5006)):
+        (tmp_path / "in" / name).write_bytes(b"x" * size)
+    small = [("c.gz", 0, 212), ("b", 0, 30), ("empty", 0, 0)]
+    assert streaming_splits(tmp_path) == [("long", 0, 5006), ("a", 0, 3928), *small]
+    assert streaming_splits(tmp_path, **{"mapreduce.job.maps": "0"})[0] == ("long", 0, 5006)
+    five = streaming_splits(tmp_path, **{"mapreduce.job.maps": "5"})
+    assert five[:5] == [
+        ("a", 0, 1835),
+        ("a", 1835, 1835),
+        ("long", 0, 1835),
+        ("long", 1835, 1835),
+        ("long", 3670, 1336),
+    ]
+    least = streaming_splits(tmp_path, **{"mapreduce.job.maps": "7", MIN: "2000"})
+    assert [length for _, _, length in least] == [2000, 2000, 2000, 1928, 1006, 212, 30, 0]
+    assert streaming_splits(tmp_path, **{MAX: "10"}) == streaming_splits(tmp_path)

@@ -109,14 +109,15 @@ def test_sums_of_counters_stay_in_64_bits() -> None:
 )
 def test_a_counter_that_cannot_be_fails_the_task_at_once(program: str, expected: str, tmp_path: Path) -> None:
     """Though the script goes on, and what it has started holds its pipes open."""
-    script = tmp_path / "script.py"
-    start = "import subprocess, sys, time\nchild = subprocess.Popen(['sleep', '20'])\nprint(child.pid, flush=True)\n"
+    script, child = tmp_path / "script.py", tmp_path / "child"
+    start = (
+        "import pathlib, subprocess, sys, time\nchild = subprocess.Popen(['sleep', '20'])\n"
+        f"pathlib.Path({str(child)!r}).write_text(str(child.pid))\n"
+    )
     script.write_text(f"{start}{program}\nsys.stderr.flush()\ntime.sleep(20)\n")
-    pieces = []
     with pytest.raises(JobError, match="the mapper reported") as caught:
-        for piece in pipe(f"python3 {script}").output(iter([b"line\n"] * 1000)):
-            pieces.append(piece)
-    os.kill(int(b"".join(pieces)), 9)
+        list(pipe(f"python3 {script}").output(iter([b"line\n"] * 1000)))
+    os.kill(int(child.read_text()), 9)
     assert expected in str(caught.value)
     assert describe_failure(make_attempt(), caught.value).fatal
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from riffle_merger.format import SpillIndex
 from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput, join_lines, split_lines
-
-TAB = ord("\t")
+from tez_adapter.data.lines import BY_TAB
 
 
 class SummingScript:
@@ -38,7 +37,7 @@ def run(
     directory: Path, pieces: list[bytes], script: SummingScript, memory_bytes: int
 ) -> tuple[MapOutput, Counter[bytes]]:
     output = MapOutput(directory, 2, memory_bytes=memory_bytes, combine=script.batches, combine_spills=True)
-    lines = CountedLines(output, script, separator=TAB, memory_bytes=memory_bytes)
+    lines = CountedLines(output, script, fields=BY_TAB, separator=b"\t", memory_bytes=memory_bytes)
     for piece in pieces:
         lines.feed(piece)
     lines.close()
@@ -107,7 +106,7 @@ def test_a_failing_script_ends_the_task(tmp_path: Path) -> None:
     def fail(blocks: Iterator[bytes | memoryview]) -> Iterator[Columns]:
         raise RuntimeError("script failed")
 
-    lines = CountedLines(MapOutput(tmp_path, 1), fail, separator=TAB, memory_bytes=1 << 20)
+    lines = CountedLines(MapOutput(tmp_path, 1), fail, fields=BY_TAB, separator=b"\t", memory_bytes=1 << 20)
     lines.feed(b"a\t1\n")
     with pytest.raises(RuntimeError, match="script failed"):
         lines.close()

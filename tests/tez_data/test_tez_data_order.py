@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tez_adapter.data import (
     Columns,
+    Fields,
     HashPartitioner,
     KeyPartitioner,
     LineReader,
@@ -175,7 +176,20 @@ def test_lines_in_any_pieces_are_the_same_lines(lines: list[bytes], ended: bool,
         parts.append(reader.feed(data[position:cut]))
         position = max(position, cut)
     parts.append(reader.finish())
-    assert list(Columns.concat(parts).pairs()) == list(split_lines(data).pairs())
+    # bytes.splitlines has the line ends that scripts' lines have
+    expected = [(line.partition(b"\t")[0], line.partition(b"\t")[2]) for line in data.splitlines()]
+    assert list(Columns.concat(parts).pairs()) == expected
+
+
+@given(LINES, st.sampled_from([b"\t", b"\t\t", b"a", b"yz", b""]), st.integers(0, 3))
+def test_keys_of_any_fields(lines: list[bytes], separator: bytes, count: int) -> None:
+    expected = []
+    for line in lines:
+        fields = [line] if not separator else line.split(separator, max(1, count))
+        key = b"" if not separator else separator.join(fields[: max(1, count)])
+        expected.append((key, line[len(key) + len(separator) :]))
+    data = b"".join(line + b"\n" for line in lines)
+    assert list(split_lines(data, Fields(separator, count)).pairs()) == expected
 
 
 def test_a_line_without_end_is_refused() -> None:

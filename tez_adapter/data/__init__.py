@@ -8,7 +8,7 @@ from tez_adapter.data.countedlines import CountedLines
 from tez_adapter.data.fetch import Fetcher, FetchFailed, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
 from tez_adapter.data.groups import Groups
-from tez_adapter.data.lines import LineReader, LineTooLong, join_lines, split_lines
+from tez_adapter.data.lines import Fields, LineReader, LineTooLong, join_lines, split_lines
 from tez_adapter.data.mapoutput import MapOutput, MapOutputFiles
 from tez_adapter.data.partition import (
     HashPartitioner,
@@ -29,6 +29,7 @@ __all__ = [
     "FetchFailure",
     "FetchSettings",
     "Fetcher",
+    "Fields",
     "FormatError",
     "Groups",
     "HashCombiner",

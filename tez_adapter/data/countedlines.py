@@ -11,7 +11,7 @@ import numpy as np
 
 from riffle_merger.format.columns import I64, Columns
 from tez_adapter.data.counted import CountedItems, line_offsets
-from tez_adapter.data.lines import WholeLines, join_lines, split_lines
+from tez_adapter.data.lines import Fields, WholeLines, join_lines, split_lines
 from tez_adapter.data.mapoutput import MapOutput
 
 #: `combine(blocks of sorted lines)` gives the combiner's pairs; called once per partition and flush.
@@ -27,12 +27,16 @@ class CountedLines:
     """Takes a mapper's output in pieces; combined pairs go to the `MapOutput`, which should be made with
     `combine_spills`.
 
-    `memory_bytes` bounds what is held here. Call `close` before the output's. Not thread-safe.
+    `fields` cut the mapper's lines, `separator` is between key and value of the combiner's. `memory_bytes` bounds what
+    is held here. Call `close` before the output's. Not thread-safe.
     """
 
-    def __init__(self, output: MapOutput, combine: CombineLines, *, separator: int, memory_bytes: int) -> None:
+    def __init__(
+        self, output: MapOutput, combine: CombineLines, *, fields: Fields, separator: bytes, memory_bytes: int
+    ) -> None:
         self._output = output
         self._combine = combine
+        self._fields = fields
         self._separator = separator
         self._memory_bytes = memory_bytes
         self._lines = WholeLines(memory_bytes)
@@ -49,7 +53,7 @@ class CountedLines:
         """Combine and hand on what is left."""
         rest = self._lines.finish()
         if rest:
-            self._take(rest + b"\n")
+            self._take(rest if rest.endswith(b"\n") else rest + b"\n")
         if self._is_counting:
             self.flush()
             # All that the output holds went through the combiner here, so a first spill need not do it again.
@@ -61,7 +65,7 @@ class CountedLines:
         self._added = 0
         if not len(counts):
             return
-        lines = split_lines(data[int(offsets[0]) : int(offsets[-1])].data, self._separator)
+        lines = split_lines(data[int(offsets[0]) : int(offsets[-1])].data, self._fields)
         sizes = np.diff(lines.key_offsets) + np.diff(lines.value_offsets)
         self._output.count("MAP_OUTPUT_RECORDS", int(counts.sum()))
         self._output.count("COMBINE_INPUT_RECORDS", int(counts.sum()))
@@ -71,7 +75,7 @@ class CountedLines:
         for end in ends:
             if end > start:
                 part = order[start:end]
-                for batch in self._combine(_repeated(lines.take(part), counts[part])):
+                for batch in self._combine(_repeated(lines.take(part), counts[part], self._separator)):
                     self._output.count("COMBINE_OUTPUT_RECORDS", len(batch))
                     self._output.collect_combined(batch)
             start = end
@@ -80,7 +84,7 @@ class CountedLines:
         if not lines:
             return
         if not self._is_counting:
-            self._output.collect_batch(split_lines(lines, self._separator))
+            self._output.collect_batch(split_lines(lines, self._fields))
             return
         buffer = np.frombuffer(lines, dtype=np.uint8)
         offsets = line_offsets(buffer)
@@ -94,20 +98,20 @@ class CountedLines:
         """Lines seldom repeat: hand them on as if they had never been counted."""
         self._is_counting = False
         data, offsets, counts = self._items.drain()
-        lines = split_lines(data[int(offsets[0]) : int(offsets[-1])].data, self._separator)
+        lines = split_lines(data[int(offsets[0]) : int(offsets[-1])].data, self._fields)
         each = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
         for start in range(0, len(each), _SLICE_LINES):
             self._output.collect_batch(lines.take(each[start : start + _SLICE_LINES]))
 
 
-def _repeated(lines: Columns, counts: I64) -> Iterator[bytes | memoryview]:
+def _repeated(lines: Columns, counts: I64, separator: bytes) -> Iterator[bytes | memoryview]:
     """Each pair as a line, as often as it was counted, in blocks."""
     held: list[bytes] = []
     held_bytes = 0
     for start in range(0, len(lines), _SLICE_LINES):
         part = lines.slice(start, min(start + _SLICE_LINES, len(lines)))
-        text = bytes(join_lines(part))
-        ends = np.cumsum(np.diff(part.key_offsets) + np.diff(part.value_offsets) + 2)
+        text = bytes(join_lines(part, separator))
+        ends = np.cumsum(np.diff(part.key_offsets) + np.diff(part.value_offsets) + len(separator) + 1)
         position = 0
         for end, count in zip(ends.tolist(), counts[start : start + len(part)].tolist(), strict=True):
             line = text[position:end]

@@ -1,16 +1,18 @@
 """Lines of text to columns and back, as Hadoop Streaming's scripts speak: key TAB value NEWLINE.
 
-The key ends at the first TAB; a line without one is all key and its value is empty. Whole buffers are cut at once.
+The key ends at the first TAB, or where a job's `Fields` says; a line without one is all key and its value is empty.
+Whole buffers are cut at once. Of what scripts write, a CR or CR LF ends a line, too.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from riffle_merger.format.columns import Columns, array_items, binary_array, trimmed
+from riffle_merger.format.columns import I64, Columns, array_items, binary_array, trimmed
 
 _NEWLINE = 10
-_TAB = 9
 #: A line longer than this is refused: it would have to be held whole.
 LINE_BYTES_MAX = 1 << 30
 
@@ -19,7 +21,27 @@ class LineTooLong(ValueError):
     """A script wrote a line that does not end within `LINE_BYTES_MAX`."""
 
 
-def split_lines(data: bytes | bytearray | memoryview, separator: int = _TAB) -> Columns:
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """How much of a line is its key: so many fields, up to the separator after them."""
+
+    separator: bytes = b"\t"
+    count: int = 1
+
+    def key_end(self, line: bytes) -> int:
+        """The end of the key, -1 where all of the line is."""
+        at = line.find(self.separator)
+        for _ in range(1, self.count):
+            if at < 0:
+                break
+            at = line.find(self.separator, at + len(self.separator))
+        return at
+
+
+BY_TAB = Fields()
+
+
+def split_lines(data: bytes | bytearray | memoryview, fields: Fields = BY_TAB) -> Columns:
     """The lines of a buffer as pairs. The last line may lack its newline; an empty buffer has no line."""
     buffer = np.frombuffer(data, dtype=np.uint8)
     if not len(buffer):
@@ -30,18 +52,31 @@ def split_lines(data: bytes | bytearray | memoryview, separator: int = _TAB) -> 
     starts = np.empty_like(ends)
     starts[0] = 0
     starts[1:] = ends[:-1] + 1
-    separators = np.append(np.flatnonzero(buffer == separator), len(buffer))
-    key_ends = np.minimum(separators[np.searchsorted(separators, starts)], ends)
+    if len(fields.separator) == 1:
+        separators = np.append(np.flatnonzero(buffer == fields.separator[0]), [len(buffer)] * max(1, fields.count))
+        last = np.searchsorted(separators, starts) + max(0, fields.count - 1)
+        key_ends = np.minimum(separators[np.minimum(last, len(separators) - 1)], ends)
+    else:
+        key_ends = _key_ends(bytes(data), starts, ends, fields)
     # Four items a line: key, separator, value, newline. The first and the third are taken.
     bounds = np.empty(4 * len(ends) + 1, dtype=np.int64)
     bounds[0:-1:4] = starts
     bounds[1::4] = key_ends
-    bounds[2::4] = np.minimum(key_ends + 1, ends)
+    bounds[2::4] = np.minimum(key_ends + len(fields.separator), ends)
     bounds[3::4] = ends
     bounds[-1] = len(buffer)
     items = binary_array(buffer, bounds)
     at = np.arange(0, len(bounds) - 1, 4, dtype=np.int64)
     return Columns(*array_items(items.take(pa.array(at))), *array_items(items.take(pa.array(at + 2))))
+
+
+def _key_ends(data: bytes, starts: I64, ends: I64, fields: Fields) -> I64:
+    """Line by line: occurrences of longer separators may overlap, and do not count then."""
+    found = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        at = fields.key_end(data[start:end])
+        found.append(end if at < 0 else start + at)
+    return np.array(found, dtype=np.int64)
 
 
 def join_lines(columns: Columns, separator: bytes = b"\t") -> memoryview:
@@ -57,15 +92,19 @@ def join_lines(columns: Columns, separator: bytes = b"\t") -> memoryview:
 
 
 class WholeLines:
-    """Cuts a stream that arrives in pieces after its last newline; the rest waits for the next piece."""
+    """Cuts a stream that arrives in pieces after its last line end; the rest waits for the next piece."""
 
     def __init__(self, line_bytes_max: int = LINE_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max
         self._rest: list[bytes] = []
         self._rest_bytes = 0
+        #: the stream so far ends in a CR whose LF may come
+        self._has_cr = False
 
     def feed(self, piece: bytes) -> bytes:
-        """All lines that end in this piece. LineTooLong when one does not end in time."""
+        """All lines that end in this piece, newlines for their ends. LineTooLong when one does not end in time."""
+        if self._has_cr or b"\r" in piece:
+            piece = self._with_newlines(piece)
         end = piece.rfind(b"\n") + 1
         if not end:
             self._rest.append(piece)
@@ -78,23 +117,29 @@ class WholeLines:
         return whole
 
     def finish(self) -> bytes:
-        """A last line without newline, if there is one."""
-        rest = b"".join(self._rest)
-        self._rest, self._rest_bytes = [], 0
+        """A last line without line end, if there is one."""
+        rest = b"".join(self._rest) + (b"\n" if self._has_cr else b"")
+        self._rest, self._rest_bytes, self._has_cr = [], 0, False
         return rest
+
+    def _with_newlines(self, piece: bytes) -> bytes:
+        if self._has_cr:
+            piece = b"\r" + piece
+        self._has_cr = piece.endswith(b"\r")
+        return piece[: len(piece) - self._has_cr].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 class LineReader:
     """A stream of lines that arrives in pieces, as pairs."""
 
-    def __init__(self, separator: int = _TAB, line_bytes_max: int = LINE_BYTES_MAX) -> None:
-        self._separator = separator
+    def __init__(self, fields: Fields = BY_TAB, line_bytes_max: int = LINE_BYTES_MAX) -> None:
+        self._fields = fields
         self._lines = WholeLines(line_bytes_max)
 
     def feed(self, piece: bytes) -> Columns:
         """The pairs of all lines that end in this piece. LineTooLong when one does not end in time."""
-        return split_lines(self._lines.feed(piece), self._separator)
+        return split_lines(self._lines.feed(piece), self._fields)
 
     def finish(self) -> Columns:
-        """The pair of a last line without newline, if there is one."""
-        return split_lines(self._lines.finish(), self._separator)
+        """The pair of a last line without line end, if there is one."""
+        return split_lines(self._lines.finish(), self._fields)

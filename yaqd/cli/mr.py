@@ -112,6 +112,8 @@ def streaming(ctx: click.Context) -> None:
       -combiner COMMAND     the same on sorted map output
       -reducer COMMAND      the same on sorted input; NONE: no reduce phase
       -numReduceTasks N     reduce tasks
+      -partitioner CLASS    Hadoop's KeyFieldBasedPartitioner or HashPartitioner
+      -io FORMAT            text, or what else the programs read and write
       -file PATH            ship a file; may be repeated
       -files PATHS          ship files, commas; PATH#NAME renames
       -archives PATHS       ship and unpack archives, likewise
@@ -151,6 +153,7 @@ def streaming(ctx: click.Context) -> None:
         environment=options.environment,
         queue=conf.require("mapreduce.job.queuename"),
         name=conf.get("mapreduce.job.name"),
+        notify=_note,
     )
     ctx.exit(follow(job, wait=not options.is_background, as_json=as_json))
 

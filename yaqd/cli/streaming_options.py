@@ -10,11 +10,24 @@ from dataclasses import dataclass, field
 
 from yaqd.cli.exits import CommandError
 
-_TEXT_FORMATS = ("TextInputFormat", "TextOutputFormat")
-#: Options that stock streaming has and that mean Java classes here.
-_JAVA_ONLY = ("-partitioner", "-inputreader", "-io", "-libjars", "-mapdebug", "-reducedebug")
+#: Formats by the option that names one, as Hadoop's users write them.
+_FORMATS = {
+    "-inputformat": ("TextInputFormat", "org.apache.hadoop.mapred.TextInputFormat"),
+    "-outputformat": ("TextOutputFormat", "org.apache.hadoop.mapred.TextOutputFormat"),
+}
+#: What both sides of mapper and reducer are written in; -io names it for all.
+_STREAMS = ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output")
+_DEBUG = "runs a script where a task has failed, which is not done here: `yaq app logs` has what the task said"
+#: Options that Hadoop Streaming has, and why they are not here.
+_ABSENT = {
+    "-inputreader": "names a Java class, which cannot run here: input is read as lines",
+    "-libjars": "sends Java classes along, which cannot run here",
+    "-mapdebug": _DEBUG,
+    "-reducedebug": _DEBUG,
+    "-lazyOutput": "leaves out empty output files, which is not done here: every task writes its own",
+}
 #: Options without a value.
-_FLAGS = ("-verbose", "-background", "-lazyOutput")
+_FLAGS = ("-verbose", "-debug", "-background")
 _VALUED = (
     "-D",
     "-archives",
@@ -26,12 +39,15 @@ _VALUED = (
     "-file",
     "-files",
     "-input",
+    "-fs",
     "-inputformat",
+    "-io",
     "-jobconf",
     "-mapper",
     "-numReduceTasks",
     "-output",
     "-outputformat",
+    "-partitioner",
     "-queue",
     "-reducer",
 )
@@ -92,8 +108,8 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(name: str, word: str) -> str:
-    if name in _JAVA_ONLY:
-        return f"yaq mr streaming: {word} names Java classes, which there are none of here"
+    if name in _ABSENT:
+        return f"yaq mr streaming: {word} {_ABSENT[name]}; leave it out"
     import difflib
 
     near = difflib.get_close_matches(name, (*_VALUED, *_FLAGS), 1)
@@ -131,8 +147,14 @@ def _apply(options: StreamingOptions, name: str, value: str) -> None:
         case "-conf":
             options.conf_dir = value
         case "-inputformat" | "-outputformat":
-            if value.rpartition(".")[2] not in _TEXT_FORMATS:
-                raise CommandError(f"yaq mr streaming: {name} {value}: only {' and '.join(_TEXT_FORMATS)} are there")
+            if value not in _FORMATS[name]:
+                raise CommandError(f"yaq mr streaming: {name} {value}: only {_FORMATS[name][0]} is there")
+        case "-io":
+            options.defines.update(dict.fromkeys(_STREAMS, value))
+        case "-partitioner":
+            options.defines["mapred.partitioner.class"] = value
+        case "-fs":
+            options.defines["fs.defaultFS"] = value
         case "-background":
             options.is_background = True
 

@@ -35,7 +35,7 @@ from yaqd.storage.filesystem import (
 from yaqd.storage.inputs import glob, list_inputs
 from yaqd.storage.notes import storage_notes
 from yaqd.storage.paths import Location, locate, qualify
-from yaqd.storage.splits import FileRange, InputSplit, compute_splits
+from yaqd.storage.splits import FileRange, InputSplit, compute_splits, compute_streaming_splits
 from yaqd.storage.statistics import Statistics, storage_statistics
 from yaqd.storage.writers import RecordWriter, open_writer
 
@@ -73,6 +73,7 @@ __all__ = [
     "check_output_possible",
     "codec_of",
     "compute_splits",
+    "compute_streaming_splits",
     "get_filesystem",
     "glob",
     "list_inputs",

@@ -3,10 +3,13 @@
 A split has max(minsize, min(maxsize, block size)) bytes; the last of a file may have a tenth more. Unlike Hadoop, files
 smaller than a split share one with their neighbours (`yaq.input.combine-small-files`): a task for each would cost more
 than its work. Records do not change by it, only the number of tasks. Empty files make no split.
+
+Scripts are told which file they read, and where: their splits are Hadoop Streaming's, by the rules of its older
+FileInputFormat (`compute_streaming_splits`).
 """
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
@@ -17,6 +20,7 @@ from yaqd.storage.errors import CorruptFile
 from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem, get_filesystem
 from yaqd.storage.inputs import list_inputs
 
+_MIN_KEY: Final = "mapreduce.input.fileinputformat.split.minsize"
 #: the last split of a file may be this much longer (Hadoop's SPLIT_SLOP)
 SPLIT_SLOP: Final = 1.1
 #: hosts that a split names, best first
@@ -71,17 +75,14 @@ class InputSplit:
 
 def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Configuration) -> list[InputSplit]:
     """The splits of all input paths, longest first. StorageError for the first path that cannot be read."""
-    size_min = conf.get_size_bytes("mapreduce.input.fileinputformat.split.minsize", 0, minimum=0)
+    size_min = conf.get_size_bytes(_MIN_KEY, 0, minimum=0)
     size_max = conf.get_size_bytes("mapreduce.input.fileinputformat.split.maxsize", 1 << 62, minimum=1)
     is_combining = conf.get_bool("yaq.input.combine-small-files", True)
     splits: list[InputSplit] = []
     small: list[_Piece] = []
-    filesystem: FileSystem | None = None
-    for status in list_inputs(inputs, conf):
+    for filesystem, status in _with_filesystems(list_inputs(inputs, conf), conf):
         if status.length == 0:
             continue
-        if filesystem is None or not status.path.startswith(filesystem.uri + "/"):
-            filesystem = get_filesystem(status.path, conf)
         split_bytes = max(size_min, min(size_max, status.block_size), 1)
         pieces = _pieces(filesystem, status, split_bytes, input_format)
         if is_combining and len(pieces) == 1 and status.length < split_bytes:
@@ -90,6 +91,31 @@ def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Confi
             splits += [InputSplit((piece.range,), piece.hosts[:HOSTS_MAX]) for piece in pieces]
     splits += _combined(small)
     return sorted(splits, key=lambda split: (-split.length, split.path, split.start))
+
+
+def compute_streaming_splits(inputs: Iterable[str], conf: Configuration) -> list[InputSplit]:
+    """Splits of one file each, longest first, otherwise in the order of the input; an empty file makes one, too.
+
+    They have max(minsize, min(all bytes / maps, block size)) bytes, where maps is what the job hopes for
+    (`mapreduce.job.maps`).
+    """
+    found = list_inputs(inputs, conf)
+    size_min = conf.get_size_bytes(_MIN_KEY, 0, minimum=0)
+    goal = sum(status.length for status in found) // max(1, conf.get_int("mapreduce.job.maps", 2, minimum=0))
+    splits: list[InputSplit] = []
+    for filesystem, status in _with_filesystems(found, conf):
+        split_bytes = max(size_min, min(goal, status.block_size), 1)
+        pieces = _pieces(filesystem, status, split_bytes, InputFormat.parse("bytes"))
+        splits += [InputSplit((piece.range,), piece.hosts[:HOSTS_MAX]) for piece in pieces]
+    return sorted(splits, key=lambda split: -split.length)
+
+
+def _with_filesystems(found: list[FileStatus], conf: Configuration) -> Iterator[tuple[FileSystem, FileStatus]]:
+    filesystem: FileSystem | None = None
+    for status in found:
+        if filesystem is None or not status.path.startswith(filesystem.uri + "/"):
+            filesystem = get_filesystem(status.path, conf)
+        yield filesystem, status
 
 
 @dataclass(frozen=True, slots=True)
