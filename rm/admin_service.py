@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
 
 from rm.absent_features import register_absent_administration
 from rm.access import Access
@@ -27,6 +28,9 @@ from yaqd.proto import yarn_admin_pb2 as pb
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
 
 log = logging.getLogger(__name__)
+
+#: nodes that one call may drain by name
+_NAMES_MAX: Final = 1000
 
 
 class AdminService:
@@ -80,6 +84,8 @@ class AdminService:
             self._cluster.schedule(QueuesRefreshed(spec))
         except (ConfigError, QueueConfigError) as error:
             raise RemoteIOError(f"the queues stay as they are: {error}") from None
+        if type(spec.calculator) is not type(self._cluster.scheduler.view.calculator):
+            log.warning("the queues name no resource-calculator: the one that runs stays until another start")
         self._preemption.refresh(preemption)
         self._queueing.refresh(queues)
         log.info("queues refreshed by %s", caller.user)
@@ -91,6 +97,9 @@ class AdminService:
             self._decommission.force()
             log.info("drained nodes sent away by %s", caller.user)
             return pb.RefreshNodesResponse()
+        if request.yaq_drain or request.yaq_undrain:
+            self._drain(request, caller)
+            return pb.RefreshNodesResponse()
         try:
             hosts = await asyncio.to_thread(self._read_hosts)
         except ConfigError as error:
@@ -100,6 +109,19 @@ class AdminService:
         await self._decommission.refresh(hosts, graceful=graceful, timeout_s=timeout_s)
         log.info("nodes refreshed by %s", caller.user)
         return pb.RefreshNodesResponse()
+
+    def _drain(self, request: pb.RefreshNodesRequest, caller: Caller) -> None:
+        """Nodes by name."""
+        try:
+            if len(request.yaq_drain) + len(request.yaq_undrain) > _NAMES_MAX:
+                raise ValueError(f"more than {_NAMES_MAX} nodes at a time: name them in the exclude file")
+            self._decommission.drain(request.yaq_drain)
+            self._decommission.undrain(request.yaq_undrain)
+        except ValueError as error:
+            raise YarnError(str(error)) from None
+        for what, names in (("drained", request.yaq_drain), ("let back in", request.yaq_undrain)):
+            if names:
+                log.info("nodes %s by %s: %s", what, caller.user, ", ".join(names)[:1000])
 
     def update_node_resource(
         self, request: pb.UpdateNodeResourceRequest, caller: Caller

@@ -22,6 +22,7 @@ from rm.cluster import Cluster
 from rm.decommission import Decommission
 from rm.delegation_service import DelegationService
 from rm.distributed_service import DistributedSchedulingService
+from rm.drained_nodes import DrainedNodes
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -167,7 +168,11 @@ class ResourceManager:
         self.retention = LogRetention.of(conf, self.cluster)
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
         self.decommission = Decommission(
-            self.nodes, settings.hosts, timeout_s=settings.drain_timeout_s, untracked_s=settings.untracked_s
+            self.nodes,
+            settings.hosts,
+            DrainedNodes(self.store),
+            timeout_s=settings.drain_timeout_s,
+            untracked_s=settings.untracked_s,
         )
         self.preemption = PreemptionMonitor(self.cluster, settings.preemption)
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
@@ -191,8 +196,8 @@ class ResourceManager:
             self.preemption,
             self.queueing,
             read_queues=partial(read_refreshed, conf),
-            read_hosts=lambda: read_host_lists(conf),
-            read_sizes=lambda: read_node_sizes(conf),
+            read_hosts=lambda: read_host_lists(conf.reread()),
+            read_sizes=lambda: read_node_sizes(conf.reread()),
             access=self.access,
             live=LiveSettings(conf, self.identities, self.applications),
         )

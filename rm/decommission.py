@@ -1,30 +1,45 @@
 """Nodes that an administrator sends away, at once or after what they run has ended, and lets back in.
 
-The host files say who; `refreshNodes` says how. A node that is drained takes no new containers; it is told to shut down
-with the heartbeat after its containers have ended and the applications that had some there are over (other containers
-may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
+The host files say who; `refreshNodes` says how. A node that is drained takes no new containers. A stock one is told to
+shut down with the heartbeat after its containers have ended and the applications that had some there are over (other
+containers may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher
+has it. One of ours stays where it is, with nothing to do, and takes containers again as soon as it is let back in.
+
+Nodes that are drained by name (`drain`) stay whoever they are, and wait for what they run however long it takes.
 """
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import Final
 
+from rm.container import ContainerEvent
+from rm.drained_nodes import DrainedNodes
 from rm.hosts import HostLists, address_of
 from rm.node import NodeEvent, RmNode
 from rm.nodes import Nodes
 from rm.scheduler.events import NodeDraining, NodeResized
-from yaqd.model import NodeId, NodeState
+from yaqd.model import ExitStatus, NodeId, NodeState
+from yaqd.model.endings import LOST_NODE
 
 log = logging.getLogger(__name__)
 
 _PRESENT: Final = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+#: of a drain that nobody has set a time
+_FOR_EVER: Final = -1
+#: nodes that an answer names
+_NAMED_MAX: Final = 20
 #: port of a node that is known from the exclude file alone
 _NO_PORT: Final = -1
 
 
 class Decommission:
-    def __init__(self, nodes: Nodes, hosts: HostLists, *, timeout_s: int, untracked_s: float) -> None:
+    def __init__(
+        self, nodes: Nodes, hosts: HostLists, drained: DrainedNodes, *, timeout_s: int, untracked_s: float
+    ) -> None:
         self._nodes = nodes
+        #: by name
+        self._drained = drained
         self._cluster = nodes.cluster
         self.hosts = hosts
         #: how long a drained node may take when nobody says; negative: for ever
@@ -64,6 +79,50 @@ class Decommission:
         self._untracked.pop(node.id, None)
         if node.state is NodeState.DECOMMISSIONING:
             self._cluster.schedule(NodeDraining(node.id))
+        elif self._is_drained(node):
+            self._drain(node, _FOR_EVER)
+
+    # ---- by name
+
+    def drain(self, names: Iterable[str]) -> None:
+        """Raises ValueError, and drains nothing, where a name is none of a node that is there."""
+        found = [(name.lower(), self._named(name)) for name in names]
+        for name, nodes in found:
+            self._drained.add(name)
+            for node in nodes:
+                self._drain(node, _FOR_EVER)
+
+    def undrain(self, names: Iterable[str]) -> None:
+        """Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there."""
+        found = [(name.lower(), [] if name.lower() in self._drained else self._named(name)) for name in names]
+        for _, nodes in found:
+            away = next((node for node in nodes if not self.hosts.admits(node.id.host, node.address)), None)
+            if away is not None:
+                raise ValueError(
+                    f"node {away.id} is drained by the files of hosts: change these, and refresh the nodes"
+                )
+            still = next((node for node in nodes if self._is_drained(node)), None)
+            if still is not None:
+                raise ValueError(f"node {still.id} is drained as part of {still.id.host}: undrain {still.id.host}")
+        for name, _ in found:
+            self._drained.drop(name)
+        for node in self.draining():
+            if not self._is_drained(node) and self.hosts.admits(node.id.host, node.address):
+                self._recommission(node)
+
+    def _named(self, name: str) -> list[RmNode]:
+        present = [node for node in self._cluster.nodes.values() if node.state in _PRESENT]
+        found = [node for node in present if name.lower() in _names(node)]
+        if not found:
+            known = sorted(str(node.id) for node in present)
+            more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
+            raise ValueError(
+                f"there is no node {name[:255]}; there are {', '.join(known[:_NAMED_MAX]) or 'none'}{more}"
+            )
+        return found
+
+    def _is_drained(self, node: RmNode) -> bool:
+        return any(name in self._drained for name in _names(node))
 
     # ---- refreshNodes
 
@@ -77,7 +136,8 @@ class Decommission:
         default = self._timeout_s if timeout_s is None else timeout_s
         for node in present:
             if hosts.admits(node.id.host, node.address):
-                self._recommission(node)
+                if not self._is_drained(node):
+                    self._recommission(node)
             elif graceful:
                 self._drain(node, hosts.timeout_s(node.id.host, default))
             else:
@@ -106,7 +166,7 @@ class Decommission:
             return
         if not node.machine.advance(NodeEvent.DRAIN):
             return
-        node.drained_since, node.drain_timeout_s = now, timeout_s
+        node.drained_since, node.drain_timeout_s, node.rests = now, timeout_s, False
         log.info("node %s: DECOMMISSIONING, %d containers, has %d s", node.id, len(node.containers), timeout_s)
         self._cluster.schedule(NodeDraining(node.id))
         self._cluster.note_node_change(node)
@@ -131,6 +191,17 @@ class Decommission:
         waited = self._cluster.clock.now() - node.drained_since
         return 0 <= node.drain_timeout_s <= waited
 
+    def stays(self, node: RmNode) -> bool:
+        """Does it stay when it is drained? Then what it still runs after its time ends here."""
+        if not node.capabilities and not self._is_drained(node):
+            return False
+        if not node.rests:
+            node.rests = True
+            log.info("node %s: drained", node.id)
+            for container in list(node.containers.values()):
+                self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
+        return True
+
     def finish(self, node: RmNode) -> str:
         """The drained node goes; what it is told."""
         message = f"DECOMMISSIONING {node.id} is ready to be decommissioned"
@@ -149,3 +220,8 @@ class Decommission:
                 del self._untracked[node.id]
                 self._nodes.forget(node)
                 log.info("node %s: forgotten, it is in no list of hosts", node.id)
+
+
+def _names(node: RmNode) -> tuple[str, str]:
+    """What it may be called."""
+    return node.id.host.lower(), str(node.id).lower()

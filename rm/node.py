@@ -78,6 +78,8 @@ class RmNode:
         #: since when it takes no new containers, scheduler's seconds, and how long that may last; negative: for ever
         self.drained_since: float | None = None
         self.drain_timeout_s = -1
+        #: drained, it runs nothing and stays
+        self.rests = False
         self.health_report = ""
         self.health_reported_ms = 0
         #: containers charged to it and not over

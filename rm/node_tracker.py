@@ -156,7 +156,7 @@ class NodeTracker:
         if request.ByteSize() > _REMEMBERED_BYTES_MAX:
             node.status = _remembered(status)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
-        if self._decommission.is_done(node):
+        if self._decommission.is_done(node) and not self._decommission.stays(node):
             message = self._decommission.finish(node)
             return pb.NodeHeartbeatResponse(nodeAction=pb.SHUTDOWN, diagnostics_message=message)
         return self._answer(node, request)

@@ -3,9 +3,11 @@ configuration. The texts are those of Hadoop's CapacityScheduler and its leaf qu
 """
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from rm.scheduler.calculators import CALCULATORS, Calculator
 from rm.scheduler.queues import PREFIX, QueueConfigError, QueueSpec, QueueState, SchedulerSpec
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView, build_queues
@@ -116,8 +118,12 @@ def is_listed(acl: str, user: str, groups_of: GroupsOf) -> bool:
 
 
 def refresh(view: ClusterView, spec: SchedulerSpec) -> None:
-    """Take a new configuration; raises `QueueConfigError`, the view is then as before."""
+    """Take a new configuration; raises `QueueConfigError`, the view is then as before.
+
+    Where it names no calculator the one that runs stays, as in Hadoop; another start takes the default.
+    """
     check_refresh(view, spec)
+    spec = replace(spec, calculator=view.calculator)
     attempts = [a for q in view.queues.values() for a in q.attempts.values() if a.filed_at is not None]
     for attempt in attempts:
         view.unfile(attempt)
@@ -138,8 +144,13 @@ def check_refresh(view: ClusterView, spec: SchedulerSpec) -> None:
             raise QueueConfigError(path, None, "still has applications: stop the queue and wait for them first")
         if new is not None and new.children and queue.is_leaf and in_use:
             raise QueueConfigError(path, None, "still has applications and cannot get queues below it")
-    if type(spec.calculator) is not type(view.calculator):
-        raise QueueConfigError(PREFIX + "resource-calculator", None, "cannot change while running: restart")
+    if spec.names_calculator and type(spec.calculator) is not type(view.calculator):
+        remedy = f"{_name(view.calculator)} is what runs, and only another start changes that"
+        raise QueueConfigError(PREFIX + "resource-calculator", _name(spec.calculator), remedy)
+
+
+def _name(calculator: Calculator) -> str:
+    return next(name for name, kind in CALCULATORS.items() if type(calculator) is kind)
 
 
 def graft(view: ClusterView, spec: QueueSpec) -> None:

@@ -106,6 +106,8 @@ class SchedulerSpec:
     rack_locality_additional_delay: int
     #: unfinished applications in all queues
     maximum_applications: int = 10_000
+    #: the file names the calculator; else a refresh keeps the one that runs
+    names_calculator: bool = True
 
 
 class _Properties:
@@ -194,6 +196,7 @@ def parse_capacity_scheduler(properties: Mapping[str, str], job_order: str = "fi
         reader.integer("node-locality-delay", 40),
         reader.integer("rack-locality-additional-delay", -1),
         reader.integer("maximum-applications", _APPLICATIONS_MAX),
+        names_calculator=bool(reader.text("resource-calculator", "")),
     )
 
 

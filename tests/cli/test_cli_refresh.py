@@ -79,6 +79,16 @@ def test_queues_are_read_again_or_stay_as_they_are(conf: Path, on: Yaq) -> None:
     write_queues(conf, default=100)
     read = "read: capacity-scheduler.xml, what is preempted, and the queues at nodes (yaq.queue.*)\n"
     assert on("rm", "refresh", "queues").stdout == read
+    write_queues(conf, default=70, night=30)
+    silent = (conf / "capacity-scheduler.xml").read_text().replace(DOMINANT, "")
+    (conf / "capacity-scheduler.xml").write_text(silent)
+    assert "sound" in yaq("conf", "check", "--conf", conf).stdout
+    assert on("rm", "refresh", "queues").stdout == read, "a file that names no calculator changes none"
+    assert "70%" in on("queue", "list").stdout
+    other = silent.replace("<value></value>", f"<value>{DOMINANT.replace('Dominant', 'Default')}</value>")
+    (conf / "capacity-scheduler.xml").write_text(other)
+    assert_one_line(on("rm", "refresh", "queues"), 2, "resource-calculator", "only another start changes that")
+    write_queues(conf, default=100)
 
 
 @pytest.mark.slow
@@ -93,14 +103,26 @@ def test_administrators_alone_and_every_kind(on: Yaq) -> None:
 
 
 @pytest.mark.slow
+def test_a_node_is_drained_by_name_and_let_back_in(on: Yaq) -> None:
+    (node,) = [node["id"] for node in json.loads(on("node", "list", "--json").stdout)]
+    unknown = f"nothing is drained: there is no node elsewhere; there are {node}"
+    assert_one_line(on("node", "drain", "elsewhere"), 2, unknown)
+    assert on("node", "drain", "127.0.0.1").stdout == f"1 node is draining: {node}\n"
+    assert_one_line(on("node", "undrain", "127.0.0.1", user="eve"), 2, "yarn.admin.acl says who may")
+    assert on("node", "undrain", "127.0.0.1").stdout == "no node is draining\n"
+    assert on("run", "-n", "1", "--", "true").returncode == 0
+
+
+@pytest.mark.slow
 def test_a_node_is_drained_sent_away_at_once_and_taken_back(conf: Path, on: Yaq) -> None:
     running = on("run", "-n", "1", "--no-wait", "--json", "--", "sleep", "1000")
     application = json.loads(running.stdout)["application_id"]
     (conf.parents[1] / "exclude").write_text("127.0.0.1\n")
-    assert on("rm", "refresh", "nodes", "--drain", "1h").returncode == 0
+    drained = on("rm", "refresh", "nodes", "--drain", "1h")
+    assert drained.returncode == 0 and "1 node is draining: 127.0.0.1:" in drained.stdout
     states = [node["state"] for node in json.loads(on("node", "list", "--all", "--json").stdout)]
     assert states == ["DECOMMISSIONING"]
-    assert on("rm", "refresh", "nodes", "--now").stdout == "nodes that are draining leave now\n"
+    assert on("rm", "refresh", "nodes", "--now").stdout == "nodes that are draining leave now; no node is draining\n"
     states = [node["state"] for node in json.loads(on("node", "list", "--all", "--json").stdout)]
     assert states == ["DECOMMISSIONED"]
     assert on("app", "kill", application).returncode == 0

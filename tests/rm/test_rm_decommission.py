@@ -7,8 +7,8 @@ import pytest
 from rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.hosts import HostLists, read_host_lists
-from yaqd.config import ConfigError
-from yaqd.ipc import RpcClient
+from yaqd.config import ConfigError, Configuration
+from yaqd.ipc import RemoteException, RpcClient
 from yaqd.ipc.errors import RemoteIOError, YarnError
 from yaqd.model import NodeId, NodeState, Resource
 from yaqd.proto import convert
@@ -259,3 +259,78 @@ async def test_size_of_a_node_is_changed_for_all_nodes_named_or_none() -> None:
         await call_admin(rm, "updateNodeResource", request)
         assert rm.manager.scheduler.view.nodes.total.memory_mb == 1024
         assert (await node.beat()).resource.memory == 1024
+
+
+OURS = ("yaq-1", "yaq-queue")
+
+
+async def by_name(rm: Harness, **names: str) -> None:
+    await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(**{key: [name] for key, name in names.items()}))
+
+
+async def test_a_file_that_is_named_after_the_start_is_read(tmp_path: Path) -> None:
+    files, site = Files(tmp_path), tmp_path / "yarn-site.xml"
+    site.write_text("<configuration/>")
+    overrides = {key: value for key, value in configuration().items() if value.endswith(":0") or value == "memory"}
+    async with cluster(conf=Configuration.load(tmp_path, overrides=overrides, environ={})) as rm:
+        away = await rm.node(host=AWAY)
+        files.exclude.write_text(AWAY)
+        key = "yarn.resourcemanager.nodes.exclude-path"
+        pair = f"<property><name>{key}</name><value>{files.exclude}</value></property>"
+        site.write_text(f"<configuration>{pair}</configuration>")
+        await files.refresh(rm, admin.GRACEFUL, 600)
+        assert (await states(rm))[away.host] == "DECOMMISSIONING"
+
+
+async def test_one_of_ours_stays_when_it_is_drained_and_is_back_when_told(tmp_path: Path) -> None:
+    files, clock = Files(tmp_path), ManualClock()
+    async with cluster(files.settings, clock=clock) as rm:
+        _, away, master, _ = await busy(rm)
+        rm.manager.cluster.nodes[away.id].capabilities = OURS
+        files.exclude.write_text(AWAY)
+        await files.refresh(rm, admin.GRACEFUL, 30)
+        clock.seconds += 31
+        told = await away.beat()
+        assert told.nodeAction == server.NORMAL and len(told.containers_to_cleanup) == 1, "its time is up"
+        assert [c.exit_status for c in (await master.allocate()).completed_container_statuses] == [-100]
+        assert (await away.beat()).nodeAction == server.NORMAL
+        files.exclude.write_text("")
+        await files.refresh(rm)
+        assert {c.nodeId.host for c in (await master.allocate(ask(4))).allocated_containers} == {HOME, AWAY}
+
+
+async def test_nodes_are_drained_and_let_back_in_by_name_and_a_restart_keeps_that(tmp_path: Path) -> None:
+    settings = {"yaq.rm.state-store.path": str(tmp_path / "state")}
+    async with cluster(settings) as rm:
+        away = await rm.node(host=AWAY)
+        with pytest.raises(RemoteException, match=f"there is no node elsewhere; there are {away.id}"):
+            await by_name(rm, yaq_drain="elsewhere")
+        await by_name(rm, yaq_drain=AWAY)
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING"
+        assert (await away.beat()).nodeAction == server.NORMAL, "a stock one stays too"
+        await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest())
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING", "no file has let it in"
+        await away.register()
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING"
+        with pytest.raises(RemoteException, match=f"drained as part of {AWAY}"):
+            await by_name(rm, yaq_undrain=str(away.id))
+    async with cluster(settings) as rm:
+        away = await rm.node(host=AWAY)
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING"
+        await by_name(rm, yaq_undrain=AWAY)
+        assert (await states(rm))[AWAY] == "RUNNING"
+        assert rm.manager.scheduler.view.nodes.total.memory_mb > 0
+        with pytest.raises(RemoteException, match="there is no node elsewhere"):
+            await by_name(rm, yaq_undrain="elsewhere")
+    async with cluster(settings) as rm:
+        await rm.node(host=AWAY)
+        assert (await states(rm))[AWAY] == "RUNNING"
+
+
+async def test_only_administrators_drain(tmp_path: Path) -> None:
+    async with cluster({"yarn.admin.acl": "ada"}) as rm:
+        await rm.node(host=AWAY)
+        rpc = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="eve")
+        with pytest.raises(RemoteException, match="User eve doesn't have permission"):
+            await rpc.call(Admin.refreshNodes, admin.RefreshNodesRequest(yaq_drain=[AWAY]))
+        await rpc.close()

@@ -12,7 +12,7 @@ from yaqd.config import Configuration
 _HEALTH_CHARS = 300
 
 
-@click.group(help="List the cluster's nodes.")
+@click.group(help="List the cluster's nodes, take them out of use and back in.")
 def node() -> None:
     pass
 
@@ -80,6 +80,56 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     ]
     headings = ("node", "state", "web", "containers", "memory MB", "vcores", "further", "health")
     print_table(headings, rows, empty="no nodes are there")
+
+
+@node.command("drain")
+@click.argument("names", metavar="HOST[:PORT]...", nargs=-1, required=True)
+@json_option
+@with_conf
+def drain(conf: Configuration, names: tuple[str, ...], as_json: bool) -> None:
+    """Give nodes no more containers; what runs there ends by itself.
+
+    The NodeManager stays, and takes containers again after `yaq node undrain`. Neither a restart of the
+    ResourceManager nor one of the NodeManager changes that. HOST is all nodes there.
+
+    \b
+    Example:
+      yaq node drain worker7
+    """
+    _change(conf, names, as_json, is_drained=True)
+
+
+@node.command("undrain")
+@click.argument("names", metavar="HOST[:PORT]...", nargs=-1, required=True)
+@json_option
+@with_conf
+def undrain(conf: Configuration, names: tuple[str, ...], as_json: bool) -> None:
+    """Give nodes containers again that were drained.
+
+    \b
+    Example:
+      yaq node undrain worker7
+    """
+    _change(conf, names, as_json, is_drained=False)
+
+
+def _change(conf: Configuration, names: tuple[str, ...], as_json: bool, *, is_drained: bool) -> None:
+    from yaqd.cli.exits import BAD_INPUT, CommandError
+    from yaqd.cli.refresh import Administration, said_draining
+    from yaqd.proto import yarn_admin_pb2 as pb
+    from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
+
+    request = pb.RefreshNodesRequest(**{"yaq_drain" if is_drained else "yaq_undrain": names})  # type: ignore[arg-type]
+    with Administration(conf) as rm:
+        rm.call("nothing is drained" if is_drained else "nothing is let back in", Protocol.refreshNodes, request)
+        draining = rm.draining()
+    drains = [{name.lower() for name in (node, node.rpartition(":")[0])} for node in draining]
+    if is_drained and not any(name.lower() in found for name in names for found in drains):
+        raise CommandError("this ResourceManager drains no nodes by name: name them in its exclude file", BAD_INPUT)
+    if as_json:
+        print_json({"draining": draining})
+    else:
+        click.echo(said_draining(draining))
 
 
 def _state(state: str, silent_s: float | None) -> str:

@@ -14,7 +14,7 @@ _ADDRESS_KEY: Final = "yarn.resourcemanager.admin.address"
 #: what can be read again -> what that is, for people
 _WHAT: Final = {
     "queues": "capacity-scheduler.xml, what is preempted, and the queues at nodes (yaq.queue.*)",
-    "nodes": "the files of hosts that may and may not be nodes",
+    "nodes": "which files say who may be a node, and these files",
     "node-sizes": "dynamic-resources.xml",
     "admin-acl": "yarn.admin.acl",
     "service-acls": "hadoop-policy.xml",
@@ -25,6 +25,8 @@ _WHAT: Final = {
 #: Java's name of a refusal, which Hadoop puts before the text
 _REFUSED: Final = "org.apache.hadoop.security.AccessControlException: "
 _TIMEOUT_S: Final = 60.0
+#: nodes that an answer names
+_NAMED_MAX: Final = 20
 
 
 @click.command("refresh")
@@ -38,7 +40,7 @@ def refresh(conf: Configuration, what: tuple[str, ...], drain: str | None, now: 
 
     \b
     queues        capacity-scheduler.xml, the settings of preemption and of queues at nodes (yaq.queue.*)
-    nodes         the files of yarn.resourcemanager.nodes.include-path and exclude-path
+    nodes         yarn.resourcemanager.nodes.include-path and exclude-path, and the files there
     node-sizes    dynamic-resources.xml
     admin-acl     yarn.admin.acl
     service-acls  hadoop-policy.xml
@@ -56,13 +58,17 @@ def refresh(conf: Configuration, what: tuple[str, ...], drain: str | None, now: 
     if drain is not None and now:
         raise CommandError("--drain lets nodes end what they run, --now does not: use one of them")
     calls = _calls(_seconds(drain), now)
-    done: list[dict[str, str]] = []
-    with _Administration(conf) as rm:
+    done: list[dict[str, Any]] = []
+    with Administration(conf) as rm:
         for name in dict.fromkeys(what):
-            rm.call(name, *calls[name])
+            rm.call(f"{name} not refreshed", *calls[name])
             done.append({"refreshed": name, "what": _WHAT[name]})
+            text = "nodes that are draining leave now" if name == "nodes" and now else f"read: {_WHAT[name]}"
+            if name == "nodes":
+                done[-1]["draining"] = draining = rm.draining()
+                text = f"{text}; {said_draining(draining)}"
             if not as_json:
-                click.echo("nodes that are draining leave now" if name == "nodes" and now else f"read: {_WHAT[name]}")
+                click.echo(text)
     if as_json:
         print_json(done)
 
@@ -104,7 +110,16 @@ def _calls(drain_s: int | None, now: bool) -> dict[str, tuple[Any, Any]]:
     }
 
 
-class _Administration:
+def said_draining(nodes: list[str]) -> str:
+    """Which nodes end what they run and take nothing new."""
+    if not nodes:
+        return "no node is draining"
+    many = f"{len(nodes)} nodes are" if len(nodes) > 1 else "1 node is"
+    named = ", ".join(nodes[:_NAMED_MAX]) + (", ..." if len(nodes) > _NAMED_MAX else "")
+    return f"{many} draining: {named}"
+
+
+class Administration:
     """The ResourceManager's administration port, as a stock `yarn rmadmin` finds it too."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -125,20 +140,30 @@ class _Administration:
             connect_retries=RetryPolicy(attempts=3, first_delay_s=0.1, delay_max_s=0.5),
         )
 
-    def __enter__(self) -> "_Administration":
+    def __enter__(self) -> "Administration":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def call(self, name: str, method: Any, request: Any) -> None:
+    def draining(self) -> list[str]:
+        """The nodes that are."""
+        from yaqd.proto import convert
+        from yaqd.proto import yarn_admin_pb2 as pb
+        from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol
+
+        method = Protocol.checkForDecommissioningNodes
+        answer = self.call("draining nodes not listed", method, pb.CheckForDecommissioningNodesRequest())
+        return sorted(str(convert.node_id(node)) for node in answer.decommissioningNodes)
+
+    def call(self, failure: str, method: Any, request: Any) -> Any:
         """Raises CommandError with the ResourceManager's refusal."""
         try:
-            self._client.call(method, request, idempotent=True)
+            return self._client.call(method, request, idempotent=True)
         except self._refused as error:
             message = error.message.removeprefix(_REFUSED)
             remedy = "; yarn.admin.acl says who may" if message != error.message else ""
-            raise CommandError(f"{name} not refreshed: {message}{remedy}", BAD_INPUT) from None
+            raise CommandError(f"{failure}: {message}{remedy}", BAD_INPUT) from None
         except self._silent as error:
             raise self._unavailable(
                 f"no ResourceManager at {self._host}:{self._port} ({_ADDRESS_KEY}): {error}; start it, or name another "

@@ -35,14 +35,18 @@ class RefreshQueuesRequest(_message.Message):
     def __init__(self, sub_cluster_id: _Optional[str] = ...) -> None: ...
 
 class RefreshNodesRequest(_message.Message):
-    __slots__ = ("decommissionType", "decommissionTimeout", "sub_cluster_id")
+    __slots__ = ("decommissionType", "decommissionTimeout", "sub_cluster_id", "yaq_drain", "yaq_undrain")
     DECOMMISSIONTYPE_FIELD_NUMBER: _ClassVar[int]
     DECOMMISSIONTIMEOUT_FIELD_NUMBER: _ClassVar[int]
     SUB_CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    YAQ_DRAIN_FIELD_NUMBER: _ClassVar[int]
+    YAQ_UNDRAIN_FIELD_NUMBER: _ClassVar[int]
     decommissionType: DecommissionType
     decommissionTimeout: int
     sub_cluster_id: str
-    def __init__(self, decommissionType: _Optional[_Union[DecommissionType, str]] = ..., decommissionTimeout: _Optional[int] = ..., sub_cluster_id: _Optional[str] = ...) -> None: ...
+    yaq_drain: _containers.RepeatedScalarFieldContainer[str]
+    yaq_undrain: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, decommissionType: _Optional[_Union[DecommissionType, str]] = ..., decommissionTimeout: _Optional[int] = ..., sub_cluster_id: _Optional[str] = ..., yaq_drain: _Optional[_Iterable[str]] = ..., yaq_undrain: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetGroupsForUserRequest(_message.Message):
     __slots__ = ("user",)
