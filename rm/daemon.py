@@ -40,6 +40,7 @@ from rm.explain_nodes import ExplainNodes
 from rm.hosts import read_host_lists
 from rm.identities import Identities
 from rm.large_pages import LargePages
+from rm.left_overs import LeftOvers, LeftOverSettings
 from rm.live_settings import LiveSettings
 from rm.log_retention import LogRetention
 from rm.log_status import LogStatuses
@@ -166,6 +167,7 @@ class ResourceManager:
             settings.bounds.minimum,
         )
         self.retention = LogRetention.of(conf, self.cluster)
+        self.left_overs = LeftOvers(conf, self.cluster, LeftOverSettings.read(conf))
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
         self.decommission = Decommission(
             self.nodes,
@@ -288,6 +290,7 @@ class ResourceManager:
         self._ticker = loop.call_later(self._tick_s, self._tick)
         if self.retention is not None:
             self.retention.start()
+        self.left_overs.start()
         log.info("%s", self.ready_line())
         log.info("%s", self.reach_line())
 
@@ -315,6 +318,7 @@ class ResourceManager:
             await self.launcher.stop()
         if self.retention is not None:
             await self.retention.stop()
+        await self.left_overs.stop()
         if self.launcher is not None:
             self.queueing.estimates.save()
             self.queueing.records.save()

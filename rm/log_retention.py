@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rm.cluster import Cluster
+from rm.sweeper import run_sweeper
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, BadIdentifier
 from yaqd.storage import FileStatus, FileSystem, PathNotFound, StorageError, get_filesystem
@@ -25,7 +26,6 @@ log = logging.getLogger(__name__)
 
 _CHILD: Final = (sys.executable, "-m", "rm.log_retention")
 _INTERVAL_S_MIN: Final = 1.0
-_CHILD_TIMEOUT_S: Final = 3600.0
 _PROBLEMS_MAX: Final = 20
 
 
@@ -156,26 +156,15 @@ class LogRetention:
             "active": [str(application) for application in self._active()],
             "cutoff_ms": self._wall_ms() - self._settings.retain_s * 1000,
         }
-        child = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
-        )
-        try:
-            async with asyncio.timeout(_CHILD_TIMEOUT_S):
-                out, _ = await child.communicate(json.dumps(request).encode())
-        except TimeoutError:
-            log.warning("old logs are not deleted: the file system did not answer within %g s", _CHILD_TIMEOUT_S)
-            return
-        finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
-        _tell(out)
+        found = await run_sweeper(self._command, request, "old logs are not deleted")
+        if found is not None:
+            _tell(found)
 
 
-def _tell(out: bytes) -> None:
+def _tell(found: dict[str, Any]) -> None:
     try:
-        swept = Swept(**json.loads(out.splitlines()[-1]))
-    except (IndexError, ValueError, TypeError):
+        swept = Swept(**found)
+    except TypeError:
         log.warning("old logs are not deleted: the process for it ended without an answer")
         return
     if swept.folders or swept.files:

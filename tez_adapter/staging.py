@@ -14,7 +14,7 @@ from tez_adapter.output import JobOutput
 from yaqd.config import Configuration
 from yaqd.model import LocalResourceType
 from yaqd.storage import FileSystem, PathDenied, PathNotFound, StorageError, get_filesystem, qualify
-from yaqd.storage.paths import parent_of
+from yaqd.storage.paths import name_of, parent_of
 
 STAGING_KEY = "yarn.app.mapreduce.am.staging-dir"
 _CHUNK_BYTES = 1 << 20
@@ -109,15 +109,19 @@ class Staging:
     def remove(self) -> None:
         self._files.delete(self.path, recursive=True)
 
-    def sweep(self) -> None:
-        """After the job's end: remove the folder if it still stands, and output that was never committed.
+    def sweep(self) -> bool:
+        """After the job's end: remove the folder if it still stands, and output that was never committed; whether there
+        was something. Raises SubmitError for a job file that is another job's.
 
         A folder without our job file belongs to a stock job, whose settings say whether it stays.
         """
         path = f"{self.path}/{JOB_FILE}"
         if not self._files.exists(path):
-            return
+            return False
         with suppress(PathNotFound):  # the job manager, which has done the rest, is removing the folder itself
             spec = JobSpec.parse(b"".join(self._files.open_range(path, 0)))
+            if spec.job_id != name_of(self.path):
+                raise SubmitError(f"{path} is of {spec.job_id}: left alone")
             JobOutput(spec, self._conf).abort()
         self.remove()
+        return True

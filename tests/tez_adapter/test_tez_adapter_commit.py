@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
-from tez_crash import survives
+from tez_crash import crashing_python, survives
 
 from tez_adapter.core.states import JobState
 from tez_adapter.ended import BadNote, JobEnd, note_commit, noted_end
@@ -112,24 +111,8 @@ def test_a_damaged_note_is_no_leave_to_run_the_job_again(conf: Configuration, tm
         JobOutput(spec, conf, 2).former_end()
 
 
-#: what the first attempt of a job manager is killed at: before the note, with it, at the end of `_temporary`, before
-#: and after `_SUCCESS`, before and after the note of the end
-POINTS = {
-    "job.commit.json": "os.rename",
-    "_temporary": "os.rmdir",
-    "_SUCCESS": "os.rename",
-    ".jsonl": "os.rename",
-    "job.end.json": "os.rename",
-    ".job.end.json": "os.remove",
-}
-HOOK = """
-import os, signal, sys
-if "_01_" in os.environ.get("CONTAINER_ID", "") and "tez_adapter.appmaster" in " ".join(sys.orig_argv):
-    def look(event, arguments):
-        if event == {event!r} and {part!r} in str(arguments[:2]):
-            os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(look)
-"""
+#: what the first attempt of a job manager is killed at: before its note, half-way, before the ResourceManager is told
+POINTS = {"job.commit.json": "os.rename", "_temporary": "os.rmdir", ".job.end.json": "os.remove"}
 SCRIPT = """
 from yaqd.mapreduce import Job
 
@@ -151,13 +134,8 @@ def test_jobs_whose_masters_are_killed_at_their_end_succeed(
     script, source = write("count.py", SCRIPT), write("in.txt", "a b a\n" * 100)
     jobs: list[tuple[SubmittedJob, Path]] = []
     for number, (part, event) in enumerate(POINTS.items()):
-        hook = tmp_path / f"hook{number}"
-        hook.mkdir()
-        (hook / "sitecustomize.py").write_text(HOOK.format(event=event, part=part))
-        python = hook / "python"
-        python.write_text(f'#!/bin/sh\nPYTHONPATH={hook}:$PYTHONPATH exec {sys.executable} "$@"\n')
-        python.chmod(0o755)
-        conf = cluster.with_overrides({"yaq.job.python": str(python)})
+        python = crashing_python(tmp_path / f"hook{number}", event, part, "_01_")
+        conf = cluster.with_overrides({"yaq.job.python": python})
         output = tmp_path / f"out{number}"
         jobs.append((submit_mapreduce(conf, script, inputs=[source], output=str(output)), output))
     for job, output in jobs:

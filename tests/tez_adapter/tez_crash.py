@@ -60,3 +60,24 @@ def in_child(work: Callable[[], Result]) -> Result:
         text = said.read()
     os.waitpid(child, 0)
     return json.loads(text)  # type: ignore[no-any-return]
+
+
+_HOOK = """
+import os, signal, sys
+if {attempt!r} in os.environ.get("CONTAINER_ID", "") and "tez_adapter.appmaster" in " ".join(sys.orig_argv):
+    def look(event, arguments):
+        if event == {event!r} and {part!r} in str(arguments[:2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(look)
+"""
+
+
+def crashing_python(folder: Path, event: str, part: str, attempt: str = "") -> str:
+    """An interpreter for `yaq.job.python` in which a job manager is killed at an audit event whose arguments have this
+    part; `attempt`: in such a container alone, as `_01_`."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_HOOK.format(event=event, part=part, attempt=attempt))
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={folder}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return str(python)
