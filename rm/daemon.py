@@ -102,6 +102,7 @@ class ResourceManager:
             at_asks=settings.queues.at_asks,
             queueing=settings.queues.spec,
             job_starvation=settings.queues.job_starvation,
+            masters_yield_after_s=settings.masters_yield_after_s,
         )
         self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
         self.cluster = Cluster(

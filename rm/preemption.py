@@ -10,7 +10,7 @@ from rm.attempt import Attempt
 from rm.cluster import Cluster
 from rm.container import ContainerEvent, ContainerStage
 from rm.scheduler.decisions import Preempt, Warn
-from rm.scheduler.events import PreemptionDue, PreemptionRefreshed
+from rm.scheduler.events import MastersDue, PreemptionDue, PreemptionRefreshed
 from rm.scheduler.preemption import PreemptionSpec
 from yaqd.config import Configuration
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus, Resource
@@ -79,15 +79,20 @@ class PreemptionMonitor:
         self._cluster.schedule(PreemptionRefreshed(settings.spec, starts_anew))
 
     def check(self, now: float) -> None:
-        """Look, when it is time to."""
-        if not self._settings.is_enabled or now - self._last < self._settings.spec.interval_s:
+        """Look, when it is time to: masters yield whether queues take from each other or not."""
+        if now - self._last < self._settings.spec.interval_s:
             return
         self._last = now
+        for decision in self._cluster.schedule(MastersDue()):
+            if isinstance(decision, Preempt):
+                self._kill(decision, f"{PREEMPTED}: {decision.reason}")
+        if not self._settings.is_enabled:
+            return
         for decision in self._cluster.schedule(PreemptionDue()):
             if isinstance(decision, Warn):
                 self._warn(decision)
             elif isinstance(decision, Preempt):
-                self._kill(decision)
+                self._kill(decision, PREEMPTED)
 
     def _warn(self, decision: Warn) -> None:
         container = self._cluster.containers.get(decision.container_id)
@@ -96,12 +101,12 @@ class PreemptionMonitor:
             if not container.allocation.is_master:
                 container.attempt.notices[container.id] = container.allocation.resource
 
-    def _kill(self, decision: Preempt) -> None:
+    def _kill(self, decision: Preempt, words: str) -> None:
         container = self._cluster.containers.get(decision.container_id)
         if container is None or container.stage is ContainerStage.ALLOCATED:
             return  # its master does not know it yet: ending it now would leave the two counting differently
         log.info("%s: preempted: %s", container.id, decision.reason)
-        self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.PREEMPTED, PREEMPTED, kill=True)
+        self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.PREEMPTED, words, kill=True)
 
 
 def preemption_message(attempt: Attempt, least: Resource) -> common.PreemptionMessage | None:

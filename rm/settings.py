@@ -2,6 +2,7 @@
 
 import getpass
 import logging
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,8 @@ class RmSettings:
     #: application lists leave out what the caller may not see
     only_viewable: bool
     preemption: PreemptionSettings
+    #: how long masters alone keep a job from going on before one yields, s; inf: none does
+    masters_yield_after_s: float
     queues: QueueSettings
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
@@ -143,6 +146,7 @@ class RmSettings:
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
             placement=PlacementSettings.read(conf),
             preemption=PreemptionSettings.read(conf),
+            masters_yield_after_s=_yield_after_s(conf),
             queues=QueueSettings.read(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
@@ -167,6 +171,13 @@ def _web(conf: Configuration) -> RmWebSettings:
         only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
         proxy_timeout_s=conf.get_duration_ms("yarn.resourcemanager.proxy.connection.timeout", minimum=1) / 1000,
     )
+
+
+def _yield_after_s(conf: Configuration) -> float:
+    key = "yaq.rm.scheduler.masters-yield-after"
+    if (conf.get(key) or "").strip() == "-1":
+        return math.inf
+    return conf.get_duration_ms(key, minimum=0) / 1000
 
 
 def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationBounds:

@@ -15,6 +15,7 @@ from yaqd.model import ApplicationId, Resource
 
 QUEUE_MASTERS_EXCEEDED: Final = "Queue's AM resource limit exceeded. "
 USER_MASTERS_EXCEEDED: Final = "User's AM resource limit exceeded. "
+YIELDED: Final = "Its AM was preempted so that another application can go on. "
 CLUSTER_EMPTY: Final = "Skipping AM assignment as cluster resource is empty. "
 
 #: of an unknown queue's name, characters; names it is compared with; queues that are listed
@@ -78,12 +79,14 @@ def admissible(view: ClusterView, leaf: QueueView) -> Iterator[tuple[AttemptView
 
 
 def why_inactive(view: ClusterView, attempt: AttemptView) -> str | None:
-    """Why the attempt's master may not start, None when it may. The first of a queue always may."""
+    """Why the attempt's master may not start, None when it may. The first of a queue may unless it yielded."""
     leaf, need = attempt.app.leaf, master_need(attempt)
     if need is None:
         return None
     if not view.nodes.total.memory_mb:
         return CLUSTER_EMPTY
+    if attempt.app.id in view.yielded:
+        return YIELDED
     if not leaf.masters:
         return None
     fits = view.calculator.fits

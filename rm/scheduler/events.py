@@ -313,8 +313,14 @@ class PreemptionDue:
     """Time to look whether containers should be taken back. Answered by `Warn` and `Preempt`."""
 
 
+@value()
+class MastersDue:
+    """Time to look whether a master should yield, or may start that did. Answered by `Preempt`, beside `Allocate`."""
+
+
 SchedulerEvent = (
     PreemptionDue
+    | MastersDue
     | PreemptionRefreshed
     | NodeJoined
     | NodeLeft

@@ -10,6 +10,7 @@ from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.reservations import unreserve
+from rm.scheduler.starting import Starting
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import ClusterView
 
@@ -22,15 +23,14 @@ class NodeEvents:
         updates: Updates,
         opportunistic: Opportunistic,
         queues: NodeQueues,
-        admit: Callable[[float], Iterator[Decision]],
+        starting: Starting,
     ) -> None:
-        """`admit`: masters that wait may start, as far as a larger cluster lets them."""
         self._view = view
         self._giving = giving
         self._updates = updates
         self._opportunistic = opportunistic
         self._queues = queues
-        self._admit = admit
+        self._starting = starting
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Decision]]]:
         return {
@@ -57,7 +57,7 @@ class NodeEvents:
         self._opportunistic.node_joined(node, event.containers)
         self._view.set_limits()
         yield from self._giving.fill(node, now)
-        yield from self._admit(now)
+        yield from self._starting.admit_everywhere(now)
 
     def _left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
@@ -70,6 +70,7 @@ class NodeEvents:
         self._opportunistic.node_left(node.id)
         self._updates.node_left(node.id)
         self._view.set_limits()
+        yield from self._starting.shrunk(now)
 
     def _resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
@@ -79,8 +80,9 @@ class NodeEvents:
         self._view.nodes.resize(node, event.total)
         self._queues.resized(node)
         self._view.set_limits()
+        yield from self._starting.shrunk(now)
         yield from self._giving.fill(node, now)
-        yield from self._admit(now)
+        yield from self._starting.admit_everywhere(now)
 
     def _draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)
@@ -90,6 +92,7 @@ class NodeEvents:
             yield unreserve(self._view, self._view.reservations[node.id], "the node is drained")
         node.is_draining = True
         self._giving.shrink(node)
+        yield from self._starting.shrunk(now)
 
     def _silent(self, event: NodeSilent, now: float) -> Iterator[Decision]:
         node = self._view.nodes.get(event.node_id)

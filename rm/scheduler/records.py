@@ -35,6 +35,16 @@ class Held:
     priority: int = 0
 
 
+@value()
+class Yielded:
+    """An application whose master was ended so that another one can go on."""
+
+    to: ApplicationId
+    #: the size of what the other waited for, and of the master
+    wanted: Resource
+    master: Resource
+
+
 @dataclass(slots=True)
 class Reservation:
     """Room kept on a node for an ask of an attempt."""

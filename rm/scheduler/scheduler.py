@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from rm.scheduler.admission import admissible, refresh, refusal
+from rm.scheduler.admission import refresh, refusal
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy
 from rm.scheduler.decisions import (
@@ -28,6 +28,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
+    MastersDue,
     NodeLoaded,
     PreemptionDue,
     PreemptionRefreshed,
@@ -49,8 +50,10 @@ from rm.scheduler.queue_events import QueueEvents
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.starting import Starting
 from rm.scheduler.updates import Updates
-from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
+from rm.scheduler.view import AppView, AttemptView, ClusterView
+from rm.scheduler.yielding import Yielding
 from yaqd.model import Resource
 
 _E = TypeVar("_E")
@@ -81,6 +84,8 @@ class SchedulerLimits:
     queueing: QueueingSpec | None = None
     #: where a leaf queue's ordering policy is an order of jobs
     job_starvation: JobStarvation = JobStarvation()
+    #: how long masters alone keep a job from going on before one yields, s; inf: none does
+    masters_yield_after_s: float = 20.0
 
 
 class Scheduler:
@@ -108,10 +113,12 @@ class Scheduler:
             starvation=limits.job_starvation,
             lost_places=self.queues.lost_places,
         )
+        self._starting = Starting(self.view, self._giving, self.queues)
         self._preemption = Preemption(limits.preemption)
+        self._yielding = Yielding(limits.masters_yield_after_s)
         self._queue_events = QueueEvents(self.view, self.queues, self._giving, self.opportunistic.wanted)
         self._node_events = NodeEvents(
-            self.view, self._giving, self.updates, self.opportunistic, self.queues, self._admit_everywhere
+            self.view, self._giving, self.updates, self.opportunistic, self.queues, self._starting
         )
         self.opportunistic.counted = self._queue_events.counted
         self.opportunistic.lost_places = self.queues.lost_places
@@ -134,6 +141,7 @@ class Scheduler:
             ApplicationMoved: self._application_moved,
             QueuesRefreshed: self._queues_refreshed,
             PreemptionDue: self._preemption_due,
+            MastersDue: self._masters_due,
             PreemptionRefreshed: self._preemption_refreshed,
             **self._node_events.handlers(),
             **self._queue_events.handlers(),
@@ -224,6 +232,8 @@ class Scheduler:
         self.view.leave(app)
         self.queues.jobs.forget(app.id)
         self.queues.polls.forget(app.id)
+        if self.view.yielded:
+            yield from self._settle_yielded(now)
 
     def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.attempt_id.application_id)
@@ -235,7 +245,7 @@ class Scheduler:
         for row in event.master:
             attempt.asks.put(row, self.normalized(row.capability), now, is_master=True)
         insort(app.leaf.inactive, (-app.priority, app.sequence))
-        yield from self._admit(app.leaf, now)
+        yield from self._starting.admit(app.leaf, now)
 
     def _attempt_ended(self, event: AttemptEnded, now: float) -> Iterator[Decision]:
         attempt = self.view.attempt(event.attempt_id)
@@ -257,22 +267,7 @@ class Scheduler:
             leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
         else:
             self.view.count_master(attempt, attempt.master, -1)
-            yield from self._admit(leaf, now)
-
-    def _admit(self, leaf: QueueView, now: float) -> Iterator[Decision]:
-        """Let masters start while the shares for masters last; the first one always may."""
-        for attempt, need in admissible(self.view, leaf):
-            leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
-            attempt.master = need
-            self.view.count_master(attempt, need, 1)
-            if any(ask.is_master for ask in attempt.asks):
-                self.view.masters_wanted.add(attempt.id)
-            yield from self._giving.place(attempt, list(attempt.asks), {}, now)
-
-    def _admit_everywhere(self, now: float) -> Iterator[Decision]:
-        for queue in self.view.queues.values():
-            if queue.inactive:
-                yield from self._admit(queue, now)
+            yield from self._starting.admit(leaf, now)
 
     def _priority_changed(self, event: PriorityChanged, now: float) -> Iterator[Decision]:
         app = self.view.applications.get(event.application_id)
@@ -297,8 +292,8 @@ class Scheduler:
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
-        yield from self._admit(source, now)
-        yield from self._admit(target, now)
+        yield from self._starting.admit(source, now)
+        yield from self._starting.admit(target, now)
 
     # ---- asks and containers
 
@@ -369,6 +364,14 @@ class Scheduler:
     def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Decision]:
         yield from self._preemption.decide(self.view, now)
 
+    def _masters_due(self, event: MastersDue, now: float) -> Iterator[Decision]:
+        yield from self._settle_yielded(now)
+        yield from self._yielding.decide(self.view, self.opportunistic.containers, now)
+
+    def _settle_yielded(self, now: float) -> Iterator[Decision]:
+        if self._yielding.settle(self.view, now):
+            yield from self._starting.admit_everywhere(now)
+
     def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Decision]:
         if event.starts_anew:
             self._preemption = Preemption(event.spec)
@@ -384,4 +387,4 @@ class Scheduler:
         refresh(self.view, event.spec)
         if self.view.shares is not None:
             self.view.shares.queues_changed()
-        yield from self._admit_everywhere(now)
+        yield from self._starting.admit_everywhere(now)

@@ -206,6 +206,16 @@ def user_masters_limit(view: "ClusterView", leaf: "QueueView") -> Resource:
     return min(limit, masters_limit(view, leaf), key=lambda amount: view.calculator.share(amount, total))
 
 
+def masters_held(view: "ClusterView", leaf: "QueueView", user: str | None = None) -> Resource:
+    """What the masters of a leaf queue, or of one user in it, have been given."""
+    given = (
+        one.master
+        for one in leaf.attempts.values()
+        if one.master is not None and one.id not in view.masters_wanted and user in (None, one.app.user)
+    )
+    return sum(given, Resource())
+
+
 def master_need(attempt: "AttemptView") -> Resource | None:
     """What the attempt's master asks for; None when it runs outside the cluster."""
     return next((a.capability for a in attempt.asks if a.is_master and a.pending), None)

@@ -16,7 +16,16 @@ from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.placement import TagStore
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import SchedulerSpec
-from rm.scheduler.records import AppView, AttemptView, Held, OrderKey, QueueView, Reservation, build_queues
+from rm.scheduler.records import (
+    AppView,
+    AttemptView,
+    Held,
+    OrderKey,
+    QueueView,
+    Reservation,
+    Yielded,
+    build_queues,
+)
 from rm.scheduler.shares import Shares
 from rm.scheduler.users import UserView, set_fixed_limits, user_limit
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
@@ -42,6 +51,8 @@ class ClusterView:
         self.reservations: dict[NodeId, Reservation] = {}
         #: attempts whose masters may start and have got no container yet
         self.masters_wanted: set[ApplicationAttemptId] = set()
+        #: applications whose masters may not start meanwhile, as others go on without them
+        self.yielded: dict[ApplicationId, Yielded] = {}
         #: what is left of each application; None where nobody asks
         self.jobs: Jobs | None = None
         #: what waits at the nodes; None where nothing ever may

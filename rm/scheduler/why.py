@@ -12,9 +12,9 @@ from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import PREFIX
 from rm.scheduler.spare_places import takes
-from rm.scheduler.users import may_take, user_limit
+from rm.scheduler.users import masters_held, may_take, user_limit
 from rm.scheduler.view import AttemptView, ClusterView, OrderKey, QueueView
-from rm.scheduler.why_masters import MASTERS_LIMIT_KEY, NO_NODES, masters_held, why_not_let_start
+from rm.scheduler.why_masters import MASTERS_LIMIT_KEY, NO_NODES, why_not_let_start
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
@@ -263,6 +263,8 @@ def _never_waits(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> s
         return "application masters never wait at nodes"
     if attempt.app.leaf.path in queues.spec.leaves_without:
         return f"containers of queue {attempt.app.leaf.path} never wait at nodes"
+    if queues.wait_limit(attempt) <= 0.0:
+        return "its master does not say that its containers may wait at nodes, so they do not"
     if queues.estimate(attempt.app.id, ask.key[0]) is None:
         return "nobody knows how long it runs, so it waits at no node"
     return "it has waited at nodes for as long as it may, so it waits at none again"

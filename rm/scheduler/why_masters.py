@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rm.scheduler.admission import CLUSTER_EMPTY, QUEUE_MASTERS_EXCEEDED, why_inactive
+from rm.scheduler.admission import CLUSTER_EMPTY, QUEUE_MASTERS_EXCEEDED, YIELDED, why_inactive
 from rm.scheduler.users import master_need, masters_limit, user_masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView
 from yaqd.model import Resource
@@ -18,6 +18,12 @@ def why_not_let_start(view: ClusterView, attempt: AttemptView) -> str:
         return f"nothing is in its way any more: it starts once queue {leaf.path} or the cluster's nodes change"
     if why == CLUSTER_EMPTY:
         return NO_NODES
+    if why == YIELDED:
+        other = view.yielded[attempt.app.id].to
+        return (
+            f"application masters alone left no room, so its master made way for {other}: it starts again once that "
+            f"has ended or there is room for both"
+        )
     if why == QUEUE_MASTERS_EXCEEDED:
         limit, whose, before = masters_limit(view, leaf), f"queue {leaf.path}", _one_of(view, leaf, None)
     else:
@@ -43,13 +49,3 @@ def _one_of(view: ClusterView, leaf: QueueView, user: str | None) -> str:
         return f"{first} has ended, which was let start first and whose master holds nothing yet"
     which = f"that of {first} holds" if len(waiting) == 1 else f"those of {len(waiting)}, {first} first, hold"
     return f"one of {len(let)} has ended that were let start first; {which} nothing yet"
-
-
-def masters_held(view: ClusterView, queue: QueueView, user: str | None = None) -> Resource:
-    """What the masters of a leaf queue, or of one user in it, have been given."""
-    given = (
-        one.master
-        for one in queue.attempts.values()
-        if one.master is not None and one.id not in view.masters_wanted and user in (None, one.app.user)
-    )
-    return sum(given, Resource())
