@@ -86,7 +86,7 @@ class LiveJob:
         """`stages`: priority and task durations of each, one after the other.
 
         `tolerates_waiting`: it says so where it registers. The masters of MapReduce, Tez and Spark do not, and their
-        containers wait at nodes for `yaq.queue.max-wait-unaware` at most.
+        containers wait at nodes for `yaq.queue.max-wait-unaware` at most, which is not at all unless that is raised.
         """
         self.name, self.queue, self.poll_s = name, queue, poll_s
         self.tolerates_waiting = tolerates_waiting

@@ -52,7 +52,7 @@ _DECISIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 20
 _KEPT_BY_PROXY: Final = "the proxy at its master's node keeps them until a node that it knows takes them"
 _KEPT_SHORT: Final = (
-    "%s: one where they start within %g s as far as is known, as their master does not say that its containers may wait"
+    "%s: one where they start %s as far as is known, as their master does not say that its containers may wait"
 )
 
 
@@ -161,6 +161,7 @@ class Explain:
     def _kept(self, attempt: AttemptView, priority: int, count: int) -> dict[str, Any]:
         """What a proxy says that it keeps: no more than how many."""
         most_s = self._cluster.scheduler.opportunistic.wait_limit(attempt)
+        soon = f"within {most_s:g} s" if most_s > 0.0 else "at once"
         return {
             "priority": priority,
             "containers": count,
@@ -170,7 +171,7 @@ class Explain:
             "isMaster": False,
             "waitingS": None,
             "estimateS": self._cluster.scheduler.queues.estimate(attempt.app.id, priority),
-            "why": _KEPT_BY_PROXY if most_s == math.inf else _KEPT_SHORT % (_KEPT_BY_PROXY, most_s),
+            "why": _KEPT_BY_PROXY if most_s == math.inf else _KEPT_SHORT % (_KEPT_BY_PROXY, soon),
             "applicationsAhead": 0,
             "shortestWaitS": None,
             "shortestSaidAgoS": None,

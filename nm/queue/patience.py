@@ -20,6 +20,8 @@ from yaqd.policies.queueing.facts import QueuedTask
 _LEAST_STAY: Final = 0.1
 #: times `most_wait_s` after which a container goes back that has gone before all others since it waited so long
 _UNHELPED: Final = 3
+#: and it stays so long at least, s: where none is sent to wait, its room is what a container leaves that is just ending
+_ENDS_WITHIN_S: Final = 6.0
 
 
 def due(task: QueuedTask, max_wait_s: float) -> float:
@@ -27,7 +29,12 @@ def due(task: QueuedTask, max_wait_s: float) -> float:
     at, came = task.since + max_wait_s, task.came
     if came is None:
         return at
-    return min(max(at, came + max_wait_s * _LEAST_STAY), came + task.facts.most_wait_s * _UNHELPED)
+    return min(max(at, came + max_wait_s * _LEAST_STAY), came + _stays_s(task))
+
+
+def _stays_s(task: QueuedTask) -> float:
+    """How long its master may take it for running while it waits, once it goes before all others."""
+    return max(task.facts.most_wait_s * _UNHELPED, _ENDS_WITHIN_S)
 
 
 def goes_back(
@@ -59,8 +66,8 @@ def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:
     if task.came is not None and now < task.since + max_wait_s:
         waited_s = now - task.came
         limit = (
-            f"{task.facts.most_wait_s * _UNHELPED:g} s ({_UNHELPED} times yaq.queue.max-wait-unaware: its application "
-            "master does not say that its containers may wait)"
+            f"{_stays_s(task):g} s (yaq.queue.max-wait-unaware: its application master does not say that its "
+            "containers may wait)"
         )
     return (
         f"{WAITED_TOO_LONG} it waited {waited_s:.1f} s in the queues of nodes, of at most {limit}, "

@@ -115,9 +115,11 @@ class NodeQueues:
         return found
 
     def may_wait(self, attempt: "AttemptView", ask: "Ask") -> bool:
-        """Masters never wait, and nothing whose end nobody knows: it would take a slot for good. Nor what has waited
-        too long at other nodes."""
+        """Masters never wait, nothing whose end nobody knows (it would take a slot for good), nothing whose master
+        would take it for running, unless that may last, and nothing that has waited too long at other nodes."""
         if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
+            return False
+        if self.wait_limit(attempt) <= 0.0:
             return False
         app_id, priority = attempt.id.application_id, ask.key[0]
         if self.lost_places and ask.pending <= self.lost_places.overdue(app_id, priority):

@@ -66,7 +66,7 @@ class QueueingSpec:
     wait_max_s: float | None = None
     #: what has waited so long at nodes, all of them together, is not sent to wait again, s
     overdue_s: float = math.inf
-    #: how long a container may wait whose master takes what it has started for running, s
+    #: how long a container may wait whose master takes what it has started for running, s; 0: not at all
     unaware_wait_s: float = math.inf
     #: what waits longer at a node goes first there, and where containers are preempted no queue is kept below its
     #: guarantee for longer, s

@@ -21,6 +21,7 @@ QUEUES = {
     "yaq.queue.enabled": "true",
     "yaq.queue.bound": 6,
     "yaq.queue.default-estimate": "1s",
+    "yaq.queue.max-wait-unaware": "2s",
     "yaq.nm.out-of-turn-heartbeats": "false",
     "yarn.scheduler.minimum-allocation-mb": 256,
 }

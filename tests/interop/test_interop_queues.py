@@ -28,6 +28,7 @@ SITE = {
     "yaq.queue.enabled": "true",
     "yaq.queue.bound": 8,
     "yaq.queue.free-share": 0,
+    "yaq.queue.max-wait-unaware": "2s",
 }
 #: A map that takes four seconds and counts its words.
 SLOW_MAP = "sleep 4; tr ' ' '\\n' | sort"

@@ -210,16 +210,26 @@ def test_what_its_master_takes_for_running_goes_first_and_back_only_where_that_d
     node = queue(3)
     for number in (1, 2, 3):
         node.handle(came(number, 5, kind=kind), 0)
-    late = [came(number, 9, most_wait_s=1.0, kind=kind) for number in (4, 6)]
+    late = [came(number, 9, most_wait_s=3.0, kind=kind) for number in (4, 6)]
     assert [decision for event in (late[0], came(5, 1, kind=kind), late[1]) for decision in node.handle(event, 1)] == []
-    assert started(node.handle(Ended(container_id(1)), 1.9)) == [5], "by the order"
-    assert node.handle(came(7, 1, kind=kind), 1.9) == []
-    assert [task.container_id for task in node.snapshot(2.0, first=9).waiting] == list(map(container_id, (4, 6, 7)))
-    assert started(node.handle(Ended(container_id(2)), 2.0)) == [4], "before all others, and the one that came first"
-    assert node.next_tick() == 1 + 3 * 1.0
-    (back,) = node.handle(Tick(), 4.0)
+    assert started(node.handle(Ended(container_id(1)), 3.9)) == [5], "by the order"
+    assert node.handle(came(7, 1, kind=kind), 3.9) == []
+    assert [task.container_id for task in node.snapshot(4.0, first=9).waiting] == list(map(container_id, (4, 6, 7)))
+    assert started(node.handle(Ended(container_id(2)), 4.0)) == [4], "before all others, and the one that came first"
+    assert node.next_tick() == 1 + 3 * 3.0
+    (back,) = node.handle(Tick(), 10.0)
     assert isinstance(back, Refuse) and back.container_id == container_id(6) and back.status is ExitStatus.PREEMPTED
     assert WAITED_TOO_LONG in back.reason and "yaq.queue.max-wait-unaware" in back.reason
+
+
+@pytest.mark.parametrize("kind", [GUARANTEED, OPPORTUNISTIC])
+def test_what_must_not_wait_and_comes_while_its_room_is_just_being_left_stays(kind: ExecutionType) -> None:
+    node = queue(3)
+    for number in (1, 2, 3, 4):
+        node.handle(came(number, 1, kind=kind), 0)
+    assert node.handle(came(5, 9, most_wait_s=0.0, kind=kind), 0.5) == []
+    assert node.handle(Tick(), 6.4) == []
+    assert started(node.handle(Ended(container_id(1)), 6.4)) == [5], "before what may wait"
 
 
 def test_facts_of_many_jobs_stay_bounded() -> None:
@@ -241,7 +251,7 @@ events = st.one_of(
         memory_mb=st.integers(0, 260),
         kind=st.sampled_from([GUARANTEED, GUARANTEED, OPPORTUNISTIC]),
         is_master=st.sampled_from([False, False, False, True]),
-        most_wait_s=st.sampled_from([math.inf, math.inf, 1.0, 3.0]),
+        most_wait_s=st.sampled_from([math.inf, math.inf, 0.0, 1.0, 3.0]),
     ),
     st.builds(lambda n: Ended(container_id(n)), numbers),
     st.builds(lambda n, m: Updated(container_id(n), Resource(m, 1), GUARANTEED), numbers, st.integers(0, 150)),
@@ -278,7 +288,7 @@ class Watcher:
         if arrived.is_master:  # an opportunistic one: a job does not come sooner by its master's going back
             return math.inf
         most_s = self.settings.max_wait_s if arrived.execution_type is GUARANTEED else math.inf
-        return min(most_s, 3 * arrived.facts.most_wait_s)
+        return min(most_s, max(3 * arrived.facts.most_wait_s, 6.0))
 
     def see(self, event: Event, now: float) -> None:
         is_new = isinstance(event, Arrived) and event.container_id not in {**self.waiting, **self.running}

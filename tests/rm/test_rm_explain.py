@@ -271,7 +271,7 @@ async def test_what_a_proxy_placed_is_explained_by_what_it_said() -> None:
         assert first["isAtNode"] and first["executionType"] == "OPPORTUNISTIC" and first["behind"] == []
         assert (len(second["rule"]), second["expectedWaitS"], second["wereAhead"]) == (300, None, 0)
         assert found["askedFor"] == 5 and "the proxy at its master's node keeps them" in found["asks"][0]["why"]
-        assert "where they start within 2 s as far as is known" in found["asks"][0]["why"]
+        assert "where they start at once as far as is known" in found["asks"][0]["why"]
         reasons = {entry["container"]: entry["reason"] for entry in found["decisions"]}
         assert "the proxy at its master's node chose the node" in reasons.values(), "a stock proxy says nothing"
         text = await command(rm, "explain", str(proxy.app))

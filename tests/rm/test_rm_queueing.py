@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from rm.queue_settings import QueueSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
@@ -29,6 +30,8 @@ from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.why import why_waits
+from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 GB = 1024
@@ -87,6 +90,12 @@ class Life:
     def ask(self, attempt: ApplicationAttemptId, count: int, *names: str, gb: int = 1, priority: int = 1) -> list[str]:
         rows = tuple(AskRow(priority, -1, n, Resource(gb * GB, 1), count) for n in (*names, "*"))
         return named(self.tell(Asked(attempt, rows)))
+
+    def why(self, attempt_id: ApplicationAttemptId) -> str:
+        """What is said of the first ask of the attempt."""
+        attempt = self.scheduler.view.attempt(attempt_id)
+        assert attempt is not None
+        return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
 
     def end(self, host: str) -> list[str]:
         """The oldest container there ends."""
@@ -351,6 +360,35 @@ def test_nothing_waits_long_whose_master_takes_it_for_running() -> None:
     assert life.ask(app, 7) == ["a"] * 4, "a node was found where it would wait for 20 s"
     assert life.report(node, wait=5.0) == []
     assert life.report(node, wait=4.0) == ["a*"], "what was sent counts: the next one would wait for 4 s and 10 s / 4"
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.001, 20.0])
+def test_as_shipped_nothing_waits_whose_master_takes_it_for_running(wait: float) -> None:
+    spec = QueueSettings.read(Configuration.load(environ={})).spec
+    assert spec is not None
+    life = Life(replace(spec, bound=4))
+    node = life.node("a", wait=wait)
+    app, tolerant = life.app(), life.app()
+    life.tell(WaitingTolerated(tolerant))
+    assert life.ask(app, 6) == ["a"] * 4
+    assert life.report(node, wait=wait) == []
+    assert "does not say that its containers may wait" in life.why(app)
+    assert life.ask(tolerant, 2) == [], "nor do others pass it meanwhile"
+    assert life.end("a") == ["a"], "it is given what starts at once"
+    assert life.end("a") == ["a", *["a*"] * 2], "and with it the turn goes on"
+
+
+def test_what_never_waits_has_a_node_kept_as_soon_as_where_nothing_does() -> None:
+    spec = QueueSettings.read(Configuration.load(environ={})).spec
+    assert spec is not None
+    life = Life(replace(spec, bound=4))
+    node, app = life.node("a"), life.app()
+    life.tell(Estimated(app.application_id, 2, 10.0))
+    assert life.ask(app, 3) == ["a"] * 3
+    assert life.ask(app, 1, gb=3, priority=2) == []
+    life.now = 6.0
+    life.report(node)
+    assert [kept.ask.capability.memory_mb for kept in life.scheduler.view.reservations.values()] == [3 * GB]
 
 
 def test_a_master_that_tolerates_it_has_its_containers_wait() -> None:

@@ -18,6 +18,7 @@ from rm.scheduler.events import (
     NodeQueueReported,
     QueueingChanged,
     QueuesRefreshed,
+    WaitingTolerated,
 )
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -36,13 +37,16 @@ class QueueingLife(SchedulerLife):
         free_share=st.sampled_from([0.0, 0.1, 1.0]),
         default=st.sampled_from([None, 5.0]),
         order=st.sampled_from(["fifo", "srjf", "lrtf", "sjf", "ejf"]),
+        unaware_wait_s=st.sampled_from([math.inf, 0.0]),
     )
     def start_with_queues(
-        self, calculator: str, bound: int, free_share: float, default: float | None, order: str
+        self, calculator: str, bound: int, free_share: float, default: float | None, order: str, unaware_wait_s: float
     ) -> None:
         self.calculator, self.order = calculator, order
         self.bound = bound
-        self.queueing = QueueingSpec(bound=bound, free_share=free_share, default_estimate_s=default)
+        self.queueing = QueueingSpec(
+            bound=bound, free_share=free_share, default_estimate_s=default, unaware_wait_s=unaware_wait_s
+        )
         limits = SchedulerLimits(BOUNDS, reserve_after_s=5.0, reservation_s=20.0, queueing=self.queueing)
         self.scheduler = Scheduler(spec(calculator=calculator, order=order), limits)
         self.estimated: set[tuple[ApplicationId, int]] = set()
@@ -90,6 +94,9 @@ class QueueingLife(SchedulerLife):
         known = (given.container_id.application_id, given.priority) in self.estimated
         assert known or self.queueing.default_estimate_s is not None, "nothing waits whose end nobody knows"
         assert math.isfinite(given.queued.expected_wait_s), "nothing waits where nothing ends"
+        attempt = self.scheduler.view.attempt(given.container_id.attempt_id)
+        tolerates = attempt is not None and attempt.tolerates_waiting
+        assert tolerates or self.queueing.unaware_wait_s > 0.0, "nothing waits whose master takes it for running"
 
     def check_user_limit(self, given: Allocate) -> None:
         """For what is in use: what waits is bounded with the queues."""
@@ -99,6 +106,11 @@ class QueueingLife(SchedulerLife):
 
     def waits(self, container_id: ContainerId) -> bool:
         return any(container_id in queue.waiting for queue in self.scheduler.queues.all())
+
+    @precondition(lambda self: self.attempts)
+    @rule(data=st.data())
+    def master_says_that_it_tolerates_waiting(self, data: st.DataObject) -> None:
+        self.tell(WaitingTolerated(data.draw(st.sampled_from(self.attempts))))
 
     @precondition(lambda self: self.nodes)
     @rule(

@@ -314,7 +314,7 @@ def test_containers_of_masters_that_do_not_know_of_waiting_wait_less(estimate_er
     system = System("yaq-c", bound=8, max_wait_s=0.0, estimate_error=estimate_error)
     aware, unaware, never = (
         simulate(shape, workload, one, 3)
-        for one in (system, replace(system, aware=False), replace(system, aware=False, max_wait_unaware_s=0.0))
+        for one in (system, replace(system, aware=False, max_wait_unaware_s=2.0), replace(system, aware=False))
     )
     assert aware.tasks == unaware.tasks == never.tasks == workload.tasks
     longest = [float(np.max(result.queuing_delays)) for result in (aware, unaware, never)]

@@ -48,7 +48,7 @@ def test_nothing_is_sent_where_it_would_wait_for_long(estimate_error: float, see
     system = System("yaq-d", booked=True, estimate_error=estimate_error)
     aware, unaware, never = (
         simulate(SHAPE, workload, one, seed)
-        for one in (system, replace(system, aware=False), replace(system, aware=False, max_wait_unaware_s=0.0))
+        for one in (system, replace(system, aware=False, max_wait_unaware_s=LIMIT_S), replace(system, aware=False))
     )
     assert aware.tasks == unaware.tasks == never.tasks == workload.tasks
     assert longest(aware) > 9.0 and longest(unaware) <= 3 * LIMIT_S + 0.1 and longest(never) <= 0.1

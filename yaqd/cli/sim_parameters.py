@@ -56,7 +56,8 @@ MEANINGS: Final[dict[str, str]] = {
     "(yaq.queue.max-wait)",
     "aware": "masters say that their containers may wait, as ours do and stock ones do not",
     "max_wait_unaware_s": "with aware=off a container goes only where it is expected to wait less than this, after so "
-    "long goes before all others there, and after three times as long back, s (yaq.queue.max-wait-unaware)",
+    "long goes before all others there, and after three times as long back, s; 0: only where it starts at once "
+    "(yaq.queue.max-wait-unaware)",
     "wait_estimate": f"how nodes estimate how long one more would wait ({_one_of(tuple(WAITS.names()))}): with the "
     "size of each task, or as if any fitted in the place of any other (yaq.nm.queue.wait-estimate)",
     "place": f"at which of the nodes one waits ({_one_of(tuple(PLACES.names()))}); with length yaq-d knows nothing "

@@ -124,7 +124,7 @@ class System:
     aware: bool = True
     #: yaq-c, yaq-d: without that a container goes only where it is expected to wait less than this, after so long goes
     #: before all others there, and after three times as long back, s
-    max_wait_unaware_s: float = 2.0
+    max_wait_unaware_s: float = 0.0
     #: yaq-c, yaq-d: how nodes estimate how long one more would wait, a name in `WAITS`
     wait_estimate: str = "resources"
     # ---- placement
