@@ -15,6 +15,7 @@ rack that was asked for, at the same cost however many there are.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _NO_AFFINITY: Final = Affinity()
 #: queues that have changed before they are entered, though nobody looks for one: so much work at a time
 _CHANGED_MAX: Final = 256
+#: of an attempt
+_ASKS_LOOKED_AT: Final = 64
 
 
 class NodeQueues:
@@ -131,6 +134,20 @@ class NodeQueues:
         if self.spec is None:
             return 0.0
         return self.spec.overdue_s if attempt.tolerates_waiting else min(self.spec.overdue_s, self.spec.unaware_wait_s)
+
+    def is_cut_off(self, app: "AppView") -> bool:
+        """Does it hold containers, but none of what is served last of all that it wants, and would its master not
+        wait for one?
+
+        In order of submission the first job goes on until it has all; in other orders jobs that come before it may
+        take all that ends. A MapReduce master that has no map left but wants some kills reducers that run.
+        """
+        attempt = app.attempt
+        if attempt is None or attempt.tolerates_waiting or self.spec is None or self.spec.unaware_wait_s == math.inf:
+            return False
+        held = self.jobs.of(app.id).held
+        last = max(held, default=None)
+        return last is not None and any(a.pending and a.key[0] > last for a in islice(attempt.asks, _ASKS_LOOKED_AT))
 
     def place_lost(self, attempt: "AttemptView", priority: int, since: float, now: float) -> None:
         """A container that waited since then at nodes is to be placed again."""

@@ -121,6 +121,8 @@ class ClusterView:
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
         if self.jobs is not None and app.leaf.spec.orders_jobs:
+            if self.node_queues is not None and self.node_queues.is_cut_off(app):
+                return (-app.priority - 0.5, 0.0, app.sequence)
             return (-app.priority, rank(self.jobs, app), app.sequence)
         return (-app.priority, 0.0, app.sequence)
 

@@ -10,7 +10,7 @@ from interop_waiting import asked
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.clients import ClientRun
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "MapReduce"
 
 #: Seven fit beside a master. Second attempts of what is slow on a busy machine would be no matter of queues.

@@ -391,6 +391,25 @@ def test_what_never_waits_has_a_node_kept_as_soon_as_where_nothing_does() -> Non
     assert [kept.ask.capability.memory_mb for kept in life.scheduler.view.reservations.values()] == [3 * GB]
 
 
+@pytest.mark.parametrize("tolerates", [False, True])
+def test_a_job_with_reducers_keeps_a_map_though_shorter_ones_come_before_it(tolerates: bool) -> None:
+    """Without one its master would kill the reducers; where it says that it tolerates waiting, it would not."""
+    queue = {"root.queues": "default", "root.default.capacity": "100", "root.default.ordering-policy": "srjf"}
+    life = Life(QueueingSpec(bound=0, unaware_wait_s=0.0), **queue)
+    life.node("a")
+    long, short = life.app(), life.app()
+    if tolerates:
+        life.tell(WaitingTolerated(long))
+    assert life.ask(long, 1, priority=10) == ["a"]
+    life.tell(Estimated(long.application_id, 20, 10.0))
+    assert life.ask(long, 90, priority=20) == ["a"] * 3
+    life.ask(short, 9)
+    for container_id in list(life.live)[1:]:
+        life.tell(ContainerEnded(container_id))
+    turns = [given.container_id.attempt_id for given in list(life.live.values())[4:]]
+    assert turns == [short, short, short if tolerates else long]
+
+
 def test_a_master_that_tolerates_it_has_its_containers_wait() -> None:
     life = Life(UNAWARE)
     life.node("a", wait=20.0)
