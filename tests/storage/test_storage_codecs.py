@@ -136,3 +136,35 @@ def test_names_of_codecs() -> None:
         with pytest.raises(ConfigError, match=r"is no codec of output files; write one of gzip, bzip2, zstd"):
             codec(name)
     assert codec_of("/a/b.TXT.GZ") is CODECS["gzip"] and codec_of("/a.gz/b") is None
+
+
+def _lines_by_split(path: Path, size: int) -> list[bytes]:
+    """What all splits of the file together read, in the order of the file."""
+    conf = CONF.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": str(size)})
+    splits = sorted(compute_splits([str(path)], InputFormat.parse("bytes"), conf), key=lambda split: split.start)
+    assert len(splits) > 1 or size >= path.stat().st_size
+    return [line for split in splits for _, line in open_reader("bytes", split, conf)]
+
+
+@pytest.mark.parametrize("size", [2500, 40_000])
+def test_splits_of_a_bzip2_file_own_each_line_once(tmp_path: Path, size: int) -> None:
+    ends = (b"\n", b"\r\n", b"\r")
+    lines = [f"{number} {zlib.crc32(bytes([number % 251]) * number):x}".encode() for number in range(12_000)]
+    lines[6_000] = b"x" * 250_000  # several blocks long
+    text = b"".join(line + ends[number % 3] for number, line in enumerate(lines))
+    path = tmp_path / "in.bz2"
+    # blocks of 100 KB, in two members, the first of which ends within a line
+    path.write_bytes(bz2.compress(text[: len(text) // 2], 1) + bz2.compress(text[len(text) // 2 :], 1))
+    assert _lines_by_split(path, size) == lines
+
+
+def test_a_cut_or_changed_bzip2_file_is_damaged_in_the_split_that_has_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "in.bz2"
+    packed = bytearray(bz2.compress(TEXT, 1))
+    path.write_bytes(packed[:-200])
+    with pytest.raises(CorruptFile, match="is no whole bzip2 file"):
+        _lines_by_split(path, 5000)
+    packed[len(packed) // 2] ^= 1
+    path.write_bytes(packed)
+    with pytest.raises(CorruptFile, match="is no whole bzip2 file"):
+        _lines_by_split(path, 5000)

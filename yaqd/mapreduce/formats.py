@@ -42,6 +42,11 @@ class InputFormat:
         """Length of a fixed record, 0 where records end at line ends."""
         return self.key_bytes + self.value_bytes
 
+    @property
+    def reads_lines(self) -> bool:
+        """A record is a line, wherever the file is cut."""
+        return self.kind in (InputKind.TEXT, InputKind.BYTES)
+
     def __str__(self) -> str:
         if self.kind is not InputKind.FIXED:
             return self.kind.value

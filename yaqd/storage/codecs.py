@@ -50,6 +50,8 @@ class FileCodec:
     classes: tuple[str, ...]
     read: Callable[[Iterable[bytes], Warn], Iterator[bytes]]
     compressor: Callable[[], Compressor]
+    #: lines of such a file are read from any part of it (`yaqd.storage.bz2_blocks`)
+    splits: bool = False
 
     def decompressed(self, chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
         """The contents in pieces; members that follow each other are one file. CorruptFile where it is damaged
@@ -354,6 +356,7 @@ FILE_CODECS: Final = (
         ("BZip2Codec",),
         partial(_members, make=bz2.BZ2Decompressor, magic=b"BZh"),
         bz2.BZ2Compressor,
+        splits=True,
     ),
     FileCodec("zstd", ".zst", ("ZStandardCodec",), _read_zstd, _ZstdCompressor),
     FileCodec("lz4", ".lz4", ("Lz4Codec",), _read_lz4, _lz4_compressor),

@@ -5,7 +5,7 @@ that starts at 0 owns the lines that start in [0, end]; any other drops what com
 lines that start in (start, end]. So splits own each line exactly once wherever they are cut, even between CR and LF.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 #: Hadoop's default of mapreduce.input.linerecordreader.line.maxlength: no line is too long
@@ -15,20 +15,26 @@ _LF: Final = 10
 _CR: Final = 13
 
 
+#: the end of a split, None while it is not reached
+Ends = Callable[[], int | None]
+
+
 def owned_blocks(
-    chunks: Iterable[bytes], start: int, end: int | None, line_bytes_max: int = LINE_BYTES_MAX
+    chunks: Iterable[bytes], start: int, end: "int | Ends | None", line_bytes_max: int = LINE_BYTES_MAX
 ) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines, each with the offset in the file of its first byte.
 
     `chunks` are the file's bytes from `start` on, beyond `end` as far as they are asked for. Only the last block of a
-    file may lack its line end. A line that grows past `line_bytes_max` before its end is seen is dropped, as Hadoop
-    does, so that memory stays bounded.
+    file may lack its line end. An `end` that is known only when it is reached is asked for after each chunk. A line
+    that grows past `line_bytes_max` before its end is seen is dropped, as Hadoop does, so that memory stays bounded.
     """
+    ends, end = (end, None) if callable(end) else (None, end)
     held: list[bytes] = []  # the beginning of a line, or a CR whose LF may come
     held_bytes = 0
     offset = start  # of the first byte held
     is_dropping = start > 0
     for chunk in _split_after_cr(chunks):
+        end = ends() if ends is not None else end
         cut = _last_line_end(chunk)
         if held_bytes > line_bytes_max:
             offset += held_bytes

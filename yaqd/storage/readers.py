@@ -6,10 +6,11 @@ from typing import Any, Final, Protocol
 from yaqd.config import Configuration
 from yaqd.mapreduce.formats import InputFormat, InputKind
 from yaqd.storage.batches import FixedBatch, LineBatch, RecordBatch
+from yaqd.storage.bz2_blocks import Piece
 from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
 from yaqd.storage.filesystem import get_filesystem
-from yaqd.storage.lines import LINE_BYTES_MAX, owned_blocks
+from yaqd.storage.lines import LINE_BYTES_MAX, Ends, owned_blocks
 from yaqd.storage.splits import FileRange, InputSplit
 
 _LINE_MAX_KEY: Final = "mapreduce.input.linerecordreader.line.maxlength"
@@ -59,16 +60,25 @@ class SplitReader:
     def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:
         """The bytes of a range, on to the end of the file where `length` is None; and whether they were compressed."""
         codec = codec_of(part.path)
-        if not part.path.startswith(self._filesystem.uri + "/"):
-            self._filesystem = get_filesystem(part.path, self._conf)
         if codec is None:
-            return self._filesystem.open_range(part.path, part.start, length), False
-        return codec.decompressed(self._filesystem.open_range(part.path, 0), part.path), True
+            return self._open_range(part.path, part.start, length), False
+        return codec.decompressed(self._open_range(part.path, 0), part.path), True
+
+    def _open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
+        if not path.startswith(self._filesystem.uri + "/"):
+            self._filesystem = get_filesystem(path, self._conf)
+        return self._filesystem.open_range(path, start, length)
 
     def _lines(self, part: FileRange) -> Iterator[RecordBatch]:
         as_text = self._format.kind is InputKind.TEXT
-        chunks, is_compressed = self._chunks(part, None)
-        end = None if is_compressed else part.start + part.length
+        end: int | Ends | None = None
+        if part.length < part.file_length and codec_of(part.path) is not None:
+            rest = self._open_range(part.path, part.start)
+            piece = Piece(rest, part.path, part.start, part.length)
+            chunks, end = iter(piece), piece.end
+        else:
+            chunks, is_compressed = self._chunks(part, None)
+            end = None if is_compressed else part.start + part.length
         for offset, block in owned_blocks(chunks, part.start, end, self._line_bytes_max):
             has_mark = as_text and offset == 0 and block.startswith(_BYTE_ORDER_MARK)
             batch = LineBatch(offset, block, as_text=as_text, skipped=len(_BYTE_ORDER_MARK) if has_mark else 0)

@@ -128,7 +128,9 @@ class _Piece:
 
 def _pieces(filesystem: FileSystem, status: FileStatus, split_bytes: int, input_format: InputFormat) -> list[_Piece]:
     length, record_bytes = status.length, input_format.record_bytes
-    is_compressed = codec_of(status.path) is not None
+    codec = codec_of(status.path)
+    is_compressed = codec is not None
+    is_whole = codec is not None and not (codec.splits and input_format.reads_lines)
     if record_bytes and not is_compressed:
         if length % record_bytes:
             raise CorruptFile(
@@ -140,7 +142,7 @@ def _pieces(filesystem: FileSystem, status: FileStatus, split_bytes: int, input_
     blocks = filesystem.block_locations(status.path, 0, length)
     pieces = []
     start = 0
-    while not is_compressed and (length - start) / split_bytes > SPLIT_SLOP:
+    while not is_whole and (length - start) / split_bytes > SPLIT_SLOP:
         pieces.append(_piece(status, start, split_bytes, blocks))
         start += split_bytes
     pieces.append(_piece(status, start, length - start, blocks))
