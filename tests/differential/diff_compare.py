@@ -52,10 +52,11 @@ def _of_parts(case: Case, expected: Mapping[str, bytes], found: Mapping[str, byt
                 yield f"lines in all: {_first_difference(wanted, got)}"
         return
     is_exact = case.program.is_exact or not case.reduces
+    separator = case.defines.get("mapreduce.output.textoutputformat.separator", "\t").encode()
     if side == "stock" and not case.reduces:  # which of two splits of one size comes first, it leaves open
         expected, found = (dict(enumerate(sorted(parts.values()))) for parts in (expected, found))
     for name, data in sorted(expected.items()):
-        same = data == found[name] if is_exact else canonical(data) == canonical(found[name])
+        same = data == found[name] if is_exact else canonical(data, separator) == canonical(found[name], separator)
         if not same:
             yield f"{name}: {_first_difference(data, found[name])}"
 

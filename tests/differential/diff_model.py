@@ -386,7 +386,7 @@ def _owned_lines(path: Path, start: int, length: int) -> Iterator[tuple[int, byt
         yield at, data[at:]
 
 
-def canonical(data: bytes) -> tuple[tuple[bytes, ...], Counter[bytes]]:
+def canonical(data: bytes, separator: bytes) -> tuple[tuple[bytes, ...], Counter[bytes]]:
     """Of a part whose values of one key come in any order: the keys in their order, and the lines."""
     lines = data.split(b"\n")
-    return tuple(key for key, _ in groupby(line.split(b"\t")[0] for line in lines)), Counter(lines)
+    return tuple(key for key, _ in groupby(line.split(separator)[0] for line in lines)), Counter(lines)
