@@ -4,10 +4,11 @@ import atexit
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from tez_adapter.staging import SubmitError, alias_of
 from yaqd.config import Configuration
 from yaqd.config.catalogue import documented_names
 from yaqd.mapreduce import Job, load_job, parse_params, unread_names
-from yaqd.mapreduce.loading import split_script
+from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.loading import split_script, user_traceback
 from yaqd.mapreduce.serde import encode_key
-from yaqd.storage import InputSplit, open_reader
+from yaqd.storage import InputSplit, StorageError, open_reader
 
 SAMPLE_KEY = "mapreduce.totalorderpartitioner.sample-records"
 #: keys that an option without a dot may have been meant for, by their last part, and how alike that has to be
@@ -145,12 +147,20 @@ def sample_boundaries(
 
 
 def _sample_split(script: CheckedScript, split: InputSplit, wanted: int, conf: Configuration) -> list[bytes]:
+    records = chain.from_iterable(open_reader(script.job_class.input_format, split, conf).batches())
+    return list(islice(_mapped_keys(script, records), wanted))
+
+
+def _mapped_keys(script: CheckedScript, records: Iterator[tuple[Any, Any]]) -> Iterator[bytes]:
+    """Encoded keys of what the job's map yields. What fails there is the job's own mistake, and told as such."""
     job = script.job_class(script.params)
-    job.setup()
-    keys: list[bytes] = []
-    for batch in open_reader(script.job_class.input_format, split, conf).batches():
-        for key, value in batch:
-            keys += [encode_key(k) for k, _ in job.map(key, value)]
-            if len(keys) >= wanted:
-                return keys
-    return keys
+    try:
+        job.setup()
+        for key, value in records:
+            for mapped, _ in job.map(key, value):
+                yield encode_key(mapped)
+    except (StorageError, JobError):
+        raise
+    except (Exception, SystemExit) as error:
+        summary = f"{type(error).__name__}: {error}"
+        raise JobError(f"map() fails on a sample of the input: {summary}", detail=user_traceback(error)) from None

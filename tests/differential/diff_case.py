@@ -22,7 +22,7 @@ _ALL = frozenset(
         "heavy",  # lines of megabytes, thousands of files
     }
 )
-_OFF = frozenset({"mutates", "state", "hash"}) | {name for name in _ALL if name.startswith("streaming")}
+_OFF = frozenset({"mutates", "state", "hash"})
 FEATURES = _ALL - _OFF
 
 

@@ -8,7 +8,7 @@ from diff_programs import make_program
 from diff_scripts import make_scripts
 
 _MAXSIZE = "mapreduce.input.fileinputformat.split.maxsize"
-_BYTES_MAX = 2_000_000
+_MINSIZE = "mapreduce.input.fileinputformat.split.minsize"
 
 
 def make_case(seed: int, number: int) -> Case:
@@ -26,7 +26,10 @@ def _classed(draw: random.Random, seed: int, number: int) -> Case:
         size = sum(map(int, input_format.removeprefix("fixed:").split("+")))
         files = {name: data + b"~" * (-len(data) % size) for name, data in files.items() if "." not in name[1:]}
         files = files or {"one": b"abc" * size}
-    defines = _common(draw, files)
+    defines = _common(draw)
+    if draw.random() < 0.4 and len(files) < 50:  # splits are small where the input is: each costs a task
+        largest = max(map(len, files.values()), default=0)
+        defines[_MAXSIZE] = str(max(1, largest // draw.choice((2, 3, 6)) + draw.randrange(-3, 4)))
     if draw.random() < 0.2:
         defines["yaq.input.combine-small-files"] = "false"
     if draw.random() < 0.1:
@@ -42,7 +45,11 @@ def _classed(draw: random.Random, seed: int, number: int) -> Case:
 def _streaming(draw: random.Random, seed: int, number: int) -> Case:
     scripts = make_scripts(draw)
     files, shapes = make_files(draw, streaming=True)
-    defines = _common(draw, files)
+    defines = _common(draw)
+    if draw.random() < 0.5:
+        defines["mapreduce.job.maps"] = str(draw.choice((1, 1, 3, 5)))
+    if draw.random() < 0.2:
+        defines[_MINSIZE] = str(draw.choice((1, 100, 700)))
     if "streaming-separators" in FEATURES and draw.random() < 0.15:
         for phase in ("map", "reduce"):
             defines[f"stream.{phase}.output.field.separator"] = draw.choice((",", ".", " ", "ab"))
@@ -50,13 +57,9 @@ def _streaming(draw: random.Random, seed: int, number: int) -> Case:
     return Case(seed, number, scripts, files, shapes, draw.choice((0, 1, 1, 2, 3)), defines)
 
 
-def _common(draw: random.Random, files: dict[str, bytes]) -> dict[str, str]:
-    """What any job may be given. Splits are small where the input is: each costs a task."""
+def _common(draw: random.Random) -> dict[str, str]:
+    """What any job may be given."""
     defines: dict[str, str] = {}
-    largest = max(map(len, files.values()), default=0)
-    if draw.random() < 0.4 and len(files) < 50:
-        splits = draw.choice((2, 3, 6))
-        defines[_MAXSIZE] = str(max(1, largest // splits + draw.randrange(-3, 4)))
     if draw.random() < 0.35:
         defines["mapreduce.task.io.sort.mb"] = "1"
     codec = draw.choice(("", "", "", "none", "snappy", "zstd", "lz4"))

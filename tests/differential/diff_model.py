@@ -137,8 +137,7 @@ class _Classed(_Tasks):
             if job.input_format == "bytes":
                 yield path, offset, line
             else:
-                marked = line.removeprefix(b"\xef\xbb\xbf") if offset == 0 else line
-                yield path, offset, marked.decode("utf-8", "surrogateescape")
+                yield path, offset, unmarked(offset, line).decode("utf-8", "surrogateescape")
 
     def _fixed(self, shape: str, split: Sequence[Range]) -> Iterator[tuple[Path, Any, Any]]:
         width, size = (int(shape.partition("+")[0]), sum(map(int, shape.split("+"))))
@@ -208,6 +207,11 @@ class _Classed(_Tasks):
             raise Failed(f"{type(error).__name__}: {error}") from None
         for counter in self._counters:
             self.count(counter.group, counter.name, counter.value)
+
+
+def unmarked(offset: int, line: bytes) -> bytes:
+    """A line of text without a file's byte order mark."""
+    return line.removeprefix(b"\xef\xbb\xbf") if offset == 0 else line
 
 
 def travelled(value: Any) -> Any:
@@ -289,7 +293,7 @@ class _Scripted(_Tasks):
         return f"part-{index:05d}"
 
     def map(self, index: int, split: Sequence[Range]) -> list[Any]:
-        lines = b"".join(line + b"\n" for _, _, line in self.lines(split))
+        lines = b"".join(unmarked(offset, line) + b"\n" for _, offset, line in self.lines(split))
         path, start, length = split[0]
         environment = {
             "mapreduce_map_input_file": f"file:{path}",

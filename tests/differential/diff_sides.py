@@ -15,11 +15,9 @@ from diff_stock import StockStreaming
 
 from yaqd.config import Configuration
 from yaqd.mapreduce import InputFormat
-from yaqd.storage import compute_splits
+from yaqd.storage import compute_splits, compute_streaming_splits
 
 _TIMEOUT_S = 240.0
-_MAXSIZE = "mapreduce.input.fileinputformat.split.maxsize"
-_BLOCK = "fs.local.block.size"
 
 
 class CaseFolder:
@@ -46,14 +44,12 @@ class CaseFolder:
         """Of our own engines, checked to hold every byte once."""
         program = self.case.program
         conf = Configuration.load(environ={}).with_overrides(self.case.defines, source="case")
-        text = "bytes" if isinstance(program, Scripts) else program.source.split("input_format = ")[1].split("'")[1]
         if isinstance(program, Scripts):
-            conf = conf.with_overrides({"yaq.input.combine-small-files": "false"}, source="streaming")
-        splits = compute_splits([str(self.input)], InputFormat.parse(text), conf)
+            splits = compute_streaming_splits([str(self.input)], conf)
+        else:
+            text = program.source.split("input_format = ")[1].split("'")[1]
+            splits = compute_splits([str(self.input)], InputFormat.parse(text), conf)
         ranges = [[(_path(r.path), r.start, r.length) for r in split.ranges] for split in splits]
-        if isinstance(program, Scripts):  # Hadoop's streaming has a map for each file, also for one without a byte
-            names = [name for name, data in self.case.files.items() if not data and not name.startswith(("_", "."))]
-            ranges += [[(self.input / name, 0, 0)] for name in sorted(names)]
         self._check_cover([piece for split in ranges for piece in split])
         return ranges
 
@@ -93,8 +89,10 @@ class CaseFolder:
 
     def stock(self, stock: StockStreaming) -> Outcome:
         output = self.folder / "stock"
-        block = {_BLOCK: self.case.defines[_MAXSIZE]} if _MAXSIZE in self.case.defines else {}
-        ours_alone = (_MAXSIZE, "mapreduce.map.output.compress.codec", "mapreduce.map.output.compress")
+        # its local runner always hopes for one map: blocks as large as splits are to be give as many
+        total = sum(len(data) for name, data in self.case.files.items() if not name.startswith(("_", ".")))
+        block = {"fs.local.block.size": str(max(1, total // int(self.case.defines.get("mapreduce.job.maps", "2"))))}
+        ours_alone = ("mapreduce.map.output.compress.codec", "mapreduce.map.output.compress")
         kept = {key: value for key, value in self.case.defines.items() if key not in ours_alone} | block
         code, state, counters = stock.run(self._streaming_words(output, kept), _TIMEOUT_S)
         short = _short_groups(counters)

@@ -15,7 +15,7 @@ from benchmarks.stock.conf import write_site
 from benchmarks.stock.processes import CLIENT_JVM, java_command, java_environment
 
 _STREAMING = "hadoop-streaming"
-_AT_ONCE = 2
+_AT_ONCE = 1
 #: nobody waits for a job that is over
 _LOCAL = {
     "mapreduce.framework.name": "local",
@@ -25,7 +25,6 @@ _LOCAL = {
     "mapreduce.client.progressmonitor.pollinterval": 20,
     "mapreduce.client.completion.pollinterval": 20,
     "mapreduce.task.io.sort.mb": 16,
-    "mapreduce.job.maps": 1,
 }
 
 

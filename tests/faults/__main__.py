@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=30, help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="another seed kills others (default: %(default)s)")
     parser.add_argument("--at-once", type=int, default=3, help="jobs that run at a time (default: %(default)s)")
-    parser.add_argument("--pause", type=float, default=1.0, metavar="S", help="about, between kills (default: 1.1)")
+    parser.add_argument(
+        "--pause", type=float, default=1.0, metavar="S", help="about, between kills (default: %(default)s)"
+    )
     parser.add_argument("--no-stock", action="store_true", help="without stock MapReduce, where there is no Java")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder for cluster, logs and outputs; kept")
     parser.add_argument("--json", action="store_true", help="print one JSON value at the end")

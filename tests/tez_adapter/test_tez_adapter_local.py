@@ -176,6 +176,22 @@ def test_total_order_of_fixed_records(tmp_path: Path) -> None:
     assert all(40_000 < len(part) < 110_000 for part in found)
 
 
+def test_a_map_that_fails_on_the_sample_of_a_total_order_is_told_as_the_jobs_own(tmp_path: Path) -> None:
+    class Late(Job):
+        partitioner = "range"
+
+        def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+            if key:
+                raise ValueError(f"late at {key}") if value == "b" else SystemExit(3)
+            yield value, 1
+
+    for second, told in (("b", "ValueError: late at 2"), ("c", "SystemExit: 3")):
+        (tmp_path / "in").write_text(f"a\n{second}\n")
+        with pytest.raises(JobError, match=f"on a sample of the input: {told}") as failed:
+            run_local(Late, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 2)
+        assert "in map" in failed.value.detail and "scripts.py" not in failed.value.detail
+
+
 values = st.one_of(
     st.integers(),
     st.text(st.characters(exclude_categories=("Cs",))),
