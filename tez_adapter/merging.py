@@ -120,6 +120,8 @@ class Merging:
         `perform` carries out what is decided of containers. Raises ConfigError."""
         if not spec.reduces or not conf.get_bool(ENABLED_KEY):
             return None
+        if machine.vertices[0].spec.failures_max_percent:
+            return None  # merging waits for outputs of maps that the job may have to do without
         settings = MergeSettings.read(conf)
         own = None
         if folder is not None and settings.own:

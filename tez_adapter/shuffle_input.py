@@ -89,6 +89,7 @@ def _follow(
     response = client.call(TaskUmbilicalProtocol.getMapCompletionEvents, request, idempotent=True)
     if response.stop:
         raise NoLongerWanted(attempt.name)
+    fetcher.skip(response.given_up)
     for available, events in groupby(response.events, key=lambda event: event.available):
         if available:
             came = list(events)

@@ -179,6 +179,7 @@ class Umbilical:
         response = pb.GetMapCompletionEventsResponse(stop=self._is_unwanted(attempt))
         if response.stop:
             return response
+        response.given_up.extend(self._job.machine.given_up_for(attempt.vertex))
         entries = self._outputs(attempt.vertex)
         start = max(0, getattr(request, "from"))
         for entry in entries[start : start + _EVENTS_PER_CALL]:

@@ -103,6 +103,21 @@ def test_a_job_without_reduces_writes_its_maps_output(cluster: Configuration, wr
     assert parts(tmp_path / "out") == ["A B\nC\n"]
 
 
+def test_a_job_may_do_without_some_of_its_maps(cluster: Configuration, write: Write, tmp_path: Path) -> None:
+    for name in ("a", "b", "bad", "c"):
+        write(f"{name}.txt", f"{name}\n")
+    settings = {
+        "mapreduce.map.failures.maxpercent": "25",
+        "mapreduce.map.maxattempts": "1",
+        "yaq.input.combine-small-files": "false",
+    }
+    script = job_script(write, "assert value != 'bad'; yield value, 1")
+    result = run(cluster.with_overrides(settings), script, str(tmp_path / "*.txt"), tmp_path / "out")
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert result.diagnostics.startswith("1 of 4 map tasks failed and were left out")
+    assert parts(tmp_path / "out") == ["a\t1\nb\t1\nc\t1\n"]
+
+
 def test_total_order_over_all_parts(cluster: Configuration, write: Write, tmp_path: Path) -> None:
     rng = random.Random(3)
     words = ["".join(rng.choices("abcdefgh", k=6)) for _ in range(5000)]

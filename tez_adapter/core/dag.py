@@ -36,6 +36,8 @@ class VertexSpec:
     priority: int
     #: failed attempts of one task that fail the job (killed ones do not count)
     max_attempts: int = 4
+    #: share of its tasks that may fail for good without failing the job, 0..100
+    failures_max_percent: int = 0
     #: an attempt without a sign of progress for so long is failed; 0 never
     timeout_s: float = 600.0
     #: its containers run a task process that asks for one task after another

@@ -103,4 +103,4 @@ class Demand:
 
     def _finished_share(self, index: int) -> float:
         vertex = self._vertices[index]
-        return vertex.done / vertex.spec.tasks if vertex.spec.tasks else 1.0
+        return vertex.over / vertex.spec.tasks if vertex.spec.tasks else 1.0

@@ -47,7 +47,11 @@ class JobEndings(JobContainers):
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
             self._moves.task(task, TaskEvent.GIVE_UP)
-            self._finish(JobState.FAILED, f"{verdict(vertex, task, attempt)}: {attempt.error}")
+            vertex.given_up += 1
+            if vertex.given_up * 100 > vertex.spec.failures_max_percent * vertex.spec.tasks:
+                self._finish(JobState.FAILED, f"{verdict(vertex, task, attempt)}: {attempt.error}")
+            else:
+                self._open_ready()
         elif self._moves.task(task, event):
             vertex.pending.add(task.id.task)
 

@@ -7,7 +7,7 @@ from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.left import stages_left
 from tez_adapter.core.records import Attempt, Completion, Container, Vertex
-from tez_adapter.core.states import JobState
+from tez_adapter.core.states import JobState, TaskState
 from yaqd.policies.queueing.left import StageLeft
 
 
@@ -50,6 +50,12 @@ class JobRecords:
     def inputs(self, vertex: int) -> int:
         """How many source tasks feed one task of the vertex."""
         return sum(self.vertices[e.source].spec.tasks for e in self._demand.sources[vertex])
+
+    def given_up_for(self, vertex: int) -> list[int]:
+        """Which tasks of its source the vertex has to do without."""
+        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        sources = [self.vertices[edge.source] for edge in edges]
+        return [t.id.task for v in sources if v.given_up for t in v.tasks if t.state is TaskState.FAILED]
 
     def outputs_for(self, vertex: int) -> list[Completion]:
         """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""

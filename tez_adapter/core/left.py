@@ -21,7 +21,7 @@ def stages_left(vertices: Sequence[Vertex], sources: Sequence[Sequence[EdgeSpec]
 
 
 def _stage(vertex: Vertex, after: tuple[int, ...], now: float) -> StageLeft:
-    tasks = vertex.spec.tasks - vertex.done
+    tasks = vertex.spec.tasks - vertex.over
     mean_s = vertex.runs.mean if vertex.runs.count else None
     if mean_s is None:
         return StageLeft(vertex.spec.priority, tasks, after=after)

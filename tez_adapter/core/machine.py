@@ -26,7 +26,7 @@ from tez_adapter.core.states import (
     TaskState,
 )
 from tez_adapter.core.watch import Watch
-from tez_adapter.core.wording import exit_text, too_small_text
+from tez_adapter.core.wording import exit_text, given_up_text, too_small_text
 from yaqd.model import ExitStatus
 
 #: ends that were not the task's fault, as MapReduce reads them
@@ -333,7 +333,7 @@ class JobMachine(JobEndings):
 
     def _finish_if_complete(self) -> None:
         if self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
-            self._finish(JobState.SUCCEEDED, "")
+            self._finish(JobState.SUCCEEDED, given_up_text(self.vertices))
 
     def _on_kill(self, event: ev.KillRequested) -> None:
         self._finish(JobState.KILLED, event.reason)

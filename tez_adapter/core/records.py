@@ -113,6 +113,8 @@ class Vertex:
         self.pending = PendingTasks(spec.hosts)
         #: tasks that are SUCCEEDED
         self.done = 0
+        #: tasks that failed for good, and that the job does without
+        self.given_up = 0
         #: attempts alive now
         self.running: dict[AttemptId, Attempt] = {}
         #: its tasks left WAITING
@@ -129,10 +131,15 @@ class Vertex:
 
     @property
     def complete(self) -> bool:
-        return self.done == self.spec.tasks
+        return self.over == self.spec.tasks
+
+    @property
+    def over(self) -> int:
+        """Tasks that are not to run again, as far as can be told."""
+        return self.done + self.given_up
 
     def progress(self) -> float:
         """0..1 over all tasks."""
         if not self.spec.tasks:
             return 1.0
-        return (self.done + sum(a.progress for a in self.running.values())) / self.spec.tasks
+        return (self.over + sum(a.progress for a in self.running.values())) / self.spec.tasks

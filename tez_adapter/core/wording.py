@@ -1,7 +1,7 @@
 """How failures are put to the user."""
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tez_adapter.core.dag import VertexSpec
 from tez_adapter.core.events import ContainerCompleted
@@ -51,6 +51,16 @@ def exit_text(container: Container, event: ContainerCompleted) -> str:
     how += _OVER.get(event.exit_status, "")
     more = f": {event.diagnostics.strip()}" if event.diagnostics.strip() else ""
     return f"container {container.id} ended {how}{more}"
+
+
+def given_up_text(vertices: Iterable[Vertex]) -> str:
+    """What a job did without that has succeeded."""
+    return "; ".join(
+        f"{v.given_up} of {v.spec.tasks} {v.spec.name} tasks failed and were left out "
+        f"(mapreduce.{v.spec.name}.failures.maxpercent)"
+        for v in vertices
+        if v.given_up
+    )
 
 
 def too_small_text(spec: VertexSpec, given: Resource, count: int) -> str:

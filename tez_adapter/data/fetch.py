@@ -8,7 +8,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +92,12 @@ class Fetcher:
         """An attempt's output is no longer to be had; a location of another attempt will follow."""
         with self._changed:
             self._plan.withdraw(attempt)
+
+    def skip(self, maps: Iterable[int]) -> None:
+        """These maps have failed for good, and the job does without them."""
+        with self._changed:
+            for index in maps:
+                self._plan.skip(index)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until all is here; False when the time is over first. FetchFailed, or WriteFailed from a full disk."""

@@ -94,6 +94,10 @@ class FetchPlan:
         for host in self._hosts.values():
             host.pending.pop(attempt, None)
 
+    def skip(self, map_index: int) -> None:
+        """A map has failed for good: nothing of it comes any more."""
+        self._done.add(map_index)
+
     def next_batch(self, now: float) -> Batch | None:
         """A request to make now, or None. Report its outcome with `succeeded`, `failed` and at last `finished`."""
         for (name, port), host in self._hosts.items():

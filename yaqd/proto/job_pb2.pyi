@@ -171,12 +171,14 @@ class MapCompletionEvent(_message.Message):
     def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., node: _Optional[str] = ..., available: _Optional[bool] = ..., merged: _Optional[str] = ...) -> None: ...
 
 class GetMapCompletionEventsResponse(_message.Message):
-    __slots__ = ("events", "stop")
+    __slots__ = ("events", "stop", "given_up")
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
+    GIVEN_UP_FIELD_NUMBER: _ClassVar[int]
     events: _containers.RepeatedCompositeFieldContainer[MapCompletionEvent]
     stop: bool
-    def __init__(self, events: _Optional[_Iterable[_Union[MapCompletionEvent, _Mapping]]] = ..., stop: _Optional[bool] = ...) -> None: ...
+    given_up: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, events: _Optional[_Iterable[_Union[MapCompletionEvent, _Mapping]]] = ..., stop: _Optional[bool] = ..., given_up: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class FetchFailedRequest(_message.Message):
     __slots__ = ("attempt", "sources", "reason")
