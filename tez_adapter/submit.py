@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tez_adapter.follow import SubmittedJob
+from tez_adapter.job_keys import key_notes, refuse_keys
 from tez_adapter.jobspec import (
     JOB_FILE,
     SPLITS_FILE,
@@ -135,8 +136,9 @@ def submit_mapreduce(
     """Run the job class of a Python script. `notify` is told what is odd and no error."""
     from tez_adapter.scripts import check_script, sample_boundaries
 
+    refuse_keys(conf, is_streaming=False)
     checked = check_script(conf, script, class_name, attachments.py_files, attachments.files)
-    for note in checked.notes:
+    for note in (*key_notes(conf), *checked.notes):
         notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
@@ -180,6 +182,9 @@ def submit_streaming(
 
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
+    refuse_keys(conf, is_streaming=True)
+    for note in key_notes(conf):
+        notify(note)
     stream_settings(conf)  # what cannot be is said here, not by every attempt of the first map
     scripts = streaming_commands(mapper, reducer, combiner)
     count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces

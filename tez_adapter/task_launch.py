@@ -32,7 +32,7 @@ class TaskLaunch:
             self._context = command_context(spec.command, resources, environment)
         else:
             # one process may run maps and reduces, so it gets what either is to have
-            for key in ("mapreduce.reduce.env", "mapreduce.map.env"):
+            for key in ("mapreduce.reduce.env", "mapreduce.map.env", "mapred.child.env", "mapreduce.admin.user.env"):
                 environment = configured_environment(conf, key) | environment
             environment = python_environment(conf.get("yaq.job.python")) | environment
             environment[PLANNED] = "1"

@@ -70,6 +70,42 @@ def test_map_only_streaming_names_its_files_alike(interop: InteropCluster, texts
     assert found == {"_SUCCESS": b"", "part-00000": b"a b word1\t\n" * 200}
 
 
+def test_each_file_has_its_run_and_keys_are_parted_and_ordered_by_fields(
+    interop: InteropCluster, tmp_path: Path
+) -> None:
+    """A header is left out of each file; words of the command, separators and options are as users write them."""
+    (tmp_path / "tables").mkdir()
+    for number, name in enumerate("abc"):
+        rows = [f"{name}::{(row * 37 + number) % 83 - 40}::{row}.5::x" for row in range(40 - 10 * number)]
+        (tmp_path / "tables" / f"{name}.txt").write_text("\r\n".join(["header", *rows]))
+    (tmp_path / "tables" / "empty.txt").touch()
+    interop.clients.fs("-put", str(tmp_path / "tables"), "/tables").checked()
+    mapper = tmp_path / "rows.py"
+    mapper.write_text(
+        "import os, sys\nlines = sys.stdin.read().splitlines()\n"
+        "at_start = os.environ['map_input_start'] == os.environ['mapreduce_map_input_start'] == '0'\n"
+        "for line in lines[1:] if at_start else lines: sys.stdout.write(f'{line}::{sys.argv[1:]}\\r\\n')\n"
+    )
+    comparator = "org.apache.hadoop.mapreduce.lib.partition.KeyFieldBasedComparator"
+    settings = {
+        "mapred.reduce.tasks": "2",
+        "stream.map.output.field.separator": "::",
+        "stream.num.map.output.key.fields": "3",
+        "stream.reduce.output.field.separator": "5::",
+        "map.output.key.field.separator": ":",
+        "mapred.text.key.partitioner.options": "-k1,1",
+        "mapred.output.key.comparator.class": comparator,
+        "mapred.text.key.comparator.options": "-k3,3nr -k5.1,5.2",
+    }
+    generic = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
+    scripts = ("-mapper", "python3 rows.py -F\\t 'a b' \"c'd\"", "-reducer", "cat")
+    partitioner = ("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner")
+    found = _both(
+        interop, tmp_path, "fields", *generic, "-files", str(mapper), "-input", "/tables", *scripts, *partitioner
+    )
+    assert sum(data.count(b"\n") for data in found.values()) == 90
+
+
 def test_our_word_count_on_hdfs_beside_theirs(interop: InteropCluster, texts: str) -> None:
     interop.ours.yaq(
         "mr", "submit", str(JOBS / "wordcount.py"), "--input", texts, "--output", "/out/our-job", "--reduces", "2"

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import click
 
+from tez_adapter.harmless_keys import HARMLESS
+from tez_adapter.job_keys import REFUSED, STREAMING_ONLY
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
@@ -34,7 +36,7 @@ def reference_markdown() -> str:
     hadoop, own, keys = hadoop_protocols(), own_protocols(), key_uses()
     parts = [_INTRODUCTION, _totals(hadoop, keys)]
     parts += [_protocol(protocol) for protocol in hadoop]
-    parts += [_own(own), _web(), _keys(keys), _differences()]
+    parts += [_own(own), _web(), _keys(keys), _job_keys(), _differences()]
     return "".join(parts)
 
 
@@ -84,6 +86,26 @@ def _keys(keys: tuple[KeyUse, ...]) -> str:
         " default, both are shown.\n\n"
     )
     return f"\n## Configuration keys\n\n{meaning}{_table(('key', 'state', 'read by'), rows)}"
+
+
+def _job_keys() -> str:
+    refused = [
+        (f"`{name}`", ", ".join(f"`{value}`" for value in taken) or "none", _text(reason))
+        for name, (taken, reason) in REFUSED.items()
+    ]
+    for_streaming = [(f"`{name}`", "in streaming jobs alone", _text(reason)) for name, reason in STREAMING_ONLY.items()]
+    purposes = "".join(
+        f"- {purpose}: {', '.join(f'`{name}`' for name in names if documentation(name) is None)}\n"
+        for purpose, names in HARMLESS.items()
+    )
+    return (
+        "\n## Keys of MapReduce that are not read\n\nOld names are read as the new ones. Of the keys in"
+        " `mapred-default.xml` those that are not in the table above are refused or without effect. A job is refused at"
+        " submission that has one of these with a value that is not taken:\n\n"
+        f"{_table(('key', 'taken', 'why not others'), [*refused, *for_streaming])}"
+        "\nThese make no other answer of a job and set nothing; given by `-D`, they are named:\n\n"
+        f"{purposes}"
+    )
 
 
 def _key_state(name: str) -> str:

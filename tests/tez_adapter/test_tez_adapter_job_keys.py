@@ -1,0 +1,86 @@
+"""What a job is refused for, or told, whose settings name what is not there."""
+
+import pytest
+
+from tez_adapter.job_keys import key_notes, refuse_keys
+from tez_adapter.stream_settings import stream_settings
+from yaqd.config import ConfigError, Configuration
+
+FIELDS = "org.apache.hadoop.mapred.lib.KeyFieldBased"
+
+
+def conf(**settings: str) -> Configuration:
+    return Configuration.load(environ={}, overrides=settings)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("mapred.skip.on", "true", "records that fail are not skipped here"),
+        ("mapred.mapper.class", "my.Mapper", "Java classes"),
+        ("mapreduce.job.end-notification.url", "http://x", "nobody is called"),
+        ("stream.recordreader.class", "StreamXmlRecordReader", "Java classes"),
+        ("stream.map.input", "typedbytes", "lines of text"),
+        ("textinputformat.record.delimiter", ";", "a record is a line here"),
+    ],
+)
+def test_what_would_change_the_answer_is_refused_with_its_key(key: str, value: str, said: str) -> None:
+    for is_streaming in (True, False):
+        with pytest.raises(ConfigError, match=said) as caught:
+            refuse_keys(conf(**{key: value}), is_streaming=is_streaming)
+        assert "leave it out" in str(caught.value)
+
+
+def test_what_asks_for_nothing_is_taken() -> None:
+    taken = {
+        "mapreduce.job.skiprecords": "false",
+        "mapred.input.format.class": "org.apache.hadoop.mapred.TextInputFormat",
+        "mapreduce.map.skip.maxrecords": "0",
+        "mapreduce.job.skip.outdir": "",
+        "stream.map.output": "text",
+    }
+    refuse_keys(conf(**taken), is_streaming=True)
+    assert list(key_notes(conf(**taken))) == []
+
+
+def test_orders_of_keys_are_for_streaming_alone() -> None:
+    settings = conf(**{"mapred.output.key.comparator.class": f"{FIELDS}Comparator"})
+    refuse_keys(settings, is_streaming=True)
+    with pytest.raises(ConfigError, match="is for streaming jobs"):
+        refuse_keys(settings, is_streaming=False)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("mapred.child.java.opts", "-D mapred.child.java.opts sets nothing here: it is for Java processes"),
+        ("mapreduce.map.memry.mb", "nothing here reads this key; did you mean mapreduce.map.memory.mb?"),
+        ("mapred.reduce.tasks", ""),
+        ("my.own", ""),
+    ],
+)
+def test_what_sets_nothing_is_named(key: str, said: str) -> None:
+    notes = list(key_notes(conf(**{key: "4"})))
+    assert (said in notes[0]) if said else notes == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("mapred.partitioner.class", "my.Partitioner", f"{FIELDS}Partitioner"),
+        ("mapreduce.job.output.key.comparator.class", "my.Comparator", "lib.partition.KeyFieldBasedComparator"),
+    ],
+)
+def test_other_classes_are_refused_naming_those_that_are_there(key: str, value: str, said: str) -> None:
+    with pytest.raises(ConfigError, match="names a Java class that is not there") as caught:
+        stream_settings(conf(**{key: value}))
+    assert said in str(caught.value)
+
+
+def test_options_of_keys_that_cannot_be_read_are_refused() -> None:
+    settings = {
+        "mapred.output.key.comparator.class": f"{FIELDS}Comparator",
+        "mapred.text.key.comparator.options": "-kx",
+    }
+    with pytest.raises(ConfigError, match="-k x: write it as"):
+        stream_settings(conf(**settings))

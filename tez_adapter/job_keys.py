@@ -1,0 +1,117 @@
+"""Keys of Hadoop's that a job may be given and that nothing here reads: which are refused, and which do no harm.
+
+What would make another answer of a job, or leave undone what somebody waits for or relies on, is refused when the job
+is submitted. What only tunes Hadoop's own tasks sets nothing; whoever gives it on the command line is told so. The
+compatibility page shows both tables, and an interop test holds them against Hadoop's mapred-default.xml.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tez_adapter.harmless_keys import HARMLESS
+from yaqd.config import Configuration
+from yaqd.config.catalogue import documentation
+from yaqd.config.check import nearest_key
+
+_JAVA: Final = "it names Java classes, which cannot run here"
+_TEXT: Final = "programs read and write lines of text here, and neither typed nor raw bytes"
+_SKIPPING: Final = "records that fail are not skipped here"
+_SPLITS: Final = "input is divided by file, size and block alone"
+_ENCRYPTION: Final = "map outputs are not encrypted here"
+_CALLBACK: Final = "nobody is called when a job ends"
+_LABELS: Final = "nodes have no labels here"
+_DEBUG: Final = "no script runs where a task has failed"
+
+#: key -> values that ask for nothing, and why others are refused; `*` in a name stands for any rest
+REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "mapred.mapper.class": ((), _JAVA),
+    "mapred.reducer.class": ((), _JAVA),
+    "mapred.combiner.class": ((), _JAVA),
+    "mapred.map.runner.class": ((), _JAVA),
+    "mapreduce.job.map.class": ((), _JAVA),
+    "mapreduce.job.reduce.class": ((), _JAVA),
+    "mapreduce.job.combine.class": ((), _JAVA),
+    "mapred.input.format.class": (("org.apache.hadoop.mapred.TextInputFormat",), _JAVA),
+    "mapred.output.format.class": (("org.apache.hadoop.mapred.TextOutputFormat",), _JAVA),
+    "mapreduce.job.inputformat.class": (("org.apache.hadoop.mapreduce.lib.input.TextInputFormat",), _JAVA),
+    "mapreduce.job.outputformat.class": (("org.apache.hadoop.mapreduce.lib.output.TextOutputFormat",), _JAVA),
+    "mapreduce.output.lazyoutputformat.outputformat": ((), _JAVA),
+    "mapreduce.input.multipleinputs.*": ((), _JAVA),
+    "mapreduce.input.pathFilter.class": ((), _JAVA),
+    "mapreduce.job.map.output.collector.class": (("org.apache.hadoop.mapred.MapTask$MapOutputBuffer",), _JAVA),
+    "mapreduce.job.reduce.shuffle.consumer.plugin.class": (("org.apache.hadoop.mapreduce.task.reduce.Shuffle",), _JAVA),
+    "mapreduce.outputcommitter.factory.class": ((), _JAVA),
+    "mapreduce.job.end-notification.custom-notifier-class": ((), _JAVA),
+    "stream.io.identifier.resolver.class": (("org.apache.hadoop.streaming.io.IdentifierResolver",), _JAVA),
+    "stream.map.input": (("text",), _TEXT),
+    "stream.map.output": (("text",), _TEXT),
+    "stream.reduce.input": (("text",), _TEXT),
+    "stream.reduce.output": (("text",), _TEXT),
+    "stream.recordreader.*": ((), _JAVA),
+    "stream.map.input.writer.class": ((), _JAVA),
+    "stream.map.output.reader.class": ((), _JAVA),
+    "stream.reduce.input.writer.class": ((), _JAVA),
+    "stream.reduce.output.reader.class": ((), _JAVA),
+    "textinputformat.record.delimiter": ((), "a record is a line here, whose end is LF, CR LF or CR"),
+    "mapreduce.input.lineinputformat.linespermap": (("1",), _SPLITS),
+    "mapreduce.job.skiprecords": (("false",), _SKIPPING),
+    "mapreduce.job.skip.outdir": ((), _SKIPPING),
+    "mapreduce.map.skip.maxrecords": (("0",), _SKIPPING),
+    "mapreduce.reduce.skip.maxgroups": (("0",), _SKIPPING),
+    "mapreduce.output.basename": (("part",), "output files are called part"),
+    "mapreduce.job.encrypted-intermediate-data": (("false",), _ENCRYPTION),
+    "mapreduce.shuffle.ssl.enabled": (("false",), _ENCRYPTION),
+    "mapreduce.job.end-notification.url": ((), _CALLBACK),
+    "mapreduce.job.node-label-expression": ((), _LABELS),
+    "mapreduce.job.am.node-label-expression": ((), _LABELS),
+    "mapreduce.map.node-label-expression": ((), _LABELS),
+    "mapreduce.reduce.node-label-expression": ((), _LABELS),
+    "mapreduce.map.debug.script": ((), _DEBUG),
+    "mapreduce.reduce.debug.script": ((), _DEBUG),
+}
+
+#: of keys that order and part keys for streaming jobs, whose order a Job class writes itself
+STREAMING_ONLY: Final = {
+    "mapred.partitioner.class": "write partition() in the job's class",
+    "mapreduce.job.partitioner.class": "write partition() in the job's class",
+    "mapreduce.job.output.key.comparator.class": "let map() yield keys that sort as they should",
+    "mapreduce.job.output.group.comparator.class": "let map() yield keys that are equal where they belong together",
+}
+
+#: what a key begins with that Hadoop's jobs know
+_HADOOPS: Final = ("mapreduce.", "mapred.", "stream.", "yarn.app.mapreduce.", "map.", "job.", "jobclient.")
+_FOR: Final = {name: purpose for purpose, names in HARMLESS.items() for name in names}
+
+
+def refuse_keys(conf: Configuration, *, is_streaming: bool) -> None:
+    """Raises ConfigError for the first key that asks for what is not there."""
+    for key in conf.changed_keys():
+        value = (conf.get(key) or "").strip()
+        found = _refusal(key)
+        if found is not None and value and value not in found[0]:
+            raise conf.error(key, f"is not served: {found[1]}", "leave it out")
+        if not is_streaming and value and key in STREAMING_ONLY:
+            raise conf.error(key, "is for streaming jobs", f"leave it out, and {STREAMING_ONLY[key]}")
+
+
+def key_notes(conf: Configuration) -> Iterator[str]:
+    """A line for each key of the command line that sets nothing, though Hadoop's jobs know such."""
+    for key in conf.changed_keys():
+        origin = conf.origin(key)
+        if origin is None or origin.file is not None:
+            continue
+        if documentation(key) is not None or key in REFUSED:
+            continue
+        if key in _FOR:
+            yield f"-D {key} sets nothing here: it is for {_FOR[key]}"
+        elif key.startswith(_HADOOPS):
+            near = nearest_key(key)
+            yield f"-D {key}: nothing here reads this key" + (f"; did you mean {near}?" if near else "")
+
+
+def _refusal(key: str) -> tuple[tuple[str, ...], str] | None:
+    if key in REFUSED:
+        return REFUSED[key]
+    families = (name for name in REFUSED if name.endswith("*") and key.startswith(name[:-1]))
+    family = next(families, None)
+    return None if family is None else REFUSED[family]
