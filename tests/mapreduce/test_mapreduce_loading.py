@@ -86,7 +86,7 @@ def test_script_and_class(text: str, path: str, name: str | None) -> None:
         ("import nonsuch_module_at_all\n", "does not import: ModuleNotFoundError: No module named"),
         ("def broken(:\n", "does not import: SyntaxError"),
         ("raise SystemExit(3)\n", "does not import: SystemExit: 3"),
-        (WORD_COUNT + "    input_format = 'csv'\n", "unknown input format 'csv'"),
+        (WORD_COUNT + "    input_format = 'xml'\n", "unknown input format 'xml'"),
         (WORD_COUNT + "    output_format = 'csv'\n", "unknown output format 'csv'"),
         (WORD_COUNT + "    reduces = -1\n", "reduces is -1"),
         (WORD_COUNT + "    partitioner = 'best'\n", "partitioner is 'best'"),

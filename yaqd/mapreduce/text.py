@@ -44,6 +44,40 @@ def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
     return text_of(key) + separator + text_of(value) + b"\n"
 
 
+def json_line_of(key: Any, value: Any) -> bytes:
+    """One line of JSON output."""
+    record = value if key is None else (key, value)
+    return _utf8(_compact(_json_form(record))) + b"\n"
+
+
+def csv_line_of(key: Any, value: Any, columns: tuple[str, ...]) -> bytes:
+    """One line of CSV output. JobError for a record of other columns."""
+    if isinstance(value, dict):
+        if key is not None or value.keys() != set(columns):
+            raise JobError(
+                f"a record of CSV output has the fields {', '.join(map(str, value))}, not {', '.join(columns)}"
+            )
+        fields = [value[name] for name in columns]
+    else:
+        fields = [*_fields(key), *_fields(value)]
+        if len(fields) != len(columns):
+            raise JobError(f"a record of CSV output has {len(fields)} fields, and {len(columns)} columns are named")
+    return b",".join(map(_csv_field, fields)) + b"\n"
+
+
+def _fields(item: Any) -> tuple[Any, ...]:
+    if item is None:
+        return ()
+    return tuple(item) if isinstance(item, (tuple, list)) else (item,)
+
+
+def _csv_field(item: Any) -> bytes:
+    text = text_of(item)
+    if any(mark in text for mark in (b",", b'"', b"\n", b"\r")):
+        return b'"' + text.replace(b'"', b'""') + b'"'
+    return text
+
+
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()

@@ -9,6 +9,7 @@ from yaqd.storage.batches import FixedBatch, LineBatch, RecordBatch
 from yaqd.storage.bz2_blocks import Piece
 from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
+from yaqd.storage.fields import csv_batches, json_batch
 from yaqd.storage.filesystem import get_filesystem
 from yaqd.storage.lines import LINE_BYTES_MAX, Ends, owned_blocks
 from yaqd.storage.splits import FileRange, InputSplit
@@ -49,9 +50,21 @@ class SplitReader:
     def batches(self) -> Iterator[RecordBatch]:
         for part in self._split.ranges:
             self.current = part
-            for batch in self._fixed(part) if self._format.kind is InputKind.FIXED else self._lines(part):
+            for batch in self._batches_of(part):
                 self.bytes_read += batch.input_bytes
                 yield batch
+
+    def _batches_of(self, part: FileRange) -> Iterator[RecordBatch]:
+        match self._format.kind:
+            case InputKind.FIXED:
+                return self._fixed(part)
+            case InputKind.JSON:
+                return (json_batch(batch, part.path) for batch in self._lines(part))
+            case InputKind.CSV:
+                chunks, _ = self._chunks(part, None)
+                return csv_batches(chunks, self._format.delimiter, part.path)
+            case _:
+                return self._lines(part)
 
     def progress(self) -> float:
         """Share of the split that was read, 0 to 1; of a compressed one by the size of what it holds, so far."""
@@ -70,7 +83,7 @@ class SplitReader:
         return self._filesystem.open_range(path, start, length)
 
     def _lines(self, part: FileRange) -> Iterator[RecordBatch]:
-        as_text = self._format.kind is InputKind.TEXT
+        as_text = self._format.kind is not InputKind.BYTES
         end: int | Ends | None = None
         if part.length < part.file_length and codec_of(part.path) is not None:
             rest = self._open_range(part.path, part.start)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from yaqd.config import Configuration
-from yaqd.mapreduce.formats import InputFormat
+from yaqd.mapreduce.formats import InputFormat, InputKind
 from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
 from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem, get_filesystem
@@ -130,7 +130,9 @@ def _pieces(filesystem: FileSystem, status: FileStatus, split_bytes: int, input_
     length, record_bytes = status.length, input_format.record_bytes
     codec = codec_of(status.path)
     is_compressed = codec is not None
-    is_whole = codec is not None and not (codec.splits and input_format.reads_lines)
+    is_whole = input_format.kind is InputKind.CSV or (
+        codec is not None and not (codec.splits and input_format.reads_lines)
+    )
     if record_bytes and not is_compressed:
         if length % record_bytes:
             raise CorruptFile(

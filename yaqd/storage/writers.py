@@ -1,11 +1,11 @@
 """Writing the records of a task's output file."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from yaqd.config import Configuration
-from yaqd.mapreduce.formats import OutputKind
-from yaqd.mapreduce.text import line_of, text_of
+from yaqd.mapreduce.formats import OutputKind, csv_columns
+from yaqd.mapreduce.text import csv_line_of, json_line_of, line_of, text_of
 from yaqd.storage.codecs import output_codec
 from yaqd.storage.filesystem import ByteWriter, FileSystem
 
@@ -17,7 +17,10 @@ _SEPARATOR_KEY: Final = "mapreduce.output.textoutputformat.separator"
 class RecordWriter:
     """Formats and buffers records. Close it to publish the file, or abort it."""
 
-    def __init__(self, file: ByteWriter, kind: OutputKind, separator: bytes = b"\t") -> None:
+    def __init__(
+        self, file: ByteWriter, kind: OutputKind, separator: bytes = b"\t", columns: tuple[str, ...] = ()
+    ) -> None:
+        """`columns`: of CSV, whose names come first."""
         self.records = 0
         #: bytes of output before compression
         self.bytes_written = 0
@@ -26,12 +29,12 @@ class RecordWriter:
         self._separator = separator
         self._parts: list[bytes] = []
         self._buffered = 0
+        self._form = _form(kind, separator, columns)
+        if columns:
+            self._parts.append(csv_line_of(None, columns, columns))
 
     def write(self, key: Any, value: Any) -> None:
-        if self._is_text:
-            part = line_of(key, value, self._separator)
-        else:
-            part = text_of(key) + text_of(value)
+        part = self._form(key, value)
         self._parts.append(part)
         self._buffered += len(part)
         self.records += 1
@@ -40,7 +43,7 @@ class RecordWriter:
 
     def write_all(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """`write` for each pair; for plain str, int and bytes a good deal faster."""
-        separator, is_text, parts = self._separator, self._is_text, self._parts
+        separator, is_text, parts, form = self._separator, self._is_text, self._parts, self._form
         plain = str
         for key, value in pairs:
             if is_text and type(key) is plain and type(value) is int:
@@ -48,10 +51,8 @@ class RecordWriter:
                     part = b"%b%b%d\n" % (key.encode(), separator, value)
                 except UnicodeEncodeError:
                     part = line_of(key, value, separator)
-            elif is_text:
-                part = line_of(key, value, separator)
             else:
-                part = text_of(key) + text_of(value)
+                part = form(key, value)
             parts.append(part)
             self._buffered += len(part)
             self.records += 1
@@ -82,11 +83,25 @@ class RecordWriter:
             self._file.write(block)
 
 
-def open_writer(filesystem: FileSystem, path: str, kind: OutputKind | str, conf: Configuration) -> RecordWriter:
-    """A writer of one output file; `path` ends in `output_suffix`. An older file of that name is replaced."""
+def _form(kind: OutputKind, separator: bytes, columns: tuple[str, ...]) -> Callable[[Any, Any], bytes]:
+    """A record's bytes."""
+    match kind:
+        case OutputKind.TEXT:
+            return lambda key, value: line_of(key, value, separator)
+        case OutputKind.RAW:
+            return lambda key, value: text_of(key) + text_of(value)
+        case OutputKind.JSON:
+            return json_line_of
+        case OutputKind.CSV:
+            return lambda key, value: csv_line_of(key, value, columns)
+
+
+def open_writer(filesystem: FileSystem, path: str, name: str, conf: Configuration) -> RecordWriter:
+    """A writer of one output file in this format; `path` ends in `output_suffix`. An older file of that name is
+    replaced."""
     codec = output_codec(conf)
     file: ByteWriter = filesystem.create(path, overwrite=True)
     if codec is not None:
         file = codec.compressing(file)
     separator = (conf.get(_SEPARATOR_KEY) or "\t").encode("utf-8", "surrogateescape")
-    return RecordWriter(file, OutputKind.of(kind), separator)
+    return RecordWriter(file, OutputKind.of(name), separator, csv_columns(name))
