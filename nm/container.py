@@ -139,6 +139,10 @@ class Container:
     #: bytes, by the last memory scan
     physical_bytes: int = 0
     virtual_bytes: int = 0
+    #: the most that its processes had together at a scan, or one of them ever
+    peak_bytes: int = 0
+    #: processor time of all its processes
+    cpu_s: float = 0.0
     #: counters for LOCALIZATION_COUNTERS
     localization: tuple[int, int, int, int, int] = field(default=(0, 0, 0, 0, 0))
 
@@ -179,11 +183,18 @@ class Container:
             status.yaq_times.queued_ms = _passed_ms(self.queued_at, turn_at)
             status.yaq_times.run_ms = _passed_ms(self.started_at, self.ended_at)
             status.yaq_times.held_ms = round(1000 * self.held_s)
+            status.yaq_times.peak_memory_bytes = self.peak_bytes
+            status.yaq_times.cpu_ms = round(1000 * self.cpu_s)
         elif times_at is not None and self.held_since is not None:
             status.yaq_times.held_ms = _passed_ms(self.held_since, times_at)
             if starts_in_s is not None:
                 status.yaq_times.starts_in_ms = round(1000 * starts_in_s)
         return status
+
+    def used(self, cpu_s: float, peak_bytes: int) -> None:
+        """By its processes together, as far as somebody has seen."""
+        self.cpu_s = max(self.cpu_s, cpu_s)
+        self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
     def registration_pb(self) -> server.NMContainerStatus:
         """For a registration with a ResourceManager that may know nothing of it."""

@@ -259,6 +259,8 @@ class ContainerCourse:
     def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
         container.exit_status = exited.result()
         log.info("%s exited with code %d", container.id, container.exit_status)
+        if container.process is not None and (reaped := container.process.reaped) is not None:
+            container.used(reaped.cpu_s, reaped.peak_bytes)
         if self.replacements.rolls_back(container):
             self._handle(container, Event.ROLLED_BACK)
             return

@@ -96,6 +96,7 @@ class Monitor:
         if self._limits.check_physical and is_over(usage.physical_bytes, usage.aged_physical_bytes, limit):
             await self._loop.run_in_executor(self._threads, partial(_share_out, usage))
         container.physical_bytes, container.virtual_bytes = usage.physical_bytes, usage.virtual_bytes
+        container.used(usage.cpu_s, usage.physical_bytes)
         if container.stage is not Stage.RUNNING or container.process is None:
             return
         over = excess(

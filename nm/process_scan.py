@@ -30,6 +30,7 @@ class ProcessReading:
     started: int
     resident_bytes: int
     virtual_bytes: int
+    #: with that of its children that have ended and were waited for
     cpu_s: float
     #: of its container (`nm.warm.marks`), or what the limit is otherwise; None: unknown
     mark: int | None
@@ -130,7 +131,7 @@ def _read(pid: str) -> ProcessReading | None:
         started=int(fields[19]),
         resident_bytes=int(fields[21]) * _PAGE,
         virtual_bytes=int(fields[20]),
-        cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+        cpu_s=sum(map(int, fields[11:15])) / _TICKS,
         mark=mark_of(int(pid)),
     )
 

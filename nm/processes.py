@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from nm.warm import marks
+from nm.warm.client import Reaped
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class ContainerProcess:
     def __init__(
         self,
         pid: int,
-        reap_by_forker: Callable[[int], Awaitable[int | None]],
+        reap_by_forker: Callable[[int], Awaitable[Reaped | None]],
         mark: int,
         *,
         kill_delay_s: float,
@@ -64,6 +65,8 @@ class ContainerProcess:
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._reap_by_forker = reap_by_forker
         self._reaping: asyncio.Task[None] | None = None
+        #: what it used, once `exited` is done; None: nobody knows
+        self.reaped: Reaped | None = None
         #: it has ended; its exit code follows
         self.is_over = False
         self._when_ended: Callable[[], None] | None = None
@@ -139,25 +142,25 @@ class ContainerProcess:
         self._reaping = self._loop.create_task(self._reap())
 
     async def _reap(self) -> None:
-        code = self._own_child_code()
-        if code is None:
-            code = await self._reap_by_forker(self.pid)
+        reaped = self._reap_own_child()
+        if reaped is None:
+            reaped = await self._reap_by_forker(self.pid)
         for delay_s in _ADOPTION_DELAYS_S:
-            if code is not None:
+            if reaped is not None:
                 break
             await asyncio.sleep(delay_s)  # the forker is dying: the kernel hands its children over
-            code = self._own_child_code()
+            reaped = self._reap_own_child()
         os.close(self._pidfd)
-        self.exited.set_result(LOST if code is None else code)
+        self.reaped = reaped
+        self.exited.set_result(LOST if reaped is None else reaped.exit_code)
 
-    def _own_child_code(self) -> int | None:
+    def _reap_own_child(self) -> Reaped | None:
+        """It has ended, so that until it is reaped its number is its own."""
         try:
-            found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+            pid, status, used = os.wait4(self.pid, os.WNOHANG)
         except ChildProcessError:
             return None
-        if found is None:
-            return None
-        return found.si_status if found.si_code == os.CLD_EXITED else 128 + found.si_status
+        return Reaped.of(status, used.ru_utime + used.ru_stime, used.ru_maxrss << 10) if pid else None
 
 
 #: Hadoop's code of a container whose end nobody saw

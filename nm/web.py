@@ -208,6 +208,8 @@ class NodeWeb:
             "pid": container.process.pid if container.process is not None else None,
             "warmStart": container.is_warm,
             "physicalMemoryBytes": container.physical_bytes,
+            "peakMemoryBytes": container.peak_bytes,
+            "cpuMilliseconds": round(1000 * container.cpu_s),
             "gpus": list(self._runtime.gpus.of(container.id)),
             "queue": place,
         }

@@ -72,6 +72,22 @@ class StartRequest:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """Of a process that has ended, and of its children that it had waited for."""
+
+    #: 128 + signal for a killed one
+    exit_code: int
+    cpu_s: float
+    #: of the one that had most
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, status: int, cpu_s: float, peak_bytes: int) -> "Reaped":
+        code = os.waitstatus_to_exitcode(status)
+        return cls(code if code >= 0 else 128 - code, cpu_s, peak_bytes)
+
+
 class _Connection:
     """One forker process: the socket to it and the requests that wait for its answer, oldest first."""
 
@@ -136,14 +152,13 @@ class ForkerClient:
             raise OSError(reply["error"])
         return int(reply["pid"])
 
-    async def reap(self, pid: int) -> int | None:
-        """The exit code of a process that has ended; None when the forker is gone or is not its parent."""
+    async def reap(self, pid: int) -> Reaped | None:
+        """Of a process that has ended; None when the forker is gone or is not its parent."""
         try:
             reply = await self._ask({"op": "reap", "pid": pid}, _START_TIMEOUT_S)
         except (ForkerUnavailable, OSError):
             return None
-        status = reply.get("status")
-        return int(status) if status is not None else None
+        return Reaped.of(reply["status"], reply["cpu_s"], reply["peak_bytes"]) if "status" in reply else None
 
     async def _ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         connection = self._connection

@@ -154,7 +154,7 @@ class Forker:
                 except (OSError, ValueError) as error:
                     self._reply(message["id"], error=str(error))
             case "reap":
-                self._reply(message["id"], status=self._reap(message["pid"]))
+                self._reply(message["id"], **self._reap(message["pid"]))
 
     def _reply(self, request: int, **fields: Any) -> None:
         self._connection.sendall(encode({"id": request, **fields}))
@@ -200,13 +200,12 @@ class Forker:
             self._reap(starting.pid)
             self._reply(starting.request, error=error)
 
-    def _reap(self, pid: int) -> int | None:
-        """The exit code, 128 + signal for a killed one; None when it is not ours. The process must have ended."""
-        if pid not in self._containers:
-            return None
-        del self._containers[pid]
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        return code if code >= 0 else 128 - code
+    def _reap(self, pid: int) -> dict[str, Any]:
+        """What there is to say of a process that has ended; empty when it is not ours."""
+        if self._containers.pop(pid, None) is None:
+            return {}
+        _, status, used = os.wait4(pid, 0)
+        return {"status": status, "cpu_s": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss << 10}
 
 
 def preload(path: list[str], modules: list[str]) -> dict[str, Any]:

@@ -74,6 +74,7 @@ async def test_what_escaped_ends_with_its_container(
     rm: FakeResourceManager, master: Master, escaped: Escaped, stranger: psutil.Process
 ) -> None:
     await master.run(container_id(2), launch_context("exec sleep 1000"))
+    await rm.until(lambda: rm.sub_state(container_id(2)) == ContainerSubState.RUNNING)
     await master.run(ONE, launch_context(escaped.command("until [ -e {folder}/go ]; do sleep 0.01; done")))
     processes = await escaped.running()
     (escaped.folder / "go").touch()

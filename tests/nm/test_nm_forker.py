@@ -41,7 +41,7 @@ def request(folder: Path, *argv: str) -> StartRequest:
     )
 
 
-async def ended(forker: ForkerClient, pid: int) -> int | None:
+async def ended(forker: ForkerClient, pid: int) -> int:
     """Returns the exit code."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     descriptor = os.pidfd_open(pid)
@@ -50,7 +50,9 @@ async def ended(forker: ForkerClient, pid: int) -> int | None:
         await over.wait()
     loop.remove_reader(descriptor)
     os.close(descriptor)
-    return await forker.reap(pid)
+    reaped = await forker.reap(pid)
+    assert reaped is not None
+    return reaped.exit_code
 
 
 def read(path: Path) -> str:

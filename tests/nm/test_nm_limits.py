@@ -40,6 +40,24 @@ async def test_container_over_its_memory_is_killed_with_the_words_clients_match(
     await master.client.close()
 
 
+@pytest.mark.parametrize("as_child", [True, False])
+async def test_what_a_container_used_is_told_with_its_end(
+    as_child: bool, rm: FakeResourceManager, start_node: Callable[..., Any], tmp_path: Path
+) -> None:
+    """However short it was: no scan has seen it."""
+    rm.capabilities.append("yaq-queue")
+    node = await start_node({"yarn.nodemanager.resource-monitor.interval-ms": "60000"})
+    master = Master(rm, node)
+    script = tmp_path / "work.py"
+    script.write_text("import time\nheld = bytearray(100 << 20)\nwhile time.process_time() < 0.3: pass\n")
+    program = f"python3 {script}"
+    await master.run(ONE, launch_context(f"{program}; true" if as_child else f"exec {program}"))
+    end = await rm.end_of(ONE)
+    assert 100 * MB < end.yaq_times.peak_memory_bytes < 400 * MB
+    assert 300 <= end.yaq_times.cpu_ms < 5000
+    await master.client.close()
+
+
 def reading(
     pid: int, parent: int, session: int, size: int = MB, started: int = 1, mark: int | None = None
 ) -> ProcessReading:

@@ -507,16 +507,20 @@ class ContainerStatus(_message.Message):
     def __init__(self, container_id: _Optional[_Union[ContainerId, _Mapping]] = ..., state: _Optional[_Union[ContainerState, str]] = ..., diagnostics: _Optional[str] = ..., exit_status: _Optional[int] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., executionType: _Optional[_Union[ExecutionType, str]] = ..., container_attributes: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., container_sub_state: _Optional[_Union[ContainerSubState, str]] = ..., yaq_times: _Optional[_Union[TaskTimes, _Mapping]] = ...) -> None: ...
 
 class TaskTimes(_message.Message):
-    __slots__ = ("queued_ms", "run_ms", "held_ms", "starts_in_ms")
+    __slots__ = ("queued_ms", "run_ms", "held_ms", "starts_in_ms", "peak_memory_bytes", "cpu_ms")
     QUEUED_MS_FIELD_NUMBER: _ClassVar[int]
     RUN_MS_FIELD_NUMBER: _ClassVar[int]
     HELD_MS_FIELD_NUMBER: _ClassVar[int]
     STARTS_IN_MS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CPU_MS_FIELD_NUMBER: _ClassVar[int]
     queued_ms: int
     run_ms: int
     held_ms: int
     starts_in_ms: int
-    def __init__(self, queued_ms: _Optional[int] = ..., run_ms: _Optional[int] = ..., held_ms: _Optional[int] = ..., starts_in_ms: _Optional[int] = ...) -> None: ...
+    peak_memory_bytes: int
+    cpu_ms: int
+    def __init__(self, queued_ms: _Optional[int] = ..., run_ms: _Optional[int] = ..., held_ms: _Optional[int] = ..., starts_in_ms: _Optional[int] = ..., peak_memory_bytes: _Optional[int] = ..., cpu_ms: _Optional[int] = ...) -> None: ...
 
 class URL(_message.Message):
     __slots__ = ("scheme", "host", "port", "file", "userInfo")
