@@ -78,6 +78,7 @@ STREAMING_ONLY: Final = {
     "mapreduce.job.output.group.comparator.class": "let map() yield keys that are equal where they belong together",
 }
 
+_SPLIT_MAX: Final = "mapreduce.input.fileinputformat.split.maxsize"
 #: what a key begins with that Hadoop's jobs know
 _HADOOPS: Final = ("mapreduce.", "mapred.", "stream.", "yarn.app.mapreduce.", "map.", "job.", "jobclient.")
 _FOR: Final = {name: purpose for purpose, names in HARMLESS.items() for name in names}
@@ -94,19 +95,20 @@ def refuse_keys(conf: Configuration, *, is_streaming: bool) -> None:
             raise conf.error(key, "is for streaming jobs", f"leave it out, and {STREAMING_ONLY[key]}")
 
 
-def key_notes(conf: Configuration) -> Iterator[str]:
+def key_notes(conf: Configuration, *, is_streaming: bool) -> Iterator[str]:
     """A line for each key of the command line that sets nothing, though Hadoop's jobs know such."""
     for key in conf.changed_keys():
         origin = conf.origin(key)
         if origin is None or origin.file is not None:
             continue
+        if is_streaming and key == _SPLIT_MAX:
+            yield f"-D {key} sets nothing in streaming jobs, as on Hadoop: mapreduce.job.maps says how many splits"
         if documentation(key) is not None or key in REFUSED:
             continue
         if key in _FOR:
             yield f"-D {key} sets nothing here: it is for {_FOR[key]}"
-        elif key.startswith(_HADOOPS):
-            near = nearest_key(key)
-            yield f"-D {key}: nothing here reads this key" + (f"; did you mean {near}?" if near else "")
+        elif key.startswith(_HADOOPS) and nearest_key(key) is None:  # misspelt ones are named with the command line
+            yield f"-D {key}: nothing here reads this key"
 
 
 def _refusal(key: str) -> tuple[tuple[str, ...], str] | None:

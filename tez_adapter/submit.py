@@ -138,7 +138,7 @@ def submit_mapreduce(
 
     refuse_keys(conf, is_streaming=False)
     checked = check_script(conf, script, class_name, attachments.py_files, attachments.files)
-    for note in (*key_notes(conf), *checked.notes):
+    for note in (*key_notes(conf, is_streaming=False), *checked.notes):
         notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
@@ -183,7 +183,7 @@ def submit_streaming(
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
     refuse_keys(conf, is_streaming=True)
-    for note in key_notes(conf):
+    for note in key_notes(conf, is_streaming=True):
         notify(note)
     stream_settings(conf)  # what cannot be is said here, not by every attempt of the first map
     scripts = streaming_commands(mapper, reducer, combiner)
