@@ -8,6 +8,7 @@ from typing import Final
 
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 from yaqd.sim.workloads import Arrivals, Drawn, draw
+from yaqd.sim.workloads.drawn import SHORT_WORK_S
 
 _HIVE_JOBS: Final = 92
 #: Hive-MS's task times are divided by this, so that a run takes a quarter of an hour
@@ -19,6 +20,8 @@ _SHORT: Final = (40, 8, 2.0)
 _LONG: Final = (8, 96, 10.0)
 #: they come as fast as the cluster can run them, so there is something to put in order
 _MIX_LOAD: Final = 1.0
+#: one long job beside short ones that arrive for so long, s
+_LONGEST_S: Final = 600.0
 
 
 def hive(scale: float, slots: int, *, load: float) -> Workload:
@@ -68,3 +71,12 @@ def mixed(scale: float, slots: int) -> Workload:
         jobs_made.append(SimJob(name=name, stages=(stage,), arrival_s=arrival_s))
         arrival_s += chooser.expovariate(1 / gap_s)
     return Workload(tuple(jobs_made), "mixed")
+
+
+def longest(scale: float, slots: int, *, load: float) -> Workload:
+    """A job of 96 tasks beside ten minutes of short ones, as in the simulator's `longest-under-load`."""
+    jobs = max(4, round(load * slots * _LONGEST_S * scale / SHORT_WORK_S))
+    workload = draw(Drawn("long-among-short", jobs, Arrivals("poisson", load)), slots, _SEED)
+    longest_one = max(workload, key=lambda job: job.tasks)
+    named = (replace(job, name="long" if job is longest_one else "short") for job in workload)
+    return Workload(tuple(named), workload.name)

@@ -83,8 +83,6 @@ class Giving:
         """Give away what the node has free."""
         if self._view.root.waiting or self._view.reservations or self._updates.any_waiting:
             return self._fill(node, now)
-        if self._view.jobs is not None:
-            self.starving.find(self._view.jobs, now)
         if self.filling is not None:
             self.filling.for_nobody(node)
         return ()
@@ -92,8 +90,6 @@ class Giving:
     def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
         if self._updates.any_waiting:
             yield from self._updates.settle(node)
-        if self._view.jobs is not None:
-            self.starving.find(self._view.jobs, now)
         reservation = self._view.reservations.get(node.id)
         if reservation is not None and stands_still(reservation, self._reservation_s, now):
             if len(self._view.nodes) > 1:
@@ -126,6 +122,8 @@ class Giving:
                     yield unreserve(self._view, kept, "the ask got its container")
         for ask in passed.values():
             ask.missed += 1
+        if self._view.jobs is not None:
+            self.starving.find(self._view.jobs, now)
 
     def _is_lost(self, reservation: Reservation, now: float) -> bool:
         attempt, ask, node = reservation.attempt, reservation.ask, reservation.node

@@ -2,11 +2,15 @@
 
 Yaq, section 3.4.1: the strategies of the node queues one floor higher. An application's place in its leaf queue's lines
 is a key that is worked out when something about it changes, so deciding who is next costs what it costs in order of
-submission. Only starvation comes with time: whoever wants something and was given nothing for min(ST, ST_r x the work
-that is left) goes first; a heap by that time says who that is, at each offer, for as many as have become starved.
+submission. Only starvation comes with time.
+
+While an application wants something, the part of its queue's use that those hold who asked after it is time for which
+it was passed; in order of arrival nobody would pass it. One that was passed for longer than min(ST, ST_r x the work
+that is left), and a part of all its other time, goes first, among such ones in order of submission, until it is no
+longer so late. So each is over after its time in order of arrival, that part of it and ST, and the order keeps some of
+the queue.
 """
 
-import heapq
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,15 +21,19 @@ from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.job_order import JOB_ORDERS, SHIPPED, WaitingJob
 
 if TYPE_CHECKING:
-    from rm.scheduler.view import AppView, AttemptView, ClusterView
+    from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
 
 
 #: how long a task is taken to run of whose application nothing is known, s, as long as nothing was seen of any: it only
 #: has its place among the others
 _TYPICAL_S: Final = 30.0
-#: without ST an application is starved by what is left of it alone, which may be less by then, or known at all: looked
-#: at so often, s
-_LOOK_S: Final = 10.0
+#: who is starved is looked at so often, s
+_LOOK_S: Final = 1.0
+#: the part of ST for which a job may be passed here: what is sent then may be passed at its node as well
+_HERE: Final = 0.75
+#: by so much of the time that it would have taken in order of arrival a job may be later than that beside: so what is
+#: starved takes five sevenths of a queue at most, and the order has the rest
+_SLACK: Final = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +50,11 @@ class JobStarvation:
         """Is anybody ever starved?"""
         return math.isfinite(self.starve_s) or math.isfinite(self.starve_ratio)
 
-    def limit(self, work_s: float | None) -> float:
+    def limit(self, job: Job, work_s: float | None) -> float:
+        """For how long others may have passed the job by now, `work_s` being left of it."""
         ratio = self.starve_ratio * work_s if work_s is not None else math.inf
-        return min(self.starve_s, ratio) if ratio > 0 else self.starve_s
+        threshold_s = min(self.starve_s, ratio) if ratio > 0 else self.starve_s
+        return _HERE * threshold_s + _SLACK * (job.waited_s - job.passed_s)
 
 
 def rank(jobs: Jobs, app: "AppView") -> float:
@@ -83,65 +93,69 @@ def _waits_for_master(app: "AppView") -> bool:
 
 
 class Starving:
-    """Who has waited too long."""
+    """Who is behind its turn."""
 
     def __init__(self, view: "ClusterView", spec: JobStarvation) -> None:
         self._view = view
-        self._spec = spec
-        #: when it is to be looked at, sequence number, attempt
-        self._due: list[tuple[float, int, AttemptView]] = []
-
-    def change(self, jobs: Jobs, spec: JobStarvation, now: float) -> None:
-        """Go by other limits: those that wait are to be looked at earlier or later. Who is starved stays it."""
-        if spec == self._spec:
-            return
-        self._spec = spec
-        attempts = {attempt.id: attempt for _, _, attempt in self._due}
-        self._due.clear()
-        for attempt in attempts.values():
-            job = jobs.of(attempt.app.id)
-            if job.since is not None and attempt.app.attempt is attempt:
-                self._push(jobs, job, attempt, now)
+        self.spec = spec
+        self._looked_at = 0.0
 
     def waits(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
         """The attempt's asks are as they are after what it was given just now."""
         job = jobs.of(attempt.app.id)
-        if attempt.asks.pending and job.since is None and self._spec.is_guarding:
+        if not attempt.asks.pending:
+            job.since = None
+        elif job.since is not None:
+            job.given_back = 0
+        else:
             job.since = now
-            self._push(jobs, job, attempt, now)
+            if not job.given_back:
+                job.asked_at, job.waited_s, job.passed_s, job.is_starved = now, 0.0, 0.0, False
+            job.given_back = max(0, job.given_back - attempt.asks.pending)
 
     def given(self, jobs: Jobs, attempt: "AttemptView", now: float) -> None:
-        """The attempt was given a container."""
+        """The attempt was given a container. That ends its wait only where it wants nothing more."""
         job = jobs.of(attempt.app.id)
-        if job.since is None:
-            return
-        job.since = now
-        if job.is_starved:
-            job.is_starved = False
-            self._push(jobs, job, attempt, now)
+        if job.since is not None:
+            job.since = now if attempt.asks.pending else None
 
     def find(self, jobs: Jobs, now: float) -> None:
-        """Put those that have become starved where they belong."""
-        while self._due and self._due[0][0] <= now:
-            attempt = heapq.heappop(self._due)[2]
-            job = jobs.of(attempt.app.id) if attempt.app.attempt is attempt else None
-            if job is None or job.since is None:
-                continue
-            if not attempt.asks.pending:
-                job.since = None
-            elif job.since + self._limit(jobs, attempt) > now:  # the sum that it is filed under, or this never ends
-                self._push(jobs, job, attempt, now)
-            else:
-                job.is_starved = True
-                if attempt.filed_at is not None:
-                    self._view.file(attempt)
+        """Put those that have become starved where they belong, and those that are no longer."""
+        passed_s = now - self._looked_at
+        if 0.0 <= passed_s < _LOOK_S:
+            return
+        self._looked_at = now
+        for leaf in self._view.queues.values():
+            if leaf.waiting and leaf.is_leaf and leaf.spec.orders_jobs:
+                self._look(jobs, leaf, max(0.0, passed_s))
 
-    def _push(self, jobs: Jobs, job: Job, attempt: "AttemptView", now: float) -> None:
-        assert job.since is not None
-        due = job.since + self._limit(jobs, attempt)
-        if not math.isfinite(self._spec.starve_s):
-            due = min(due, now + _LOOK_S)
-        heapq.heappush(self._due, (due, attempt.app.sequence, attempt))
+    def _look(self, jobs: Jobs, leaf: "QueueView", passed_s: float) -> None:
+        """Count so many seconds for all who wait, from who asked last to who asked first."""
+        masters = leaf.masters_used
+        mb, cores = leaf.used_mb - masters.memory_mb, leaf.used_cores - masters.vcores
+        later_mb = later_cores = 0
+        known = [(attempt.app, jobs.of(attempt.app.id), attempt) for attempt in leaf.attempts.values()]
+        for app, job, attempt in sorted(known, key=lambda one: (one[0].priority, -one[1].asked_at, -one[0].sequence)):
+            if attempt.asks.pending:
+                part = max(later_mb / mb if mb > 0 else 0.0, later_cores / cores if cores > 0 else 0.0)
+                job.waited_s += passed_s
+                job.passed_s += passed_s * min(1.0, part)
+                self._decide(job, attempt, job.passed_s > self.spec.limit(job, jobs.facts(app).remaining_work))
+            held_mb, held_cores = _runs(attempt)
+            later_mb += held_mb
+            later_cores += held_cores
 
-    def _limit(self, jobs: Jobs, attempt: "AttemptView") -> float:
-        return self._spec.limit(jobs.facts(attempt.app).remaining_work)
+    def _decide(self, job: Job, attempt: "AttemptView", is_starved: bool) -> None:
+        if is_starved is not job.is_starved:
+            job.is_starved = is_starved
+            if attempt.filed_at is not None:
+                self._view.file(attempt)
+
+
+def _runs(attempt: "AttemptView") -> tuple[int, int]:
+    """Memory and cores of what runs of it, without its master, which runs whatever the order is."""
+    app, master = attempt.app, attempt.master
+    mb, cores = app.used_mb - app.sent.used_mb, app.used_cores - app.sent.used_cores
+    if master is not None and app.containers:
+        mb, cores = mb - master.memory_mb, cores - master.vcores
+    return max(0, mb), max(0, cores)

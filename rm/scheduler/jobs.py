@@ -29,13 +29,16 @@ class Job:
     """One application's containers and estimates by priority."""
 
     __slots__ = (
+        "asked_at",
         "done_work",
         "elsewhere",
         "estimates",
         "facts",
         "facts_at",
+        "given_back",
         "held",
         "is_starved",
+        "passed_s",
         "rank",
         "ranked_at",
         "since",
@@ -43,6 +46,7 @@ class Job:
         "told_by",
         "told_facts",
         "version",
+        "waited_s",
     )
 
     def __init__(self) -> None:
@@ -57,6 +61,13 @@ class Job:
         self.since: float | None = None
         #: it has waited too long
         self.is_starved = False
+        #: when it began to want what it wants, or wanted last, scheduler's seconds
+        self.asked_at = 0.0
+        #: how long it has wanted something, and the part of that in which what ran was of jobs that asked after it, s
+        self.waited_s = 0.0
+        #: containers that nodes gave back before they started, which it has not asked for again: that is no new wait
+        self.given_back = 0
+        self.passed_s = 0.0
         #: what is left of it in the words of the master of this attempt, and what that comes to, once worked out
         self.told: tuple[StageLeft, ...] = ()
         self.told_by: ApplicationAttemptId | None = None

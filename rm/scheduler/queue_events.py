@@ -155,7 +155,7 @@ class QueueEvents:
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
         self._queues.change(event.spec)
         if event.job_starvation is not None:
-            self._giving.starving.change(self._queues.jobs, event.job_starvation, now)
+            self._giving.starving.spec = event.job_starvation
         if event.at_asks is not None:
             self._giving.at_asks = event.at_asks
         if event.spec is not None:

@@ -152,6 +152,7 @@ class NodeQueues:
     def place_lost(self, attempt: "AttemptView", priority: int, since: float, now: float) -> None:
         """A container that waited since then at nodes is to be placed again."""
         is_overdue = self.spec is not None and now - since >= self.wait_limit(attempt)
+        self.jobs.of(attempt.id.application_id).given_back += 1
         self.lost_places.lost(attempt.id.application_id, priority, min(since, now), now, is_overdue=is_overdue)
 
     # ---- nodes

@@ -75,8 +75,8 @@ MEANINGS: Final[dict[str, str]] = {
     "(yaq.queue.starve-ratio)",
     "job_order": f"of jobs at the ResourceManager ({_one_of((*LEAF_ORDERINGS, *JOB_ORDERS.names()))}): a leaf queue's "
     "ordering policy; of guaranteed containers alone",
-    "job_starve_s": "a job that was given nothing for so long goes first, s (yaq.rm.scheduler.job-starve-ms)",
-    "job_starve_ratio": "and so does one that was given nothing for so many times the work that is left of it; inf: "
+    "job_starve_s": "a job that later ones have passed for so long goes first, s (yaq.rm.scheduler.job-starve-ms)",
+    "job_starve_ratio": "and so does one that was passed for so many times the work that is left of it; inf: "
     "only job_starve_s counts. Orders of jobs alone, not fifo and fair (yaq.rm.scheduler.job-starve-ratio)",
     "rebalance": "queues are told to be no longer than most are, as Hadoop does: the mean and a standard deviation, "
     "within rebalance_least and rebalance_most; what is beyond goes back and is placed again",

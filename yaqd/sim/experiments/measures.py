@@ -32,6 +32,8 @@ NAMES: Final = {
     "delay_p95": "queuing delay, 95th percentile (s)",
     "short_median": "completion time of the jobs with less work than the middle one, median (s)",
     "long_median": "completion time of the other jobs, median (s)",
+    "largest": "completion time from submission of the job with the most tasks (s)",
+    "others_median": "completion time from submission of all other jobs, median (s)",
     "share_off": "largest deviation of a queue's share from its capacity, over any minute (points)",
     "share_lasts": f"longest time that a queue's share was off by more than {SHARE_OFF_POINTS:g} points (s)",
     "unfinished": "jobs not over",
@@ -45,6 +47,7 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
     submission = result.completion_times()
     delays = _delays(case, result)
     short, long = _by_work(workload, result)
+    largest, others = _largest(workload, result)
     found = {
         "jct_median": _quantile(start, 50),
         "jct_mean": _mean(start),
@@ -61,6 +64,8 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
         "delay_p95": _quantile(delays, 95),
         "short_median": _quantile(short, 50),
         "long_median": _quantile(long, 50),
+        "largest": largest,
+        "others_median": _quantile(others, 50),
         "share_off": _share_off(case, result),
         "share_lasts": _share_lasts(case, result),
         "unfinished": float(result.unfinished),
@@ -129,6 +134,14 @@ def _by_work(workload: Workload, result: SimResult) -> tuple[Floats, Floats]:
     short = [job.from_start for job in result.jobs if work[job.name] < middle]
     long = [job.from_start for job in result.jobs if work[job.name] >= middle]
     return np.array(short, dtype=np.float64), np.array(long, dtype=np.float64)
+
+
+def _largest(workload: Workload, result: SimResult) -> tuple[float, Floats]:
+    """Seconds from submission of the job with the most tasks, and of all others; NaN where it is not over."""
+    largest = max(workload, key=lambda job: job.tasks).name
+    taken = {job.name: job.from_submission for job in result.jobs}
+    own = taken.pop(largest, math.nan)
+    return own, np.array(list(taken.values()), dtype=np.float64)
 
 
 def _quantile(values: Floats, percent: float) -> float:

@@ -37,6 +37,9 @@ class Measure:
     metric: str
     case: str
     against: str | None = None
+    #: what is divided: so many times the other case's number, and so much more
+    times: float = 1.0
+    plus: float = 0.0
 
 
 @value()

@@ -39,7 +39,8 @@ def _values(measure: Measure, runs: Sequence[Run]) -> Iterator[float]:
         return
     theirs = {run.seed: run.metrics.get(measure.metric, math.nan) for run in runs if run.label == measure.against}
     for seed in ours.keys() & theirs.keys():
-        yield theirs[seed] / ours[seed] if ours[seed] else math.inf
+        held_against = measure.times * theirs[seed] + measure.plus
+        yield held_against / ours[seed] if ours[seed] else math.inf
 
 
 def _judge(row: Row, measured: float) -> tuple[bool, str]:

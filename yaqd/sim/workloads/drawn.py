@@ -232,6 +232,30 @@ def _late_queue(rng: np.random.Generator, drawn: Drawn) -> Stages:
     return Stages(("task",), tasks, comes=[(1, 0.0) if n < long else (0, LATE_S) for n in range(drawn.jobs)])
 
 
+#: of a job beside short ones: tasks, which part of the jobs comes before it, and the seconds of a task of any job
+LONG_TASKS: Final = 96
+_LONG_AFTER: Final = 0.25
+_SHORT_TASKS: Final = 6
+_ALIKE_S: Final = 5.0
+#: what `long-among-short` asks for in the mean, seconds of one slot a job
+SHORT_WORK_S: Final = _SHORT_TASKS * _ALIKE_S
+
+
+def _long_among_short(rng: np.random.Generator, drawn: Drawn) -> Stages:
+    """One job of 96 tasks, a quarter of the way; all others have 6 tasks in the mean (cv 1, 48 at most). Tasks of all
+    are of 5 s in the mean: exponential over the short jobs, cv 0.5 within a job."""
+    short, at = max(1, drawn.jobs - 1), int(drawn.jobs * _LONG_AFTER)
+    many = max(2, round(LONG_TASKS * drawn.size))
+    counts = np.minimum(_task_counts(rng, replace(drawn, jobs=short), float(_SHORT_TASKS), 1.0), many // 2)
+    means = rng.exponential(_ALIKE_S, short)
+    drawn_tasks = [m * lognormal(rng, int(c), 1.0, STAGE_CV) for m, c in zip(means, counts, strict=True)]
+    every = np.concatenate(drawn_tasks)
+    parts = np.split(every * (_ALIKE_S / every.mean()), np.cumsum(counts)[:-1])
+    jobs: list[tuple[Floats, ...]] = [(part,) for part in parts]
+    jobs.insert(at, (fitted(lognormal(rng, many, _ALIKE_S, STAGE_CV), _ALIKE_S, _ALIKE_S * STAGE_CV),))
+    return Stages(("task",), jobs)
+
+
 #: stages of a graph
 _STAGES_MAX: Final = 10
 
@@ -287,6 +311,7 @@ WORKLOADS: Final[dict[str, Kind]] = {
     "mixed-5-50-jobs": Kind("80 % of the jobs of 5 s tasks, 20 % of 50 s (section 4.3)", _mixed_jobs),
     "two-sizes": Kind("40 tasks a job, mean 20 s; those of every fifth job need four slots", _two_sizes),
     "late-queue": Kind("a fifth of the jobs, tasks of 300 s, to one queue; after 30 s all others, of 5 s", _late_queue),
+    "long-among-short": Kind("a job of 96 tasks among jobs of 6 (cv 1); tasks of 5 s mean", _long_among_short),
     "graphs": Kind("3 to 10 stages a job that read one or two others; 12 tasks a stage, mean 15 s", _graphs),
     "mixed-5-50-tasks": Kind("5 s and 50 s tasks in equal number in every job (table 2.1)", _mixed_tasks),
     **{f"{x}-sec": Kind(f"100 tasks a job, all of {x} s", _x_sec(float(x))) for x in (1, 5, 10, 20, 50)},
