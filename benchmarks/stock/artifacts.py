@@ -1,6 +1,6 @@
-"""The pinned stock Hadoop jars: fetched once through Maven, checked, kept outside the checkout.
+"""The pinned jars of stock Hadoop and Tez: fetched once through Maven, checked, kept outside the checkout.
 
-Maven resolves `pom.xml` from Maven Central and resumes what a cut-off run left in its local repository; `jars.sha256`
+Maven resolves a `pom.xml` from Maven Central and resumes what a cut-off run left in its local repository; `jars.sha256`
 beside it names every jar with its digest, so that a run never uses anything else. Tarball releases are not used:
 they carry half a gigabyte of documentation and are not on Maven Central.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HADOOP_VERSION = "3.4.2"
+TEZ_VERSION = "0.10.5"
 _HERE = Path(__file__).parent
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 _FETCH_TIMEOUT_S = 900.0
@@ -64,48 +65,59 @@ def find_java() -> Path:
 def fetch() -> HadoopJars:
     """The checked jars, fetched first if they are not in the cache; safe to call from several processes at once."""
     java = find_java()
-    root = cache_root() / f"hadoop-{HADOOP_VERSION}"
-    pinned = _pinned()
+    return HadoopJars(_fetched(f"hadoop-{HADOOP_VERSION}", _HERE), java)
+
+
+def fetch_tez() -> Path:
+    """The folder of the checked jars of Tez, which run with those of Hadoop; likewise."""
+    return _fetched(f"tez-{TEZ_VERSION}", _HERE / "tez")
+
+
+def _fetched(name: str, recipe: Path) -> Path:
+    """`recipe` is the folder of the pom and the digests."""
+    root = cache_root() / name
+    pinned = _pinned(recipe)
     # Each set has a folder of its own: checkouts that pin different ones must not take each other's away.
     jars = root / f"jars-{_stamp(pinned)[:12]}"
     root.mkdir(parents=True, exist_ok=True)
-    with _locked(root / "lock"):
+    with locked(root / "lock"):
         if not jars.is_dir():  # whole or not there
-            _fetch_into(root, jars, pinned)
-    return HadoopJars(jars, java)
+            _fetch_into(root, jars, recipe)
+    return jars
 
 
-def _fetch_into(root: Path, jars: Path, pinned: dict[str, str]) -> None:
+def _fetch_into(root: Path, jars: Path, recipe: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise StockUnavailable("fetching stock Hadoop needs Maven: install the package maven")
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=root))
     try:
         command = [
-            *(maven, "-q", "-B", "-f", str(_HERE / "pom.xml"), f"{_PLUGIN}:copy-dependencies"),
+            *(maven, "-q", "-B", "-f", str(recipe / "pom.xml"), f"{_PLUGIN}:copy-dependencies"),
             *(f"-DoutputDirectory={staging}", "-DincludeScope=runtime"),
         ]
         run = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False)
         if run.returncode != 0:
             lines = [line for line in (run.stdout + run.stderr).splitlines() if "ERROR" in line]
             why = lines[0] if lines else "no reason given"
-            raise StockUnavailable(f"Maven could not fetch Hadoop {HADOOP_VERSION}: {why}")
-        _check(staging, pinned)
+            raise StockUnavailable(f"Maven could not fetch {root.name}: {why}")
+        _check(staging, recipe)
         staging.rename(jars)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _check(directory: Path, pinned: dict[str, str]) -> None:
+def _check(directory: Path, recipe: Path) -> None:
+    pinned = _pinned(recipe)
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(directory.iterdir())}
     for name in sorted(found.keys() | pinned.keys()):
         if found.get(name) != pinned.get(name):
             problem = "is missing" if name not in found else "is not pinned" if name not in pinned else "has changed"
-            raise StockUnavailable(f"{name} {problem}: Maven's answer does not match {_HERE / 'jars.sha256'}")
+            raise StockUnavailable(f"{name} {problem}: Maven's answer does not match {recipe / 'jars.sha256'}")
 
 
-def _pinned() -> dict[str, str]:
-    lines = (_HERE / "jars.sha256").read_text().splitlines()
+def _pinned(recipe: Path) -> dict[str, str]:
+    lines = (recipe / "jars.sha256").read_text().splitlines()
     return {name: digest for digest, name in (line.split() for line in lines)}
 
 
@@ -114,7 +126,7 @@ def _stamp(pinned: dict[str, str]) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -57,21 +57,27 @@ class StockClients:
         user: str | None = None,
         environment: Mapping[str, str] = {},
         timeout_s: float = 300.0,
+        more: Sequence[Path] = (),
     ) -> None:
-        """`environment` is added to that of each program."""
+        """`environment` is added to that of each program, the jars of the folders `more` to its classes."""
         self.jars = jars
         self._environment = dict(environment)
         self.conf_dir = conf_dir
         self._user = user
         self._timeout_s = timeout_s
+        self._more = more
 
     def run(
         self, main: str, args: Sequence[str], *, name: str = "", stdin: str = "", cwd: Path | None = None
     ) -> ClientRun:
         """Runs one Hadoop class, in the folder `cwd`."""
-        command = java_command(self.jars, self.conf_dir, CLIENT_JVM, main, args)
-        environment = java_environment(self.jars, self.conf_dir, self._user) | self._environment
+        command = java_command(self.jars, self.conf_dir, CLIENT_JVM, main, args, more=self._more)
         label = name or " ".join((main.rpartition(".")[2], *args))
+        return self.execute(command, label, stdin=stdin, cwd=cwd)
+
+    def execute(self, command: Sequence[str], label: str, *, stdin: str = "", cwd: Path | None = None) -> ClientRun:
+        """Runs any program as a client of the cluster."""
+        environment = java_environment(self.jars, self.conf_dir, self._user) | self._environment
         started = time.perf_counter()
         try:
             done = subprocess.run(

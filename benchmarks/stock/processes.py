@@ -79,10 +79,16 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def java_command(jars: HadoopJars, conf_dir: Path, jvm: Sequence[str], main: str, args: Sequence[str]) -> list[str]:
-    """The command line of one Hadoop class; the configuration folder comes first on its class path."""
-    class_path = f"{conf_dir}:{LOGGING}:{jars.directory}/*"
-    return [str(jars.java), *jvm, *OPENINGS, "-cp", class_path, main, *args]
+def java_command(
+    jars: HadoopJars, conf_dir: Path, jvm: Sequence[str], main: str, args: Sequence[str], *, more: Sequence[Path] = ()
+) -> list[str]:
+    """The command line of one class of Hadoop's, or of what lies in the folders `more`."""
+    return [str(jars.java), *jvm, *OPENINGS, "-cp", class_path(jars, conf_dir, more), main, *args]
+
+
+def class_path(jars: HadoopJars, conf_dir: Path, more: Sequence[Path] = ()) -> str:
+    """The configuration folder comes first, Hadoop's own jars last."""
+    return ":".join((str(conf_dir), str(LOGGING), *(f"{folder}/*" for folder in (*more, jars.directory))))
 
 
 def java_environment(jars: HadoopJars, conf_dir: Path, user: str | None = None) -> dict[str, str]:
