@@ -27,16 +27,22 @@ def waiting_yaq(*words: object) -> "tuple[subprocess.Popen[str], str]":
 
 
 @contextmanager
-def started(directory: Path, *settings: str) -> Iterator[Path]:
-    done = yaq("cluster", "start", "--dir", directory, *(word for setting in settings for word in ("-D", setting)))
+def started(directory: Path, *settings: str, nodes: int = 1) -> Iterator[Path]:
+    words = [word for setting in settings for word in ("-D", setting)]
+    done = yaq("cluster", "start", "--dir", directory, "--nodes", nodes, *words)
     assert done.returncode == 0, done.stderr
     yield directory
     assert yaq("cluster", "stop", "--dir", directory).returncode == 0
 
 
 def kill_resource_manager(cluster: Path) -> None:
+    kill_daemon(cluster, "resourcemanager")
+
+
+def kill_daemon(cluster: Path, name: str) -> None:
+    """As `kill -9`; returns when it is gone."""
     found = json.loads(yaq("cluster", "status", "--dir", cluster, "--json").stdout)
-    (pid,) = (daemon["pid"] for daemon in found["daemons"] if daemon["name"] == "resourcemanager")
+    (pid,) = (daemon["pid"] for daemon in found["daemons"] if daemon["name"] == name)
     dead = ProcessIdentity.of(pid)
     assert dead is not None
     psutil.Process(pid).kill()

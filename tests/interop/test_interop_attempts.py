@@ -25,7 +25,7 @@ _OPTIONS = [word for key, value in _ASKED.items() for word in ("-D", f"{key}={va
 
 def _launched(run: ClientRun) -> tuple[int, int]:
     """Attempts of maps and of reduces, by the job's own counters."""
-    assert "Killed" not in run.stderr and "Failed" not in run.stderr, run.stderr[-3000:]
+    assert not re.search(r"(Killed|Failed) (map|reduce) tasks", run.stderr), run.stderr[-3000:]
     maps, reduces = (re.findall(rf"Launched {kind} tasks=(\d+)", run.stderr) for kind in ("map", "reduce"))
     return int(maps[0]), int(reduces[0])
 

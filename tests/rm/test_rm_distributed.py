@@ -238,7 +238,7 @@ async def test_proxies_of_ours_hear_how_long_what_its_master_takes_for_running_m
 
 
 async def test_what_two_proxies_chose_for_the_same_short_queue_is_booked_for_one() -> None:
-    async with cluster({**ENABLED, "yaq.queue.enabled": "true"}) as rm:
+    async with cluster({**ENABLED, "yaq.queue.enabled": "true", "yaq.queue.max-wait-unaware": "2s"}) as rm:
         node = await rm.node(memory_mb=4096, capabilities=("yaq-queue",))
         await loaded(node)
         one, two = [(await proxied(rm, node))[0] for _ in range(2)]
