@@ -10,6 +10,14 @@ from rm.application import Application
 from rm.web.records import final_status
 from yaqd.model import FinalApplicationStatus, YarnApplicationState
 
+#: in Hadoop's order
+DESELECTABLE: Final = (
+    "resourceRequests",
+    "timeouts",
+    "appNodeLabelExpression",
+    "amNodeLabelExpression",
+    "resourceInfo",
+)
 _ANY_TIME: Final = (0, 2**63)
 
 
@@ -34,18 +42,17 @@ class ApplicationFilter:
     @classmethod
     def read(cls, query: MultiMapping[str]) -> "ApplicationFilter":
         """Raises BadParameter, with Hadoop's words."""
-        states = _words(query, "states", str.upper) | _words(query, "state", str.upper)
-        _check(states, YarnApplicationState.__members__, "application-state")
-        final_statuses = _words(query, "finalStatus", str.upper)
+        states = known_states(query, "states", "state")
+        final_statuses = words(query, "finalStatus", str.upper)
         _check(final_statuses, FinalApplicationStatus.__members__, "finalStatus")
         limit = _number(query, "limit", 0)
         return cls(
             states=states,
             final_statuses=final_statuses,
-            users=_words(query, "user"),
-            queues=frozenset(queue.rpartition(".")[2] for queue in _words(query, "queue")),
-            types=_words(query, "applicationTypes", str.lower),
-            tags=_words(query, "applicationTags", str.lower),
+            users=words(query, "user"),
+            queues=frozenset(queue.rpartition(".")[2] for queue in words(query, "queue")),
+            types=words(query, "applicationTypes", str.lower),
+            tags=words(query, "applicationTags", str.lower),
             name=query.get("name", ""),
             started_ms=_span(query, "startedTime"),
             finished_ms=_span(query, "finishedTime"),
@@ -67,7 +74,24 @@ class ApplicationFilter:
         )
 
 
-def _words(query: MultiMapping[str], key: str, change: Callable[[str], str] = str) -> frozenset[str]:
+def known_states(query: MultiMapping[str], *keys: str) -> frozenset[str]:
+    """Raises BadParameter."""
+    states = frozenset[str]().union(*(words(query, key, str.upper) for key in keys))
+    _check(states, YarnApplicationState.__members__, "application-state")
+    return states
+
+
+def deselected(query: MultiMapping[str]) -> frozenset[str]:
+    """Fields of applications that the answer is to leave out (DeSelectFields). Raises BadParameter."""
+    named = words(query, "deSelects")
+    for word in sorted(named):
+        if word not in DESELECTABLE:
+            known = ", ".join(DESELECTABLE)
+            raise BadParameter(f"Invalid deSelects string {word[:60]} specified. It should be one of [{known}]")
+    return named
+
+
+def words(query: MultiMapping[str], key: str, change: Callable[[str], str] = str) -> frozenset[str]:
     """Comma-separated and repeated values alike."""
     return frozenset(
         change(word.strip()) for value in query.getall(key, []) for word in value.split(",") if word.strip()

@@ -5,7 +5,8 @@ from typing import Any
 
 from rm.cluster import Cluster
 from rm.queue_statistics import queue_statistics
-from yaqd.model import NodeState
+from rm.web.resources import resource_json
+from yaqd.model import NodeState, Resource
 
 
 def metrics_json(cluster: Cluster) -> dict[str, Any]:
@@ -13,7 +14,7 @@ def metrics_json(cluster: Cluster) -> dict[str, Any]:
     view = cluster.scheduler.view
     queues = queue_statistics(view.root, cluster)
     used, total = view.root.used, view.nodes.total
-    free = total - used
+    free, reserved = total - used, Resource(queues.reservedMemoryMB, queues.reservedVCores)
     return {
         "appsSubmitted": queues.numAppsSubmitted,
         "appsCompleted": queues.numAppsCompleted,
@@ -36,6 +37,11 @@ def metrics_json(cluster: Cluster) -> dict[str, Any]:
         "totalVirtualCores": total.vcores,
         **_utilization(cluster, total.memory_mb, total.vcores),
         **_nodes(cluster),
+        "totalUsedResourcesAcrossPartition": resource_json(used, cluster.resource_types),
+        "totalClusterResourcesAcrossPartition": resource_json(total, cluster.resource_types),
+        "totalReservedResourcesAcrossPartition": resource_json(reserved, cluster.resource_types),
+        "totalAllocatedContainersAcrossPartition": view.root.containers,
+        "crossPartitionMetricsAvailable": True,
     }
 
 

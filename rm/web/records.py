@@ -5,12 +5,15 @@ from typing import Any, Final
 
 from rm.application import Application
 from rm.attempt import Attempt
+from rm.cluster import Cluster
 from rm.container import RmContainer
 from rm.messages import container_report_pb
 from rm.node import RmNode
 from rm.reports import Reports
+from rm.web.resources import resource_json, usages_json
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ContainerState, Resource, YarnApplicationState
+from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 
 #: states in which AppInfo gives no tracking address
@@ -22,7 +25,7 @@ _UNASSIGNED: Final = (
 )
 
 
-def application_json(app: Application, reports: Reports, now_ms: int, *, may_view: bool) -> dict[str, Any]:
+def application_json(app: Application, reports: Reports, cluster: Cluster, *, may_view: bool) -> dict[str, Any]:
     """Without `may_view` only what a list of applications shows to everybody."""
     report = reports.application(app)
     public: dict[str, Any] = {
@@ -47,7 +50,13 @@ def application_json(app: Application, reports: Reports, now_ms: int, *, may_vie
         public["trackingUI"] = "History" if finished else "ApplicationMaster"
         public["trackingUrl"] = report.trackingUrl
     public["diagnostics"] = report.diagnostics
-    return public | _times(app, finished, now_ms) | _usage(report) | _master(app)
+    shown = public | _times(app, finished, cluster.clock.wall_ms()) | _usage(report) | _master(app)
+    shown["amNodeLabelExpression"] = ""
+    if not finished:
+        shown["resourceInfo"] = _held(app, report, cluster)
+    if requests := _requests(app, cluster):
+        shown["resourceRequests"] = requests
+    return shown
 
 
 def _times(app: Application, finished_ms: int, now_ms: int) -> dict[str, Any]:
@@ -77,17 +86,57 @@ def _usage(report: common.ApplicationReport) -> dict[str, Any]:
         "preemptedVcoreSeconds": usage.preempted_vcore_seconds,
         "preemptedResourceSecondsMap": _map(usage.application_preempted_resource_usage_map),
         "logAggregationStatus": common.LogAggregationStatus.Name(report.log_aggregation_status)[4:],
-        "timeouts": {
-            "timeout": [
-                {
-                    "type": "LIFETIME",
-                    "expiryTime": entry.application_timeout.expire_time,
-                    "remainingTimeInSeconds": entry.application_timeout.remaining_time,
-                }
-                for entry in report.appTimeouts
-            ]
-        },
+        "timeouts": {"timeout": timeouts_json(report)},
     }
+
+
+def timeouts_json(report: common.ApplicationReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "LIFETIME",
+            "expiryTime": entry.application_timeout.expire_time,
+            "remainingTimeInSeconds": entry.application_timeout.remaining_time,
+        }
+        for entry in report.appTimeouts
+    ]
+
+
+def _requests(app: Application, cluster: Cluster) -> list[dict[str, Any]]:
+    """What its master waits for, a row for each host, rack and `*` that it names."""
+    scheduled = cluster.scheduler.view.applications.get(app.id)
+    attempt = scheduled.attempt if scheduled is not None else None
+    return [
+        {
+            "allocationRequestId": ask.key[1],
+            "capability": resource_json(ask.capability, cluster.resource_types),
+            "executionTypeRequest": {"enforceExecutionType": False, "executionType": ask.execution_type.name},
+            "nodeLabelExpression": "",
+            "numContainers": count,
+            "priority": ask.key[0],
+            "relaxLocality": name not in ask.strict,
+            "resourceName": name,
+        }
+        for ask in (attempt.asks if attempt is not None else ())
+        for name, count in ask.counts.items()
+    ]
+
+
+def _held(app: Application, report: common.ApplicationReport, cluster: Cluster) -> dict[str, Any]:
+    usage, nothing = report.app_resource_Usage, Resource()
+    used, reserved, needed = (
+        convert.resource(amount).floored()
+        for amount in (usage.used_resources, usage.reserved_resources, usage.needed_resources)
+    )
+    master = app.attempt.master if app.attempt is not None else None
+    amounts = {
+        "used": used,
+        "reserved": reserved,
+        "pending": (needed - used).floored(),
+        "amUsed": master.allocation.resource if master is not None else nothing,
+        "amLimit": nothing,
+        "userAmLimit": nothing,
+    }
+    return usages_json(amounts, cluster.resource_types)
 
 
 def _map(entries: Iterable[common.StringLongMap]) -> dict[str, Any]:
@@ -166,7 +215,7 @@ def container_json(
     return {name: str(value) for name, value in shown.items()} | {"allocatedResources": {"entry": entries}}
 
 
-def node_json(node: RmNode) -> dict[str, Any]:
+def node_json(node: RmNode, cluster: Cluster) -> dict[str, Any]:
     used = node.used
     free = (node.total - used).floored() if node.is_usable else Resource()
     return {
@@ -183,5 +232,32 @@ def node_json(node: RmNode) -> dict[str, Any]:
         "availMemoryMB": free.memory_mb,
         "usedVirtualCores": used.vcores,
         "availableVirtualCores": free.vcores,
-        "numQueuedContainers": node.status.opportunistic_containers_status.wait_queue_length,
+        **_use(node),
+        "allocationTags": {},
+        "nodeAttributesInfo": {},
+        "usedResource": resource_json(used, cluster.resource_types),
+        "availableResource": resource_json(free, cluster.resource_types),
+        "totalResource": resource_json(node.total, cluster.resource_types),
+    }
+
+
+def _use(node: RmNode) -> dict[str, Any]:
+    """What the node said of its machine, its containers and the opportunistic ones among them."""
+    machine, held = node.status.node_utilization, node.status.containers_utilization
+    opportunistic = node.status.opportunistic_containers_status
+    return {
+        "memUtilization": 100 * machine.pmem / node.total.memory_mb if node.total.memory_mb else 0.0,
+        "cpuUtilization": 100 * machine.cpu / node.total.vcores if node.total.vcores else 0.0,
+        "numRunningOpportContainers": opportunistic.running_opport_containers,
+        "usedMemoryOpportGB": opportunistic.opport_memory_used >> 10,
+        "usedVirtualCoresOpport": opportunistic.opport_cores_used,
+        "numQueuedContainers": opportunistic.wait_queue_length,
+        "resourceUtilization": {
+            "nodePhysicalMemoryMB": machine.pmem,
+            "nodeVirtualMemoryMB": machine.vmem,
+            "nodeCPUUsage": machine.cpu,
+            "aggregatedContainersPhysicalMemoryMB": held.pmem,
+            "aggregatedContainersVirtualMemoryMB": held.vmem,
+            "containersCPUUsage": held.cpu,
+        },
     }

@@ -20,10 +20,12 @@ from rm.former_attempts import every_attempt
 from rm.node_tracker import RM_VERSION
 from rm.reports import Reports
 from rm.web.callers import WebCallers
-from rm.web.filters import ApplicationFilter, BadParameter
+from rm.web.cluster_rest import ClusterRest
+from rm.web.filters import ApplicationFilter, BadParameter, deselected, words
 from rm.web.metrics import metrics_json
-from rm.web.records import application_json, attempt_json, container_json, node_json
-from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, ContainerId, NodeId
+from rm.web.problems import problem
+from rm.web.records import application_json, attempt_json, container_json, node_json, timeouts_json
+from yaqd.model import ApplicationAttemptId, ApplicationId, BadIdentifier, ContainerId, NodeId, NodeState
 
 BASE: Final = "/ws/v1/cluster"
 #: applications described before others get their turn on the event loop
@@ -49,6 +51,10 @@ class Rest:
         router.add_get(f"{BASE}/apps", self.apps)
         router.add_get(f"{BASE}/apps/{{id}}", self.app)
         router.add_get(f"{BASE}/apps/{{id}}/state", self.app_state)
+        router.add_get(f"{BASE}/apps/{{id}}/queue", self.app_queue)
+        router.add_get(f"{BASE}/apps/{{id}}/priority", self.app_priority)
+        router.add_get(f"{BASE}/apps/{{id}}/timeouts", self.app_timeouts)
+        router.add_get(f"{BASE}/apps/{{id}}/timeouts/{{type}}", self.app_timeout)
         router.add_get(f"{BASE}/apps/{{id}}/appattempts", self.attempts)
         router.add_get(f"{BASE}/apps/{{id}}/appattempts/{{attempt}}", self.attempt)
         router.add_get(f"{BASE}/apps/{{id}}/appattempts/{{attempt}}/containers", self.containers)
@@ -56,6 +62,7 @@ class Rest:
         router.add_get(f"{BASE}/nodes", self.nodes)
         router.add_get(f"{BASE}/nodes/{{id}}", self.node)
         router.add_get(f"{BASE}/decisions", self.decisions)
+        ClusterRest(self._cluster, self._callers).add_routes(router, BASE)
 
     async def info(self, request: web.Request) -> web.Response:
         info = {
@@ -80,7 +87,7 @@ class Rest:
     async def apps(self, request: web.Request) -> web.StreamResponse:
         user = self._callers.user(request)
         try:
-            wanted = ApplicationFilter.read(request.query)
+            wanted, left_out = ApplicationFilter.read(request.query), deselected(request.query)
         except BadParameter as error:
             raise problem(400, "BadRequestException", f"java.lang.Exception: {error}") from None
         # Before the first byte goes out: it may turn out that it is not yet known who may see what.
@@ -93,7 +100,9 @@ class Rest:
         await response.prepare(request)
         await response.write(b'{"apps": {"app": [')
         for start in range(0, len(found), _BATCH):
-            batch = ", ".join(json.dumps(self._application(*entry)) for entry in found[start : start + _BATCH])
+            batch = ", ".join(
+                json.dumps(self._application(*entry, left_out)) for entry in found[start : start + _BATCH]
+            )
             await response.write(((", " if start else "") + batch).encode())
             await asyncio.sleep(0)
         await response.write(b"]}}")
@@ -102,10 +111,31 @@ class Rest:
     async def app(self, request: web.Request) -> web.Response:
         app = self._find_app(request)
         may_view = self._callers.may_view(app, self._callers.user(request))
-        return web.json_response({"app": self._application(app, may_view)})
+        try:
+            left_out = deselected(request.query)
+        except BadParameter as error:
+            raise problem(400, "BadRequestException", f"java.lang.Exception: {error}") from None
+        return web.json_response({"app": self._application(app, may_view, left_out)})
 
     async def app_state(self, request: web.Request) -> web.Response:
         return web.json_response({"state": self.visible_app(request).state.name})
+
+    async def app_queue(self, request: web.Request) -> web.Response:
+        return web.json_response({"queue": self.visible_app(request).queue})
+
+    async def app_priority(self, request: web.Request) -> web.Response:
+        return web.json_response({"priority": self.visible_app(request).priority})
+
+    async def app_timeouts(self, request: web.Request) -> web.Response:
+        report = self._reports.application(self.visible_app(request))
+        return web.json_response({"timeouts": {"timeout": timeouts_json(report)}})
+
+    async def app_timeout(self, request: web.Request) -> web.Response:
+        report, wanted = self._reports.application(self.visible_app(request)), request.match_info["type"]
+        found = next((one for one in timeouts_json(report) if one["type"] == wanted), None)
+        if found is None:
+            raise problem(404, "NotFoundException", f"java.lang.Exception: there is no timeout {wanted[:64]}")
+        return web.json_response({"timeout": found})
 
     async def attempts(self, request: web.Request) -> web.Response:
         found = [attempt_json(attempt) for attempt in every_attempt(self.visible_app(request))]
@@ -133,8 +163,12 @@ class Rest:
         return web.json_response(self._described(container))
 
     async def nodes(self, request: web.Request) -> web.Response:
-        states = {s.upper() for s in request.query.get("states", "").split(",") if s}
-        found = [node_json(node) for node in self._cluster.nodes.values() if not states or node.state.name in states]
+        states = words(request.query, "states", str.upper)
+        for name in sorted(states - NodeState.__members__.keys()):
+            text = f"No enum constant org.apache.hadoop.yarn.api.records.NodeState.{name[:60]}"
+            raise problem(400, "BadRequestException", f"java.lang.IllegalArgumentException: {text}")
+        wanted = (node for node in self._cluster.nodes.values() if not states or node.state.name in states)
+        found = [node_json(node, self._cluster) for node in wanted]
         return web.json_response({"nodes": {"node": found} if found else {}})
 
     async def node(self, request: web.Request) -> web.Response:
@@ -142,7 +176,7 @@ class Rest:
         node = self._cluster.nodes.get(node_id)
         if node is None:
             raise problem(404, "NotFoundException", f"java.lang.Exception: nodeId, {node_id}, is not found")
-        return web.json_response({"node": node_json(node)})
+        return web.json_response({"node": node_json(node, self._cluster)})
 
     async def decisions(self, request: web.Request) -> web.Response:
         """The scheduler's last decisions, newest last; not one of Hadoop's pages."""
@@ -161,8 +195,9 @@ class Rest:
 
     # ---- what a path names
 
-    def _application(self, app: Application, may_view: bool) -> dict[str, Any]:
-        return application_json(app, self._reports, self._cluster.clock.wall_ms(), may_view=may_view)
+    def _application(self, app: Application, may_view: bool, left_out: frozenset[str]) -> dict[str, Any]:
+        shown = application_json(app, self._reports, self._cluster, may_view=may_view)
+        return {name: value for name, value in shown.items() if name not in left_out} if left_out else shown
 
     def _described(self, container: RmContainer) -> dict[str, Any]:
         user, now_ms = container.attempt.app.user, self._cluster.clock.wall_ms()
@@ -209,21 +244,3 @@ def _parse(kind: type[_Id], text: str) -> _Id:
 def _absent(kind: str, identifier: ContainerId | ApplicationAttemptId) -> web.HTTPException:
     name = f"org.apache.hadoop.yarn.exceptions.{kind}NotFoundException"
     return problem(404, "NotFoundException", f"{name}: {kind} with id '{identifier}' doesn't exist in RM.")
-
-
-#: aiohttp's exceptions by status
-_STATUS: Final[dict[int, type[web.HTTPException]]] = {
-    400: web.HTTPBadRequest,
-    403: web.HTTPForbidden,
-    404: web.HTTPNotFound,
-}
-
-
-def problem(status: int, exception: str, message: str) -> web.HTTPException:
-    """An error as Hadoop's GenericExceptionHandler writes it."""
-    body = {
-        "exception": exception,
-        "message": message,
-        "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}",
-    }
-    return _STATUS[status](text=json.dumps({"RemoteException": body}), content_type="application/json")

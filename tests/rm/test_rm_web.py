@@ -327,3 +327,64 @@ async def test_tracking_addresses_of_attempts() -> None:
         reports = (await rm.client.call(Client.getApplicationAttempts, request)).application_attempts
         page, proxy = (f"http://{LOOPBACK}:{browse.port}/{what}/{app_id}" for what in ("cluster/app", "proxy"))
         assert [(r.tracking_url, r.original_tracking_url) for r in reports] == [(page, page), (f"{proxy}/", "N/A")]
+
+
+async def test_queues_as_hadoops_rest_has_them() -> None:
+    async with web() as (rm, browse):
+        node = await rm.node()
+        app_id, master = await rm.running(node)
+        await master.allocate(ask(100, memory_mb=1024))  # more than the node has room for
+        (root,) = (await browse.json("/scheduler"))["scheduler"].values()
+        assert isinstance(root, dict)
+        (leaf,) = root["queues"]["queue"]
+        assert (root["type"], leaf["type"]) == ("capacityScheduler", "capacitySchedulerLeafQueueInfo")
+        assert (leaf["queuePath"], leaf["state"], leaf["absoluteCapacity"]) == ("root.default", "RUNNING", 100.0)
+        assert (leaf["numApplications"], leaf["numActiveApplications"], leaf["numPendingApplications"]) == (1, 1, 0)
+        view = rm.manager.scheduler.view
+        used = view.root.used
+        assert (leaf["resourcesUsed"]["memory"], leaf["resourcesUsed"]["vCores"]) == (used.memory_mb, used.vcores)
+        share = 100 * view.calculator.share(used, view.nodes.total)
+        assert leaf["absoluteUsedCapacity"] == leaf["usedCapacity"] == root["usedCapacity"] == pytest.approx(share) != 0
+        (user,) = leaf["users"]["user"]
+        assert user["AMResourceUsed"] == leaf["usedAMResource"] and user["AMResourceUsed"]["memory"] > 0
+        (row,) = (await browse.json(f"/apps/{app_id}"))["app"]["resourceRequests"]  # type: ignore[misc]
+        assert (row["resourceName"], row["capability"]["memory"]) == ("*", 1024) and row["numContainers"] > 50
+
+
+async def test_one_value_of_an_application_and_counts_of_all() -> None:
+    lists = {"yarn.acl.enable": "true", "yarn.scheduler.capacity.root.acl_administer_queue": " "}
+    async with web(lists) as (rm, browse):
+        node = await rm.node()
+        app_id, _ = await rm.running(node)
+        app = rm.manager.cluster.applications[app_id]
+        path = f"/apps/{app_id}"
+        who = f"?user.name={app.user}"
+        for name, value in (("queue", app.queue), ("priority", app.priority), ("state", app.state.name)):
+            assert await browse.json(f"{path}/{name}{who}") == {name: value}
+        lifetime = {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
+        assert await browse.json(f"{path}/timeouts{who}") == {"timeouts": {"timeout": [lifetime]}}
+        assert await browse.json(f"{path}/timeouts/LIFETIME{who}") == {"timeout": lifetime}
+        assert (await browse(f"{API}{path}/timeouts/NONE{who}"))[0].status == 404
+        assert (await browse(f"{API}{path}/queue?user.name=mallory"))[0].status == 403
+        full = (await browse.json(f"{path}{who}"))["app"]
+        less = (await browse.json(f"{path}{who}&deSelects=timeouts,resourceInfo"))["app"]
+        assert full.keys() - less.keys() == {"timeouts", "resourceInfo"}
+        assert "Invalid deSelects string x specified" in (await browse(f"{API}{path}?deSelects=x"))[1]
+        found = (await browse.json("/appstatistics?states=running,KILLED"))["appStatInfo"]["statItem"]
+        assert isinstance(found, list)
+        assert {(row["state"], row["type"]): row["count"] for row in found} == {("RUNNING", "*"): 1, ("KILLED", "*"): 0}
+        assert (await browse(f"{API}/appstatistics?applicationTypes=a,b"))[0].status == 400
+        assert (await browse(f"{API}/nodes?states=AWAY"))[0].status == 400
+
+
+async def test_whether_somebody_may_submit_to_a_queue() -> None:
+    async with web({"yarn.acl.enable": "true", "yarn.admin.acl": "boss"}) as (_, browse):
+        for caller, query, status in (
+            ("boss", "user=ada&queue-acl-type=SUBMIT_APPLICATIONS", 200),
+            ("ada", "user=ada&queue-acl-type=ADMINISTER_QUEUE", 200),
+            ("ada", "user=boss&queue-acl-type=SUBMIT_APPLICATIONS", 403),
+            ("boss", "user=ada&queue-acl-type=EVERYTHING", 400),
+        ):
+            answer, text = await browse(f"{API}/queues/default/access?{query}&user.name={caller}")
+            assert answer.status == status, text
+        assert (await browse(f"{API}/queues/nope/access?user=boss&queue-acl-type=SUBMIT_APPLICATIONS"))[0].status == 400

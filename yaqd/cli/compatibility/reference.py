@@ -10,7 +10,7 @@ from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols, own_protocols
-from yaqd.cli.compatibility.web import web_addresses
+from yaqd.cli.compatibility.web import not_served, web_addresses
 from yaqd.config.catalogue import documentation
 from yaqd.proto.hadoop_methods import HADOOP_VERSION
 
@@ -75,7 +75,21 @@ def _web() -> str:
         listed += f"\n{server}:\n\n" + "".join(f"- `{address}`\n" for address in addresses)
     return (
         "\n## HTTP\n\nWhat the programs and links above open, in JSON where Hadoop has JSON. Every address also answers"
-        f" OPTIONS; others answer 404.\n{listed}"
+        f" OPTIONS; others answer 404.\n{listed}{_not_served()}"
+    )
+
+
+def _not_served() -> str:
+    """Of Hadoop's REST."""
+    listed = ""
+    for server, addresses in not_served().items():
+        listed += f"\n{server}:\n\n" + "".join(f"- `{address}`\n" for address in addresses)
+    return (
+        "\nOf Hadoop's REST (RMWebServices, NMWebServices) the following is not there, and nothing is written as XML,"
+        " whatever `Accept` says. Applications are submitted and changed over RPC, as `yaq` and `yarn` do it. Of what"
+        " is there, answers have the fields of Hadoop's but `health` of the scheduler, `rmSchedulerBusyPercent`,"
+        " `containerAssignedPerSecond` and the sizes of event queues of the metrics, and how many containers were"
+        f" preempted of an application.\n{listed}"
     )
 
 

@@ -1,9 +1,64 @@
 """Which addresses the web servers answer, told from their routers. Nothing is started for it."""
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
+
+#: of RMWebServices and NMWebServices of Hadoop 3.4, what varies in braces without its name
+_HADOOPS: Final[dict[str, tuple[str, str]]] = {
+    "ResourceManager": (
+        "/ws/v1/cluster",
+        """
+        GET /, GET /info, GET /metrics, GET /userinfo, GET /appstatistics
+        GET /scheduler, GET /scheduler-overview, GET /scheduler/activities, GET /scheduler/app-activities/{}
+        GET /scheduler/bulk-activities, POST /scheduler/logs, GET /queues/{}/access
+        GET /scheduler-conf, PUT /scheduler-conf, GET /scheduler-conf/format, GET /scheduler-conf/version
+        POST /scheduler-conf/validate
+        GET /nodes, GET /nodes/{}, GET /nodes/{}/get-labels, POST /nodes/{}/replace-labels, POST /nodes/{}/resource
+        GET /get-node-labels, GET /get-rm-node-labels, GET /get-node-to-labels, GET /label-mappings
+        POST /add-node-labels, POST /remove-node-labels, POST /replace-node-to-labels
+        GET /apps, POST /apps, POST /apps/new-application, GET /apps/{}
+        GET /apps/{}/state, PUT /apps/{}/state, GET /apps/{}/queue, PUT /apps/{}/queue
+        GET /apps/{}/priority, PUT /apps/{}/priority
+        GET /apps/{}/timeouts, GET /apps/{}/timeouts/{}, PUT /apps/{}/timeout
+        GET /apps/{}/appattempts, GET /apps/{}/appattempts/{}, GET /apps/{}/appattempts/{}/containers
+        GET /apps/{}/appattempts/{}/containers/{}, POST /containers/{}/signal/{}
+        POST /delegation-token, DELETE /delegation-token, POST /delegation-token/expiration
+        POST /reservation/new-reservation, POST /reservation/submit, POST /reservation/update
+        POST /reservation/delete, GET /reservation/list
+        """,
+    ),
+    "NodeManager": (
+        "/ws/v1/node",
+        """
+        GET /, GET /info, GET /apps, GET /apps/{}, GET /containers, GET /containers/{}
+        GET /containers/{}/logs, GET /containers/{}/logs/{}, GET /containerlogs/{}/{}
+        GET /auxiliaryservices, PUT /auxiliaryservices, GET /resources/{}, PUT /yarn/sysfs/{}/{}
+        """,
+    ),
+}
+_NAME: Final = re.compile(r"{[^}]*}")
+
+
+def hadoops_rest() -> dict[str, list[str]]:
+    """By server, what Hadoop's REST has, as `METHOD /path` with `{}` for what varies."""
+    found = {}
+    for server, (base, text) in _HADOOPS.items():
+        entries = [entry.split() for entry in re.split(r"[,\n]", text) if entry.strip()]
+        found[server] = [f"{method} {base}{path}" for method, path in entries]
+    return found
+
+
+def not_served() -> dict[str, list[str]]:
+    """Of `hadoops_rest` what the servers here answer with 404 or 405."""
+    found = {}
+    for server, addresses in web_addresses().items():
+        split = (address.rpartition(" ") for address in addresses)
+        served = {f"{method} {_NAME.sub('{}', path)}" for methods, _, path in split for method in methods.split(", ")}
+        found[server] = [entry for entry in hadoops_rest()[server] if entry not in served]
+    return found
 
 
 def web_addresses() -> dict[str, list[str]]:
