@@ -21,6 +21,7 @@ from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.local_files import working_folder
 from tez_adapter.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.overwrite import check_replaceable, remove_results
 from tez_adapter.scripts import CheckedScript, sample_boundaries
 from tez_adapter.submit import Attachments, check_output
 from tez_adapter.task_output import PartFile
@@ -63,8 +64,9 @@ def run_local(
     *,
     attachments: Attachments | None = None,
     progress: Progress = lambda phase, done, total: None,
+    overwrite: bool = False,
 ) -> Counters:
-    """Run the job; its counters.
+    """Run the job; its counters. `overwrite`: results in the output folder go when it begins.
 
     `params` holds values by attribute, as `parse_params` gives them. StorageError for input that is missing and output
     that stands already, SubmitError for output that cannot be made, JobError (with the author's traceback in `detail`)
@@ -77,9 +79,14 @@ def run_local(
         shuffle_codec(conf)  # what cannot be is said before anything starts
     output_codec(conf)
     target = qualify(output, conf)
-    check_output_absent(get_filesystem(target, conf), target)
-    check_output(conf, output)
+    if overwrite:
+        check_replaceable(conf, output, inputs)
+    else:
+        check_output_absent(get_filesystem(target, conf), target)
+    check_output(conf, output, overwrite=overwrite)
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)
+    if overwrite:
+        remove_results(conf, output)
     spec = _spec(job_class, target, count, splits, params or {}, conf)
     result = JobOutput(spec, conf)
     result.setup()

@@ -25,6 +25,7 @@ from tez_adapter.jobspec import (
 from tez_adapter.launch import configured_environment, python_context, python_environment
 from tez_adapter.merge_settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.overwrite import check_replaceable, remove_results
 from tez_adapter.plan import check_plan
 from tez_adapter.rm_client import RmClient
 from tez_adapter.sizes import (
@@ -132,8 +133,10 @@ def submit_mapreduce(
     queue: str = "default",
     name: str | None = None,
     notify: Callable[[str], None] = log.warning,
+    overwrite: bool = False,
 ) -> SubmittedJob:
-    """Run the job class of a Python script. `notify` is told what is odd and no error."""
+    """Run the job class of a Python script. `notify` is told what is odd and no error. `overwrite`: results in the
+    output folder go when the job is submitted."""
     from tez_adapter.scripts import check_script, sample_boundaries
 
     refuse_keys(conf, is_streaming=False)
@@ -143,7 +146,9 @@ def submit_mapreduce(
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
     _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
-    target = check_output(conf, output)
+    if overwrite:
+        check_replaceable(conf, output, inputs)
+    target = check_output(conf, output, overwrite=overwrite)
     splits = _splits(conf, inputs, job.input_format)
     boundaries: list[bytes] = []
     if job.partitioner == "range" and count > 1:
@@ -158,7 +163,9 @@ def submit_mapreduce(
         "boundaries": tuple(key.hex() for key in boundaries),
     }
     request = Request(conf, name or job.name or job.__name__, queue, attachments, application_type="MAPREDUCE")
-    return _submit(request, JobKind.MAPREDUCE, fields, [s.to_json() for s in splits], (checked.path,))
+    return _submit(
+        request, JobKind.MAPREDUCE, fields, [s.to_json() for s in splits], (checked.path,), replaces=overwrite
+    )
 
 
 def submit_streaming(
@@ -199,13 +206,15 @@ def submit_streaming(
     return _submit(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], ())
 
 
-def check_output(conf: Configuration, output: str) -> str:
-    """The qualified output folder, which must not exist, and which this user must be able to make."""
+def check_output(conf: Configuration, output: str, *, overwrite: bool = False) -> str:
+    """The qualified output folder, which must not exist unless `overwrite`, and which this user can make."""
     location = locate(output, conf)
     target = str(location)
     files = get_filesystem(target, conf)
     try:
         if files.exists(target):
+            if overwrite:
+                return target
             remove = "remove it or " if location.path.strip("/") else ""
             raise SubmitError(f"output folder {target} exists already: {remove}name another")
         check_output_possible(files, location.path)
@@ -233,8 +242,15 @@ def _check_count(conf: Configuration, key: str, count: int, what: str, minimum: 
 
 
 def _submit(
-    request: Request, kind: JobKind, fields: dict[str, Any], splits: list[dict[str, Any]], scripts: Sequence[str]
+    request: Request,
+    kind: JobKind,
+    fields: dict[str, Any],
+    splits: list[dict[str, Any]],
+    scripts: Sequence[str],
+    *,
+    replaces: bool = False,
 ) -> SubmittedJob:
+    """`replaces`: what stands in the output folder goes, once nothing but the submission itself can fail."""
     conf = in_single_units(request.conf)
     request = replace(request, conf=conf)
     if kind is not JobKind.COMMAND:
@@ -269,6 +285,8 @@ def _submit(
                 **fields,
             )
             context = _context(request, spec, splits, staging, application_id, largest)
+            if replaces:
+                remove_results(conf, fields["output"])
             rm.submit(context)
         except BaseException:
             staging.remove()

@@ -162,6 +162,25 @@ def test_no_wait_then_kill(on: Yaq, cluster: Path) -> None:
     assert application in offered(cluster, "yaq explain application_")
 
 
+def test_an_application_by_the_end_of_its_id_waited_for_and_quiet(on: Yaq, tmp_path: Path, text: Path) -> None:
+    application = on("run", "--no-wait", "--", "sh", "-c", "echo said; sleep 1").stdout.strip()
+    end = application.rpartition("_")[2]
+    waited = on("app", "wait", end)
+    assert waited.returncode == 0 and f"{application} SUCCEEDED" in waited.stderr and "submitted" not in waited.stderr
+    assert on("app", "logs", end, "--file", "stdout").stdout.endswith("said\n")
+    assert json.loads(on("app", "wait", application, "--json").stdout)["state"] == "SUCCEEDED"
+    assert_one_line(on("app", "logs", "99999"), 2, "no application ends in 99999", "yaq app list --all")
+    done = on("run", "--quiet", "--", "true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    failed = on("run", "--quiet", "--", "false")
+    assert failed.returncode == 1 and "FAILED" in failed.stderr
+    words = ("mr", "submit", WORDCOUNT, "--input", text, "--output", tmp_path / "again", "--quiet")
+    assert on(*words).stderr == ""
+    assert_one_line(on(*words), 2, "exists already")
+    assert on(*words, "--overwrite").returncode == 0
+    assert read_counts(tmp_path / "again") == count_words([text])
+
+
 def test_terms_of_an_application(on: Yaq) -> None:
     submitted = on(
         "run", "--no-wait", "--json", "--tags", "nightly,x", "--priority", 3, "--timeout", 20, "--", "sleep", 60

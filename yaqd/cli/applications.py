@@ -8,13 +8,13 @@ import click
 from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.exits import CommandError
-from yaqd.cli.options import json_option, with_conf, words
+from yaqd.cli.known_applications import known_application, parse_application_id
+from yaqd.cli.options import json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
     from tez_adapter.rm_client import ApplicationReport, RmClient
-    from yaqd.model import ApplicationId
 
 #: Hadoop's LogAggregationStatus, by its numbers on the wire
 _LOG_STATES = {
@@ -120,7 +120,7 @@ def status(conf: Configuration, application: str, tasks: bool, as_json: bool) ->
     from yaqd.cli.client import rm_client
     from yaqd.cli.job_details import job_details, show_job_details
 
-    application_id = parse_application_id(application)
+    application_id = known_application(conf, application)
     with rm_client(conf) as rm:
         report, user = rm.report(application_id), rm.user
         attempts = [] if report.is_hidden else rm.attempts(application_id)
@@ -218,6 +218,26 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
     click.echo(priority_text(application_id, given, priority))
 
 
+@app.command("wait")
+@click.argument("application", shell_complete=open_applications)
+@quiet_option
+@json_option
+@with_conf
+@click.pass_context
+def wait(ctx: click.Context, conf: Configuration, application: str, quiet: bool, as_json: bool) -> None:
+    """Wait until an application has ended, and show it meanwhile; exit code 1 unless it succeeded.
+
+    \b
+    Example:
+      yaq app wait $(yaq run --no-wait -- sleep 60)
+    """
+    from tez_adapter.follow import SubmittedJob
+    from yaqd.cli.following import follow
+
+    job = SubmittedJob(conf, known_application(conf, application))
+    ctx.exit(follow(job, wait=True, as_json=as_json, is_quiet=quiet, is_new=False))
+
+
 @app.command("logs")
 @click.argument("application", shell_complete=all_applications)
 @click.option("--container", "containers", multiple=True, help="Only this container; may be repeated.")
@@ -247,27 +267,17 @@ def logs(
     \b
     Example:
       yaq app logs application_1700000000000_0001 --file stderr
+      yaq app logs 0001
     """
     from yaqd.cli.logs import Choice, print_logs
 
-    application_id = parse_application_id(application)
+    application_id = known_application(conf, application)
     choice = Choice(containers, files, owner=owner)
     if follow and not only_list:
         from yaqd.cli.follow_logs import follow_logs
 
         ctx.exit(follow_logs(conf, application_id, choice, as_json=as_json))
     ctx.exit(print_logs(conf, application_id, choice, only_list=only_list, as_json=as_json))
-
-
-def parse_application_id(text: str) -> "ApplicationId":
-    """The id; a job id (job_..._...) stands for its application."""
-    from yaqd.model import ApplicationId
-
-    name = "application_" + text[4:] if text.startswith("job_") else text
-    try:
-        return ApplicationId.parse(name)
-    except ValueError:
-        raise CommandError(f'"{text}" is no application id; it looks like application_1700000000000_0001') from None
 
 
 def _why(conf: Configuration, report: "ApplicationReport") -> str:

@@ -41,12 +41,12 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     Example:
       yaq explain application_1700000000000_0001
     """
-    from yaqd.cli.applications import parse_application_id
     from yaqd.cli.exits import BAD_INPUT, CommandError
     from yaqd.cli.explain_nodes import of_nodes, show_nodes
+    from yaqd.cli.known_applications import known_application
     from yaqd.cli.rm_web import get_json
 
-    app_id = parse_application_id(application)
+    app_id = known_application(conf, application)
     found: dict[str, Any] = {}
     refusal = None
     try:

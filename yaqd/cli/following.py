@@ -23,24 +23,34 @@ _QUIET_S = 2.0
 
 
 def follow(
-    job: "SubmittedJob", *, wait: bool, as_json: bool, logs: Callable[[], list[dict[str, object]]] | None = None
+    job: "SubmittedJob",
+    *,
+    wait: bool,
+    as_json: bool,
+    is_quiet: bool = False,
+    is_new: bool = True,
+    logs: Callable[[], list[dict[str, object]]] | None = None,
 ) -> int:
-    """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON."""
+    """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON.
+
+    `is_quiet`: of a job that succeeds nothing but trouble on the way is said. `is_new`: this command submitted it.
+    """
     application_id = job.application_id
-    _say_cut_priority(job)
+    if is_new:
+        _say_cut_priority(job)
     if not wait:
         print_json({"application_id": str(application_id)}) if as_json else click.echo(str(application_id))
         return 0
-    if not as_json:
+    if is_new and not as_json and not is_quiet:
         click.echo(f"{application_id} submitted", err=True)
     try:
-        result = wait_with_progress(job, is_quiet=as_json)
+        result = wait_with_progress(job, is_quiet=as_json or is_quiet)
     except KeyboardInterrupt:
         click.echo(f"yaq: {application_id} goes on; end it with: yaq app kill {application_id}", err=True)
         return INTERRUPTED
     if as_json:
         print_json({**result_as_dict(result), **({"logs": logs()} if logs is not None else {})})
-    else:
+    elif not (is_quiet and result.succeeded):
         show_result(result)
     return 0 if result.succeeded else FAILED
 

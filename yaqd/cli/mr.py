@@ -3,7 +3,7 @@
 import click
 
 from yaqd.cli.exits import FAILED, CommandError
-from yaqd.cli.options import json_option, load_conf, terms_options, with_conf, words
+from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.config import Configuration
 
@@ -18,6 +18,9 @@ _py_files = click.option(
 )
 _archives = click.option(
     "--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise."
+)
+_overwrite = click.option(
+    "--overwrite", is_flag=True, help="Replace the results of an earlier job in the output folder; nothing else."
 )
 
 
@@ -41,7 +44,9 @@ def mr() -> None:
     type=click.Choice(("local", "hdfs")),
     help="Where map outputs are: disks of the nodes, or HDFS, where any merger merges them [yaq.riffle.storage].",
 )
+@_overwrite
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
+@quiet_option
 @json_option
 @with_conf
 @terms_options
@@ -59,7 +64,9 @@ def submit(
     queue: str | None,
     name: str | None,
     shuffle: str | None,
+    overwrite: bool,
     no_wait: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run the job class of a Python script on the cluster. -D NAME=VALUE also sets the job's own options.
@@ -86,8 +93,9 @@ def submit(
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name or conf.get("mapreduce.job.name"),
         notify=_note,
+        overwrite=overwrite,
     )
-    ctx.exit(follow(job, wait=not no_wait, as_json=as_json))
+    ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
 
 
 class _StreamingCommand(click.Command):
@@ -166,6 +174,8 @@ def streaming(ctx: click.Context) -> None:
 @_files
 @_py_files
 @_archives
+@_overwrite
+@quiet_option
 @json_option
 @with_conf
 def local(
@@ -177,6 +187,8 @@ def local(
     files: tuple[str, ...],
     py_files: tuple[str, ...],
     archives: tuple[str, ...],
+    overwrite: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run the job class in this process, without a cluster; the results are the same.
@@ -198,7 +210,7 @@ def local(
     count = _reduce_count(conf, reduces)
     if count is not None and count < 0:
         raise CommandError(f"--reduces {count}: ask for 0 or more")
-    progress = local_progress(is_quiet=as_json)
+    progress = local_progress(is_quiet=as_json or quiet)
     try:
         counters = run_local(
             checked.job_class,
@@ -209,12 +221,13 @@ def local(
             checked.params,
             attachments=attachments,
             progress=progress,
+            overwrite=overwrite,
         )
     except JobError as error:
         raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
     if as_json:
         print_json({"state": "SUCCEEDED", "output": output, "counters": counters.to_json()})
-    else:
+    elif not quiet:
         show_counters(counters.to_json())
 
 

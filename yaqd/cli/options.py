@@ -14,6 +14,7 @@ from yaqd.cli.exits import CommandError
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")
+quiet_option = click.option("--quiet", is_flag=True, help="Say nothing but what goes wrong.")
 define_option = click.option(
     "-D",
     "defines",

@@ -3,7 +3,7 @@
 import click
 
 from yaqd.cli.exits import CommandError
-from yaqd.cli.options import json_option, terms_options, with_conf
+from yaqd.cli.options import json_option, quiet_option, terms_options, with_conf
 from yaqd.config import Configuration
 
 
@@ -32,6 +32,7 @@ from yaqd.config import Configuration
     is_flag=True,
     help="Print what the containers printed, once they are done; with --json as its field logs.",
 )
+@quiet_option
 @json_option
 @with_conf
 @terms_options
@@ -52,6 +53,7 @@ def run(
     name: str | None,
     no_wait: bool,
     show_logs: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Run any command in N containers; exit code 1 if one of them fails.
@@ -85,7 +87,7 @@ def run(
     )
     choice = Choice(files=("stdout", "stderr"), only_tasks=True)
     logs = partial(read_logs, conf, job.application_id, choice) if show_logs else None
-    code = follow(job, wait=not no_wait, as_json=as_json, logs=logs)
+    code = follow(job, wait=not no_wait, as_json=as_json, logs=logs, is_quiet=quiet)
     if show_logs and not as_json:
         print_logs(conf, job.application_id, choice)
     ctx.exit(code)
