@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: What generators may draw. A name that stands in `_OFF` too is drawn by no seed.
+#: What generators may draw. A name that stands in `_OFF`, too, is drawn by no seed.
 _ALL = frozenset(
     {
         "mutates",  # records and keys change after they were yielded

@@ -5,12 +5,9 @@ they are, and come sorted. Nothing here is taken from an engine but the job's ow
 CRC-32 tells the partition of a key.
 """
 
-import bz2
-import gzip
 import json
 import math
 import os
-import re
 import subprocess
 import zlib
 from collections import Counter, defaultdict
@@ -20,15 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from diff_case import Case, Outcome, Program, Scripts
+from diff_reading import LINE_END, Range, contents, owned_lines
 
 from yaqd.mapreduce import Counters, Job, parse_params
 from yaqd.mapreduce.job import TaskContext
 from yaqd.mapreduce.serde import encode_key
 
 Pair = tuple[Any, Any]
-#: of one file: its path, first byte, bytes
-Range = tuple[Path, int, int]
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 _KINDS = (type(None), bool, int, float, bytes, str, tuple, list, dict)
 _BASES = (int, float, tuple, list, dict, bytes)
 
@@ -75,7 +70,7 @@ class _Tasks:
 
     def lines(self, split: Sequence[Range]) -> Iterator[tuple[Path, int, bytes]]:
         for path, start, length in split:
-            for offset, line in _owned_lines(path, start, length):
+            for offset, line in owned_lines(path, start, length):
                 self.count("TaskCounter", "MAP_INPUT_RECORDS")
                 yield path, offset, line
 
@@ -142,9 +137,9 @@ class _Classed(_Tasks):
     def _fixed(self, shape: str, split: Sequence[Range]) -> Iterator[tuple[Path, Any, Any]]:
         width, size = (int(shape.partition("+")[0]), sum(map(int, shape.split("+"))))
         for path, start, length in split:
-            data, is_packed = _contents(path)
-            end = len(data) if is_packed else start + length
-            for offset in range(0 if is_packed else start, end, size):
+            data, members = contents(path)
+            end = len(data) if members else start + length
+            for offset in range(start, end, size):
                 self.count("TaskCounter", "MAP_INPUT_RECORDS")
                 record = data[offset : offset + size]
                 yield (path, record[:width], record[width:]) if "+" in shape else (path, offset, record)
@@ -342,7 +337,7 @@ class _Scripted(_Tasks):
     def _pairs(self, data: bytes, phase: str) -> Iterator[tuple[bytes, bytes]]:
         separator = self.case.defines.get(f"stream.{phase}.output.field.separator", "\t").encode()
         fields = int(self.case.defines.get(f"stream.num.{phase}.output.key.fields", "1"))
-        for line in _LINE_END.sub(b"\n", data).removesuffix(b"\n").split(b"\n") if data else ():
+        for line in LINE_END.sub(b"\n", data).removesuffix(b"\n").split(b"\n") if data else ():
             pieces = line.split(separator)
             yield separator.join(pieces[:fields]), separator.join(pieces[fields:])
 
@@ -366,28 +361,6 @@ def java_hash(key: bytes) -> int:
     for byte in key:
         found = (31 * found + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
     return found & 0x7FFFFFFF
-
-
-def _contents(path: Path) -> tuple[bytes, bool]:
-    """What the file holds, and whether it is packed, and so not split."""
-    data = path.read_bytes()
-    if path.suffix == ".gz":
-        return gzip.decompress(data), True
-    if path.suffix == ".bz2":
-        return bz2.decompress(data), True
-    return data, False
-
-
-def _owned_lines(path: Path, start: int, length: int) -> Iterator[tuple[int, bytes]]:
-    """Lines that start in (start, start + length], those of a split at 0 also at 0; the first byte, and the line."""
-    data, is_packed = _contents(path)
-    at = 0
-    for match in _LINE_END.finditer(data):
-        if is_packed or ((start < at or at == start == 0) and at <= start + length):
-            yield at, data[at : match.start()]
-        at = match.end()
-    if at < len(data) and (is_packed or ((start < at or at == start == 0) and at <= start + length)):
-        yield at, data[at:]
 
 
 def canonical(data: bytes, separator: bytes) -> tuple[tuple[bytes, ...], Counter[bytes]]:

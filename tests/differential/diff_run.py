@@ -114,13 +114,12 @@ class _Sides:
         self._report = report
         self._keep = keep
         self._lock = threading.Lock()
+        # before the seed is in the environment, which the cluster shall do without
+        self._cluster = stack.enter_context(OurCluster(folder / "cluster", nodes=_NODES, shape=_SHAPE, site=_SITE))
         os.environ["PYTHONHASHSEED"] = HASH_SEED  # of the model's processes
         context = multiprocessing.get_context("spawn")
         self._models = stack.enter_context(ProcessPoolExecutor(2, context))
         self._commands = stack.enter_context(Commands(folder, HASH_SEED))
-        self._models.submit(int).result()
-        del os.environ["PYTHONHASHSEED"]
-        self._cluster = stack.enter_context(OurCluster(folder / "cluster", nodes=_NODES, shape=_SHAPE, site=_SITE))
         self._stock = self._started_stock(stack, report) if stock else None
 
     def _started_stock(self, stack: ExitStack, report: Report) -> StockStreaming | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from diff_case import Case, Outcome, Program, Scripts
 from diff_commands import Commands, Said
-from diff_model import Range
+from diff_reading import Range
 from diff_stock import StockStreaming
 
 from yaqd.config import Configuration
@@ -96,7 +96,7 @@ class CaseFolder:
         kept = {key: value for key, value in self.case.defines.items() if key not in ours_alone} | block
         code, state, counters = stock.run(self._streaming_words(output, kept), _TIMEOUT_S)
         short = _short_groups(counters)
-        return Outcome(state == "SUCCEEDED", _parts(output), short, int(code != 0), [state], _left(output, state))
+        return Outcome(state == "SUCCEEDED", _parts(output), short, int(code != 0), [state], [])
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -25,6 +25,7 @@ _LOCAL = {
     "mapreduce.client.progressmonitor.pollinterval": 20,
     "mapreduce.client.completion.pollinterval": 20,
     "mapreduce.task.io.sort.mb": 16,
+    "mapreduce.reduce.memory.totalbytes": 64 << 20,
 }
 
 
@@ -36,7 +37,7 @@ class StockStreaming:
         conf.mkdir()
         write_site(conf / "core-site.xml", {**_LOCAL, "hadoop.tmp.dir": folder / "stock-tmp"})
         source = str(Path(__file__).with_name("StockStreaming.java"))
-        command = java_command(jars, conf, CLIENT_JVM, source, [str(_AT_ONCE)])
+        command = java_command(jars, conf, (*CLIENT_JVM, "-Xmx2g"), source, [str(_AT_ONCE)])
         self.log = folder / "stock.log"
         self._pending: dict[str, Future[str]] = {}
         self._ready: Future[str] = Future()

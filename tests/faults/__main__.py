@@ -9,6 +9,7 @@ output, no local folder.
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder for cluster, logs and outputs; kept")
     parser.add_argument("--json", action="store_true", help="print one JSON value at the end")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that the cluster is stopped
     folder = (given.keep or Path(tempfile.mkdtemp(prefix="yaq-faults-"))).absolute()
     if given.keep is not None:
         try:
