@@ -1,6 +1,7 @@
 """What a user reads when a task failed: the error, where in their own code, on which input."""
 
 import re
+import signal
 from dataclasses import dataclass
 
 from tez_adapter.attempt import Attempt
@@ -14,6 +15,8 @@ from yaqd.storage import StorageError, writers
 _TEXT_CHARS_MAX = 12_000
 _NOT_TWO = re.compile(r"cannot unpack non-iterable|(too many|not enough) values to unpack")
 _NOT_ITERABLE = re.compile(r"'(\w+)' object is not iterable")
+
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,28 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     if detail:
         lines.append(detail)
     return Failure(without_middle("\n".join(lines), _TEXT_CHARS_MAX), fatal)
+
+
+def describe_death(attempt: Attempt, code: int) -> Failure:
+    """Of an attempt whose process ended by itself, with this exit status, or by a signal, whose number is negative."""
+    if code < 0:
+        what = f"was killed by signal {-code}{_named(-code)}"
+    else:
+        what = (
+            f"ended with exit status {code} before its task was done: the job's code has called os._exit(), or ended "
+            "the process in another way; let its functions return, or raise an exception"
+        )
+    return Failure(f"the task's process {what}\n  in {attempt.name}{_input_of(attempt)}", fatal=False)
+
+
+def _named(number: int) -> str:
+    try:
+        name = f" ({signal.Signals(number).name})"
+    except ValueError:
+        name = ""
+    if number == signal.SIGKILL:
+        return f"{name}, often because the machine had no memory left: let it hold less"
+    return f"{name}, as a library does that crashes" if number in _CRASHES else name
 
 
 def _headline(error: BaseException, is_map: bool) -> str:

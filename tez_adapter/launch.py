@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import yaqd
 from tez_adapter.jobspec import JobResource
 from yaqd.config import Configuration
+from yaqd.model.hash_seed import DEFAULT, VARIABLE, hash_seed
 from yaqd.proto import yarn_common_pb2 as pb
 
 _OUTPUT = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
@@ -42,13 +43,19 @@ def configured_environment(conf: Configuration, key: str) -> dict[str, str]:
 def python_context(
     entry: str, arguments: Iterable[str], resources: Iterable[JobResource], environment: Mapping[str, str]
 ) -> pb.ContainerLaunchContext:
-    """Run `module:function` of ours with the arguments."""
-    context = _context(resources, environment)
+    """Run `module:function` of ours with the arguments.
+
+    The hash seed is the environment's; the default, which prepared processes have, needs no cold start.
+    """
+    seed = hash_seed(environment)
+    own = {name: value for name, value in environment.items() if name != VARIABLE or seed != DEFAULT}
+    context = _context(resources, own)
     module = entry.partition(":")[0]
     line = shlex.join(arguments)
     # bash's default value: a stock node has no YAQ_PYTHON and gets the path of this very interpreter
     python = f"${{YAQ_PYTHON:-{sys.executable}}}"
-    context.command.append(f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {python} -m {module} {_escaped(line)} {_OUTPUT}")
+    start = f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {VARIABLE}={seed} {python}"
+    context.command.append(f"{start} -m {module} {_escaped(line)} {_OUTPUT}")
     _set(context, "YAQ_WARM_ENTRY", entry)
     _set(context, "YAQ_WARM_ARGS", line)
     return context

@@ -1,36 +1,34 @@
-"""A MapReduce job in this process, without a cluster: the tasks of the cluster, one after the other.
+"""A MapReduce job on this machine, without a cluster: the tasks of the cluster, one after the other.
 
-Map and reduce run the code that task processes run, over the same splits, partitions, formats and committer, so that
-the output is the same (for a reduce that does not depend on the order of a key's values, which no cluster promises).
-What is left out is what a job manager adds: a failed task is not tried again, and the first failure ends the job.
+As there, each has a process of its own. Map and reduce run the code that task processes run, over the same splits,
+partitions, formats and committer, so that the output is the same (for a reduce that does not depend on the order of a
+key's values, which no cluster promises). What is left out is what a job manager adds: a failed task is not tried again,
+and the first failure ends the job.
 """
 
 import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from riffle_merger.format.index import SpillIndex
-from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
-from tez_adapter.attempt import Attempt
-from tez_adapter.data import ReduceInput
-from tez_adapter.failure import describe_failure
+from tez_adapter.failure import describe_death
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.local_files import working_folder
+from tez_adapter.local_tasks import LocalAttempt, LocalTask, LocalTasks
+from tez_adapter.outcome import told_by
 from tez_adapter.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.overwrite import check_replaceable, remove_results
 from tez_adapter.scripts import CheckedScript, sample_boundaries
 from tez_adapter.submit import Attachments, check_output
-from tez_adapter.task_output import PartFile
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, Job, JobCounter, JobError
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import (
     InputSplit,
-    StorageError,
     check_output_absent,
     compute_splits,
     get_filesystem,
@@ -43,17 +41,6 @@ from yaqd.storage.paths import hadoop_user
 Progress = Callable[[str, int, int], None]
 
 
-class _LocalAttempt(Attempt):
-    """An attempt whose map output goes below a folder of this run."""
-
-    def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration, folder: Path) -> None:
-        super().__init__(description, spec, conf)
-        self._folder = folder
-
-    def local_folders(self) -> list[Path]:
-        return [self._folder]
-
-
 def run_local(
     job_class: type[Job],
     inputs: Sequence[str],
@@ -62,16 +49,36 @@ def run_local(
     reduces: int | None = None,
     params: dict[str, Any] | None = None,
     *,
+    tasks: LocalTasks | None = None,
     attachments: Attachments | None = None,
     progress: Progress = lambda phase, done, total: None,
     overwrite: bool = False,
 ) -> Counters:
     """Run the job; its counters. `overwrite`: results in the output folder go when it begins.
 
-    `params` holds values by attribute, as `parse_params` gives them. StorageError for input that is missing and output
-    that stands already, SubmitError for output that cannot be made, JobError (with the author's traceback in `detail`)
-    for a task that fails; then no output is left.
+    `params` holds values by attribute, as `parse_params` gives them. `tasks` load the job themselves; without them each
+    gets a copy of the class as it is now, so this process should have one thread.
+
+    StorageError for input that is missing and output that stands already, SubmitError for output that cannot be made,
+    JobError (with the author's traceback in `detail`) for a task that fails; then no output is left.
     """
+    own = LocalTasks(lambda: (job_class, params or {}), conf) if tasks is None else nullcontext(tasks)
+    with own as ready:
+        return _run(job_class, inputs, output, conf, reduces, params or {}, ready, attachments, progress, overwrite)
+
+
+def _run(
+    job_class: type[Job],
+    inputs: Sequence[str],
+    output: str,
+    conf: Configuration,
+    reduces: int | None,
+    params: dict[str, Any],
+    tasks: LocalTasks,
+    attachments: Attachments | None,
+    progress: Progress,
+    overwrite: bool,
+) -> Counters:
     count = job_class.reduces if reduces is None else reduces
     if count < 0:
         raise JobError(f"{count} reduces: ask for 0 or more")
@@ -87,7 +94,7 @@ def run_local(
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)
     if overwrite:
         remove_results(conf, output)
-    spec = _spec(job_class, target, count, splits, params or {}, conf)
+    spec = _spec(job_class, target, count, splits, params, conf)
     result = JobOutput(spec, conf)
     result.setup()
     try:
@@ -95,7 +102,7 @@ def run_local(
             tempfile.TemporaryDirectory(prefix="yaq-local-") as folder,
             working_folder(attachments or Attachments(), conf),
         ):
-            counters = _LocalJob(job_class, params or {}, spec, conf, Path(folder), progress).run(splits)
+            counters = _LocalJob(tasks, spec, conf, Path(folder), progress).run(splits)
     except BaseException:
         result.abort()
         raise
@@ -131,75 +138,48 @@ def _spec(
 
 
 class _LocalJob:
-    def __init__(
-        self,
-        job_class: type[Job],
-        params: dict[str, Any],
-        spec: JobSpec,
-        conf: Configuration,
-        folder: Path,
-        progress: Progress,
-    ) -> None:
-        self._job_class = job_class
-        self._params = params
+    def __init__(self, tasks: LocalTasks, spec: JobSpec, conf: Configuration, folder: Path, progress: Progress) -> None:
+        self._tasks = tasks
         self._spec = spec
         self._conf = conf
         self._folder = folder
         self._progress = progress
+        self._work_folder = str(Path.cwd())
         self._counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
 
     def run(self, splits: Sequence[InputSplit]) -> Counters:
         outputs = []
         for index, split in enumerate(splits):
-            outputs.append(self._map(index, split))
+            outputs.append(str(self._run(pb.TaskDescription.MAP, index, split=json.dumps(split.to_json()))))
             self._progress("map", index + 1, len(splits))
         for partition in range(self._spec.reduces):
-            self._reduce(partition, outputs)
+            self._run(pb.TaskDescription.REDUCE, partition, outputs=outputs)
             self._progress("reduce", partition + 1, self._spec.reduces)
         self._counters.job(JobCounter.TOTAL_LAUNCHED_MAPS).increment(len(splits))
         self._counters.job(JobCounter.TOTAL_LAUNCHED_REDUCES).increment(self._spec.reduces)
         return self._counters
 
-    def _map(self, index: int, split: InputSplit) -> Path:
-        """Run one map task; the folder of its map output."""
-        from tez_adapter.map_task import run_map
-
-        attempt = self._attempt(pb.TaskDescription.MAP, index, split=json.dumps(split.to_json()))
-        self._finish(attempt, lambda: run_map(attempt, self._job_class, self._params))
-        return attempt.output_folder()
-
-    def _reduce(self, partition: int, outputs: Sequence[Path]) -> None:
-        from tez_adapter.reduce_task import reduce_from
-
-        def fetch(sink: ReduceInput) -> None:
-            for folder in outputs:
-                entry = SpillIndex.load(folder / INDEX_NAME)[partition]
-                sink.add_file(folder / OUTPUT_NAME, entry.start, entry.part_length)
-
-        attempt = self._attempt(pb.TaskDescription.REDUCE, partition, inputs=len(outputs))
-        self._finish(attempt, lambda: reduce_from(attempt, self._job_class, self._params, self._folder, fetch))
-
-    def _attempt(self, kind: "pb.TaskDescription.Kind", index: int, *, split: str = "", inputs: int = 0) -> Attempt:
+    def _run(
+        self, kind: "pb.TaskDescription.Kind", index: int, *, split: str = "", outputs: Sequence[str] = ()
+    ) -> Path:
+        """Run a task and add up its counters; the folder of its map output."""
         is_map = kind == pb.TaskDescription.MAP
         description = pb.TaskDescription(
             attempt=pb.AttemptRef(vertex=0 if is_map else 1, index=index, number=0),
             attempt_id=attempt_name(self._spec.job_id, "m" if is_map else "r", index, 0),
             kind=kind,
             split=split,
-            inputs=inputs,
+            inputs=len(outputs),
         )
-        return _LocalAttempt(description, self._spec, self._conf, self._folder)
-
-    def _finish(self, attempt: Attempt, work: Callable[[], PartFile | None]) -> None:
-        """Run a task, commit its file, add up its counters."""
-        try:
-            part = work()
-            if part is not None:
-                part.commit()
-        except (StorageError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            message, _, detail = describe_failure(attempt, error).text.partition("\n")
-            raise JobError(message, detail=detail) from None
-        for counter in attempt.counter_messages():
+        attempt = LocalAttempt(description, self._spec, self._conf, self._folder)
+        ended = self._tasks.run(
+            LocalTask(description.SerializeToString(), self._spec, self._work_folder, str(self._folder), tuple(outputs))
+        )
+        told = told_by(ended.outcome) if ended.outcome is not None else None
+        if not isinstance(told, pb.TaskDoneRequest):
+            text = told.error if told is not None else describe_death(attempt, ended.code).text
+            message, _, detail = text.partition("\n")
+            raise JobError(message, detail=detail)
+        for counter in told.counters:
             self._counters.take(counter.group, counter.name, counter.value)
+        return attempt.output_folder()

@@ -1,8 +1,8 @@
-"""The task process: asks its job manager for one task after another and runs them.
+"""The task process: asks its job manager for one task after another, and has a child of its own run each.
 
-Starts warm (forked, `main` called) or cold (`python -m`). Blocking throughout: a task has one thing to do. What goes
-wrong in the user's code is reported with its own traceback and its split; then the process ends, because
-nobody knows in what state the user's modules are.
+Starts warm (forked, `main` called) or cold (`python -m`). It loads nothing of the user's and has one thread (see
+`tez_adapter.forked`), so it outlives whatever becomes of a task, and tells the job manager. Blocking throughout: it has
+one thing to do.
 """
 
 import faulthandler
@@ -11,17 +11,20 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tez_adapter.attempt import Attempt, Reporter
-from tez_adapter.failure import Failure, describe_failure
+from tez_adapter.failure import describe_death
+from tez_adapter.forked import end_by, run_in_child
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
+from tez_adapter.outcome import Told, outcome_of, told_by
 from tez_adapter.protocol import TaskUmbilicalProtocol
-from tez_adapter.shuffle_input import NoLongerWanted
 from tez_adapter.task_output import PartFile
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce import Job
+from yaqd.model.hash_seed import VARIABLE, hash_seed
 from yaqd.proto import job_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets, Token
 
@@ -29,6 +32,9 @@ log = logging.getLogger(__name__)
 
 _WAIT_MS = 2000
 _TIMEOUT_S = 60.0
+_ANY = ("tez_adapter.shared_outputs", "yaqd.storage.local")
+_STREAMING = ("tez_adapter.streaming", *_ANY)
+_MAPREDUCE = ("tez_adapter.map_task", "tez_adapter.raw", "tez_adapter.reduce_task", "tez_adapter.scripts", *_ANY)
 
 
 class TaskProcess:
@@ -41,8 +47,8 @@ class TaskProcess:
         self._token: Token = token
         self._spec = JobSpec.read(Path(JOB_FILE))
         self._conf = self._spec.configuration()
-        self._job: tuple[type[Job], dict[str, Any]] | None = None
         self._client = self._connect()
+        _import_runners(self._spec.kind)
 
     def _connect(self) -> BlockingRpcClient:
         return BlockingRpcClient(*self._address, user=self._spec.user, token=self._token, timeout_s=_TIMEOUT_S)
@@ -55,56 +61,52 @@ class TaskProcess:
             if response.action == pb.GetTaskResponse.EXIT:
                 self._client.close()
                 return 0
-            if response.action == pb.GetTaskResponse.RUN and not self._run_attempt(response.task):
-                self._client.close()
-                return 1
+            if response.action == pb.GetTaskResponse.RUN:
+                self._run(response.task)
 
-    def _run_attempt(self, description: pb.TaskDescription) -> bool:
-        """Whether the process may go on with another task."""
+    def _run(self, description: pb.TaskDescription) -> None:
+        name = description.attempt_id
+        log.info("%s starts", name)
+        ended = run_in_child(lambda: self._outcome(description))
+        if ended.is_told or ended.code == -signal.SIGTERM:
+            end_by(signal.SIGTERM)  # it is the container that is to end, and not the task that has failed
+        told: Told | None
+        if ended.outcome is None:
+            failure = describe_death(Attempt(description, self._spec, self._conf), ended.code)
+            told = pb.TaskFailedRequest(attempt=description.attempt, error=failure.text, fatal=failure.fatal)
+        else:
+            told = told_by(ended.outcome)
+        if isinstance(told, pb.TaskDoneRequest):
+            self._client.call(TaskUmbilicalProtocol.taskDone, told, idempotent=True)
+            log.info("%s is done", name)
+        elif told is not None:
+            print(told.error, file=sys.stderr, flush=True)
+            self._client.call(TaskUmbilicalProtocol.taskFailed, told, idempotent=True)
+        else:
+            log.warning("%s is no longer wanted: another attempt has taken its place, or the job is over", name)
+
+    def _outcome(self, description: pb.TaskDescription) -> bytes:
+        """In the child."""
+        faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
+        self._client.close()  # the parent's
         attempt = Attempt(description, self._spec, self._conf)
-        log.info("%s starts", attempt.name)
-        part: PartFile | None = None
-        try:
-            with Reporter(attempt, self._connect):
-                part = self._work(attempt)
-                if part is not None and not self._may_commit(attempt):
-                    part.abort()
-                    log.warning("%s may not commit: another attempt has taken its place", attempt.name)
-                    return False
-                if part is not None:
-                    part.commit()
-        except NoLongerWanted:
-            log.warning("%s is no longer wanted", attempt.name)
-            return False
-        except (RpcError, RemoteException):
-            raise
-        except BaseException as error:
-            self._report_failure(attempt, describe_failure(attempt, error))
-            return False
-        done = pb.TaskDoneRequest(
-            attempt=attempt.ref,
-            counters=attempt.counter_messages(),
-            phases=attempt.phases(),
-            notes=attempt.notes(),
-        )
-        self._client.call(TaskUmbilicalProtocol.taskDone, done, idempotent=True)
-        log.info("%s is done", attempt.name)
-        return True
+        with self._connect() as client, Reporter(attempt, self._connect):
+            return outcome_of(attempt, lambda: self._work(attempt, client), lambda: _may_commit(attempt, client))
 
-    def _work(self, attempt: Attempt) -> PartFile | None:
+    def _work(self, attempt: Attempt, client: BlockingRpcClient) -> PartFile | None:
         """What it does to the end, but for the commit of its output file, where it has one."""
-        part = self._computed(attempt)
+        part = self._computed(attempt, client)
         if attempt.is_map and self._spec.reduces:
             from tez_adapter.shared_outputs import publish_output
 
             publish_output(attempt)
         return part
 
-    def _computed(self, attempt: Attempt) -> PartFile | None:
+    def _computed(self, attempt: Attempt, client: BlockingRpcClient) -> PartFile | None:
         if self._spec.kind is JobKind.STREAMING:
             from tez_adapter.streaming import run_streaming
 
-            return run_streaming(attempt, self._client, self._token.password)
+            return run_streaming(attempt, client, self._token.password)
         job_class, params = self._job_class()
         if attempt.is_map:
             from tez_adapter.map_task import run_map
@@ -112,31 +114,28 @@ class TaskProcess:
             return run_map(attempt, job_class, params)
         from tez_adapter.reduce_task import run_reduce
 
-        return run_reduce(attempt, job_class, params, self._client, self._token.password)
+        return run_reduce(attempt, job_class, params, client, self._token.password)
 
     def _job_class(self) -> tuple[type[Job], dict[str, Any]]:
-        """Imported once per process."""
-        if self._job is None:
-            from tez_adapter.scripts import add_import_path
-            from yaqd.mapreduce import load_job, parse_params
+        from tez_adapter.scripts import add_import_path
+        from yaqd.mapreduce import load_job, parse_params
 
-            sys.path.insert(0, str(Path.cwd()))
-            for name in self._spec.py_files:
-                add_import_path(Path(name))
-            job_class = load_job(self._spec.script, self._spec.class_name)
-            self._job = job_class, parse_params(job_class, self._spec.conf)
-        return self._job
+        sys.path.insert(0, str(Path.cwd()))
+        for name in self._spec.py_files:
+            add_import_path(Path(name))
+        job_class = load_job(self._spec.script, self._spec.class_name)
+        return job_class, parse_params(job_class, self._spec.conf)
 
-    def _may_commit(self, attempt: Attempt) -> bool:
-        request = pb.CanCommitRequest(attempt=attempt.ref)
-        return self._client.call(TaskUmbilicalProtocol.canCommit, request, idempotent=True).granted
 
-    def _report_failure(self, attempt: Attempt, failure: Failure) -> None:
-        print(failure.text, file=sys.stderr, flush=True)
-        request = pb.TaskFailedRequest(
-            attempt=attempt.ref, error=failure.text, fatal=failure.fatal, process_lives=False
-        )
-        self._client.call(TaskUmbilicalProtocol.taskFailed, request, idempotent=True)
+def _may_commit(attempt: Attempt, client: BlockingRpcClient) -> bool:
+    request = pb.CanCommitRequest(attempt=attempt.ref)
+    return client.call(TaskUmbilicalProtocol.canCommit, request, idempotent=True).granted
+
+
+def _import_runners(kind: JobKind) -> None:
+    """What every child would import otherwise; prepared processes have it already."""
+    for name in _STREAMING if kind is JobKind.STREAMING else _MAPREDUCE:
+        import_module(name)
 
 
 def main(argv: list[str]) -> int:
@@ -144,7 +143,8 @@ def main(argv: list[str]) -> int:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )
-    faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # the group's, for the child to answer
+    os.environ[VARIABLE] = hash_seed(os.environ)  # for the programs that it starts
     host, _, port = argv[0].rpartition(":")
     try:
         return TaskProcess((host, int(port)), os.environ).run()

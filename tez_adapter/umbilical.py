@@ -147,7 +147,7 @@ class Umbilical:
 
     def _task_failed(self, request: pb.TaskFailedRequest) -> pb.TaskFailedResponse:
         error = without_middle(request.error, _ERROR_CHARS_MAX)
-        self._job.dispatch(ev.AttemptFailed(_attempt_id(request.attempt), error, request.fatal, request.process_lives))
+        self._job.dispatch(ev.AttemptFailed(_attempt_id(request.attempt), error, request.fatal))
         return pb.TaskFailedResponse()
 
     def _can_commit(self, request: pb.CanCommitRequest) -> pb.CanCommitResponse:

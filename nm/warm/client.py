@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nm.warm import forker as wire
+from yaqd.model import hash_seed
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +25,9 @@ _START_TIMEOUT_S = 30.0
 _PRELOAD_TIMEOUT_S = 120.0
 #: a forker that dies this soon after it started is not started again at once
 _RESTART_DELAY_S = 1.0
-#: libraries must not start threads of their own in a process that forks
-_SINGLE_THREAD = {
+#: libraries must not start threads of their own in a process that forks; and all tasks have one hash seed
+_PREPARED = {
+    hash_seed.VARIABLE: hash_seed.DEFAULT,
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -217,7 +219,7 @@ class ForkerClient:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, **_SINGLE_THREAD} if self._preload else os.environ,
+            env={**os.environ, **_PREPARED} if self._preload else os.environ,
             cwd="/",
             start_new_session=True,
         )

@@ -27,7 +27,7 @@ def test_four_failures_of_one_task_fail_the_job_with_the_last_error() -> None:
         drive(ev.TaskRequested(name))
         if number == 0:
             drive.allocate("other")
-        out = drive(ev.AttemptFailed(attempt, f"ValueError: {number}", process_lives=False))
+        out = drive(ev.AttemptFailed(attempt, f"ValueError: {number}"))
     assert out[-1] == ev.Finish(JobState.FAILED, "map task 0 failed 4 times, last on h1:1: ValueError: 3")
     assert ev.Stop("other", "h1:1", "the job is over: FAILED") in out
     assert drive.machine.asks() == []

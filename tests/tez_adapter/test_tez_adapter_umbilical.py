@@ -231,7 +231,7 @@ async def test_an_attempt_that_was_replaced_is_told_to_stop(served: tuple[Job, C
     client = connect()
     allocate(job, "c1")
     attempt = (await get_task(client, "c1")).task.attempt
-    failed = pb.TaskFailedRequest(attempt=attempt, error="boom", process_lives=False)
+    failed = pb.TaskFailedRequest(attempt=attempt, error="boom")
     await client.call(TaskUmbilicalProtocol.taskFailed, failed)
     status = await client.call(TaskUmbilicalProtocol.statusUpdate, pb.StatusUpdateRequest(attempt=attempt))
     assert status.stop
@@ -246,7 +246,7 @@ async def test_a_long_error_keeps_its_beginning_and_its_end(served: tuple[Job, C
     client = connect()
     allocate(job, "c1")
     attempt = (await get_task(client, "c1")).task.attempt
-    failed = pb.TaskFailedRequest(attempt=attempt, error="what " + "x" * 20_000 + " why", process_lives=False)
+    failed = pb.TaskFailedRequest(attempt=attempt, error="what " + "x" * 20_000 + " why")
     await client.call(TaskUmbilicalProtocol.taskFailed, failed)
     error = job.machine.vertices[0].tasks[0].attempts[0].error
     assert error.startswith("what x") and error.endswith("x why") and " ... " in error and len(error) == 16_000

@@ -121,7 +121,7 @@ class RandomCluster:
         elif kind == 4 and names:
             attempt = self.processes[self.rng.choice(names)].attempt
             if attempt is not None and self.rng.random() < 0.3:
-                self.send(ev.AttemptFailed(attempt, "error", process_lives=self.rng.random() < 0.5))
+                self.send(ev.AttemptFailed(attempt, "error"))
         elif kind == 5 and names:
             # a node that refuses: its process never was
             name = self.rng.choice(names)

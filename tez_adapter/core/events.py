@@ -82,8 +82,6 @@ class AttemptFailed:
     error: str
     #: no other attempt could fare better (the script does not import)
     fatal: bool = False
-    #: the process survived and asks for another task
-    process_lives: bool = True
 
 
 @dataclass(frozen=True, slots=True)

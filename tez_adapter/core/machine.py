@@ -246,8 +246,8 @@ class JobMachine(JobEndings):
             self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
         self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
-        if not event.process_lives:
-            self._stop_process(attempt, "its process reported that it cannot go on")
+        # its process could go on; but idle it would take the same task again, where another node may fare better
+        self._stop_process(attempt, "its task failed")
 
     # ---- lost outputs, lost nodes
 

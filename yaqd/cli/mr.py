@@ -1,11 +1,16 @@
 """`yaq mr`: MapReduce jobs from Python classes or from any programs, on the cluster or in one process."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from yaqd.mapreduce import Job
 
 _inputs = click.option(
     "--input", "inputs", multiple=True, required=True, metavar="PATH", help="File, folder or pattern; may be repeated."
@@ -191,40 +196,52 @@ def local(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run the job class in this process, without a cluster; the results are the same.
+    """Run the job class on this machine, without a cluster; the results are the same.
 
     \b
     Example:
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
+    from yaqd.model.hash_seed import start_again_with_seed
+
+    start_again_with_seed()
+
     from tez_adapter.local import run_local
+    from tez_adapter.local_tasks import LocalTasks
     from tez_adapter.scripts import check_script
     from tez_adapter.submit import Attachments
     from yaqd.cli.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
     attachments = Attachments(words(files), words(py_files), words(archives))
-    checked = check_script(conf, script, None, attachments.py_files, attachments.files)
-    for note in checked.notes:
-        _note(note)
+
+    def load() -> "tuple[type[Job], dict[str, Any]]":
+        checked = check_script(conf, script, None, attachments.py_files, attachments.files)
+        return checked.job_class, checked.params
+
     count = _reduce_count(conf, reduces)
     if count is not None and count < 0:
         raise CommandError(f"--reduces {count}: ask for 0 or more")
     progress = local_progress(is_quiet=as_json or quiet)
-    try:
-        counters = run_local(
-            checked.job_class,
-            inputs,
-            output,
-            conf,
-            count,
-            checked.params,
-            attachments=attachments,
-            progress=progress,
-            overwrite=overwrite,
-        )
-    except JobError as error:
-        raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
+    with LocalTasks(load, conf) as tasks:
+        checked = check_script(conf, script, None, attachments.py_files, attachments.files)
+        for note in checked.notes:
+            _note(note)
+        try:
+            counters = run_local(
+                checked.job_class,
+                inputs,
+                output,
+                conf,
+                count,
+                checked.params,
+                tasks=tasks,
+                attachments=attachments,
+                progress=progress,
+                overwrite=overwrite,
+            )
+        except JobError as error:
+            raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
     if as_json:
         print_json({"state": "SUCCEEDED", "output": output, "counters": counters.to_json()})
     elif not quiet:

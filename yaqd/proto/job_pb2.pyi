@@ -116,16 +116,14 @@ class TaskDoneResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class TaskFailedRequest(_message.Message):
-    __slots__ = ("attempt", "error", "fatal", "process_lives")
+    __slots__ = ("attempt", "error", "fatal")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FATAL_FIELD_NUMBER: _ClassVar[int]
-    PROCESS_LIVES_FIELD_NUMBER: _ClassVar[int]
     attempt: AttemptRef
     error: str
     fatal: bool
-    process_lives: bool
-    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., error: _Optional[str] = ..., fatal: _Optional[bool] = ..., process_lives: _Optional[bool] = ...) -> None: ...
+    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., error: _Optional[str] = ..., fatal: _Optional[bool] = ...) -> None: ...
 
 class TaskFailedResponse(_message.Message):
     __slots__ = ()

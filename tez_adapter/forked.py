@@ -1,0 +1,175 @@
+"""A process for each piece of work: a fork of one that has run nothing of the user's, and waits for it.
+
+So each task finds modules, globals, caches, signal handlers, open files and random numbers as they are in a process
+that has just begun, whatever the task before it left behind, and however that one ended. The user's program is loaded
+in the child too: a copy of a loaded program would share its open files' positions, its connections, its file names.
+
+Whoever forks has one thread, always: a copy of a lock that another thread holds would stay locked for ever.
+"""
+
+import atexit
+import ctypes
+import gc
+import os
+import select
+import signal
+import struct
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final, NoReturn
+
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_LENGTH: Final = struct.Struct(">I")
+_READ_BYTES: Final = 1 << 16
+#: what an interpreter exits with when it cannot flush
+_EXIT_UNFLUSHED: Final = 120
+_EXIT_INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a child ended."""
+
+    #: its exit status; the signal that killed it, negative
+    code: int
+    #: what its work returned; None where it ended before that
+    outcome: bytes | None
+    #: this process was told to end meanwhile
+    is_told: bool
+
+
+def run_in_child(work: Callable[[], bytes], *, told_with: signal.Signals = signal.SIGTERM) -> Ended:
+    """Do the work in a child and wait for the child's end. A SIGTERM to this process reaches the child as `told_with`.
+
+    The child stays in this process's group and session, and dies with this process. It ends as an interpreter does:
+    threads joined, exit functions called, output flushed.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.freeze()  # a collection in the child would copy the pages of all that is shared
+    receiver, sender = os.pipe()
+    parent = os.getpid()
+    told: list[int] = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    former = signal.getsignal(signal.SIGTERM)
+    try:
+        child = os.fork()
+        if child == 0:
+            os.close(receiver)
+            _run(work, sender, parent, before)
+
+        def tell(number: int, frame: FrameType | None) -> None:
+            told.append(number)
+            os.kill(child, told_with)  # it is not reaped yet, so the number is its own
+
+        signal.signal(signal.SIGTERM, tell)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(sender)
+        sender = -1
+        received = _receive(receiver, child)
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return Ended(code, _outcome(received), bool(told))
+    finally:
+        signal.signal(signal.SIGTERM, former)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(receiver)
+        if sender >= 0:
+            os.close(sender)
+
+
+def end_by(number: signal.Signals) -> NoReturn:
+    """Die of the signal, as this process would have without a handler."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
+
+
+def die_with(parent: int) -> None:
+    """This process is killed when its parent is gone; at once where that has happened already."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
+
+
+def has_threads() -> bool:
+    """Whether the program has started threads that an interpreter would wait for at its end."""
+    return any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate())
+
+
+def join_threads() -> None:
+    """Returns when these threads have ended."""
+    threading._shutdown()  # type: ignore[attr-defined]
+
+
+def leave(code: int) -> NoReturn:
+    """End as an interpreter does, without taking libraries down."""
+    try:
+        join_threads()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        traceback.print_exc()
+        code = code or _EXIT_UNFLUSHED
+    os._exit(code)
+
+
+def _run(work: Callable[[], bytes], sender: int, parent: int, mask: set[signal.Signals | int]) -> NoReturn:
+    try:
+        die_with(parent)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _reseed()
+        outcome = work()
+        with suppress(OSError):  # the program has closed what is not its own: its end says the rest
+            data = memoryview(_LENGTH.pack(len(outcome)) + outcome)
+            while data:
+                data = data[os.write(sender, data) :]
+    except KeyboardInterrupt:
+        os._exit(_EXIT_INTERRUPTED)
+    except BaseException:
+        traceback.print_exc()
+        leave(1)
+    leave(0)
+
+
+def _reseed() -> None:
+    """Gives the child its own random sequence."""
+    for name in ("random", "numpy.random"):
+        if name in sys.modules:
+            sys.modules[name].seed()
+
+
+def _receive(pipe: int, child: int) -> bytes:
+    """What the child writes until its end; what it has forked itself may hold the pipe open for longer."""
+    received = b""
+    ended = os.pidfd_open(child)
+    try:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        poll.register(ended, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if pipe in ready:
+                piece = os.read(pipe, _READ_BYTES)
+                received += piece
+                if not piece:
+                    poll.unregister(pipe)
+            elif ended in ready:
+                return received
+    finally:
+        os.close(ended)
+
+
+def _outcome(received: bytes) -> bytes | None:
+    """None for one that was cut off."""
+    body = received[_LENGTH.size :]
+    whole = len(received) >= _LENGTH.size and len(body) == _LENGTH.unpack(received[: _LENGTH.size])[0]
+    return body if whole else None
