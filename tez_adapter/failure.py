@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tez_adapter.attempt import Attempt
 from tez_adapter.data.fetch import FetchFailed
+from tez_adapter.pairs import is_raised_in
 from tez_adapter.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
@@ -80,17 +81,13 @@ def _headline(error: BaseException, is_map: bool) -> str:
         return (
             f"map() or reduce() returned {what}: it must yield pairs, or return a list of them (an empty one for none)"
         )
-    if isinstance(error, TypeError | ValueError) and _NOT_TWO.match(str(error)) and _is_of_the_writer(error):
+    if (
+        isinstance(error, TypeError | ValueError)
+        and _NOT_TWO.match(str(error))
+        and is_raised_in(error, writers.__file__)
+    ):
         return f"{'map' if is_map else 'reduce'}() must yield pairs of key and value: {error}"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _is_of_the_writer(error: BaseException) -> bool:
-    """Whether it came out of taking a pair apart, to be written, and not out of the job's own lines."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename == writers.__file__
 
 
 def _is_of_the_job(error: BaseException) -> bool:

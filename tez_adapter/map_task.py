@@ -13,13 +13,12 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.pairs import Pair, looked_at
+from tez_adapter.pairs import Pair, looked_at, refuse_no_pairs
 from tez_adapter.task_output import PartFile
-from yaqd.mapreduce import Job
+from yaqd.mapreduce import Job, serde
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
-from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.job import MAP, TaskContext
-from yaqd.mapreduce.serde import decode_key, encode_many
+from yaqd.mapreduce.serde import decode_key, encode_pairs
 from yaqd.storage import InputSplit, RecordReader, open_reader
 
 _ENCODE_PAIRS = 8192
@@ -76,8 +75,7 @@ def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
             combiner.collect_all(pairs)
             combiner.close()
         else:
-            while chunk := list(islice(pairs, _ENCODE_PAIRS)):
-                output.collect_batch(_encoded(chunk))
+            _collect(output, pairs, "map()")
         attempt.end_phase("map")
         output.close()
     except BaseException:
@@ -86,13 +84,17 @@ def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
     attempt.end_phase("sort")
 
 
-def _encoded(pairs: list[Pair]) -> Columns:
+def _collect(output: MapOutput, pairs: Iterator[Pair], function: str) -> None:
+    """Each pair counts as it is when the job's function yields it."""
     try:
-        return Columns.from_lists(encode_many(k for k, _ in pairs), encode_many(v for _, v in pairs))
+        while True:
+            keys, values = encode_pairs(islice(pairs, _ENCODE_PAIRS))
+            if not keys:
+                return
+            output.collect_batch(Columns.from_lists(keys, values))
     except (TypeError, ValueError) as error:
-        if isinstance(error, JobError):
-            raise
-        raise JobError(f"map() must yield pairs of key and value: {error}") from error
+        refuse_no_pairs(function, error, serde.__file__)
+        raise
 
 
 def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
@@ -103,7 +105,7 @@ def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
             output.collect_batch(Columns(*batch.columns()))
         last = job.cleanup()
         if last is not None:
-            output.collect_batch(_encoded(list(last)))
+            _collect(output, iter(last), "cleanup()")
         attempt.end_phase("map")
         output.close()
     except BaseException:

@@ -13,6 +13,23 @@ _NO_PAIRS: Final = (str, bytes, bytearray, set, frozenset, dict)
 _SHOWN_CHARS: Final = 60
 
 
+def refuse_no_pairs(function: str, error: Exception, file: str) -> None:
+    """Raises JobError where what a function of the job yielded could not be taken apart, which `file` tried.
+
+    An exception out of the job's own lines is not meant.
+    """
+    if not isinstance(error, JobError) and is_raised_in(error, file):
+        raise JobError(f"{function} must yield pairs of key and value: {error}") from error
+
+
+def is_raised_in(error: BaseException, file: str) -> bool:
+    """Whether the exception comes from this source file itself, and not from what it called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == file
+
+
 def looked_at(pairs: Iterator[Pair], function: str) -> Iterator[Pair]:
     """The same pairs. JobError where the first of them is none: to look at each would take as long as to count it."""
     for first in pairs:

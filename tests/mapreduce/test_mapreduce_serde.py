@@ -3,6 +3,7 @@
 import enum
 import math
 from collections import namedtuple
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yaqd.mapreduce import CorruptDataError, JobError, UnserializableError
-from yaqd.mapreduce.serde import decode_key, decode_many, encode_key, encode_many
+from yaqd.mapreduce.serde import decode_key, decode_many, encode_key, encode_pairs
 
 # strings whose surrogates all come from undecodable bytes, as text input makes them
 text = st.one_of(
@@ -54,15 +55,27 @@ def test_round_trip(value: Any) -> None:
 
 @given(st.lists(values, max_size=6))
 def test_batches_are_the_single_codes(batch: list[Any]) -> None:
-    codes = encode_many(batch)
-    assert codes == list(map(encode_key, batch))
+    codes = list(map(encode_key, batch))
+    assert encode_pairs(zip(batch, reversed(batch), strict=True)) == (codes, codes[::-1])
     assert all(map(same, decode_many(codes), batch))
 
 
 @given(st.lists(text))
 def test_batches_of_text(batch: list[str]) -> None:
-    assert decode_many(encode_many(batch)) == batch
-    assert encode_many(iter(batch)) == [encode_key(item) for item in batch]
+    codes = [encode_key(item) for item in batch]
+    assert decode_many(codes) == batch
+    assert encode_pairs(zip(batch, batch, strict=True)) == (codes, codes)
+
+
+def test_a_pair_is_encoded_before_the_next_is_asked_for() -> None:
+    def pairs() -> Iterator[tuple[Any, Any]]:
+        row: dict[str, int] = {}
+        for number in range(3):
+            row["n"] = number
+            yield row, [row]
+
+    rows = [{"n": number} for number in range(3)]
+    assert encode_pairs(pairs()) == ([encode_key(row) for row in rows], [encode_key([row]) for row in rows])
 
 
 def sort_key(value: Any) -> Any:

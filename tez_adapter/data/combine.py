@@ -18,8 +18,9 @@ from riffle_merger.format.columns import Columns
 from tez_adapter.data.counted import CountedKeys
 from tez_adapter.data.groups import Groups
 from tez_adapter.data.mapoutput import MapOutput
+from tez_adapter.pairs import refuse_no_pairs
 from yaqd.mapreduce.errors import JobError
-from yaqd.mapreduce.serde import decode_key, decode_value, encode_key, encode_many, encode_value
+from yaqd.mapreduce.serde import decode_key, decode_value, encode_key, encode_pairs, encode_value
 
 Pair = tuple[Any, Any]
 #: `combine(key, values)` as the user wrote it.
@@ -75,7 +76,7 @@ class HashCombiner:
                 if self._held_bytes + self._counted.held_bytes > self._memory_bytes:
                     self.flush()
         except (TypeError, ValueError) as error:
-            _refuse_no_pairs("map()", error)
+            refuse_no_pairs("map()", error, __file__)
             raise
 
     def collect(self, key: Any, value: Any) -> None:
@@ -84,28 +85,38 @@ class HashCombiner:
 
     def flush(self) -> None:
         """Combine and hand on everything that is held."""
-        taken = given = 0
-        keys: list[Any] = []
-        values: list[Any] = []
+        given = 0
+        pairs = self._combined()
         try:
-            for key, group, count in self._groups():
-                taken += count
-                for out_key, out_value in self._combine(key, group):
-                    if out_key is not key:
-                        _check_key(key, out_key)
-                    keys.append(key)
-                    values.append(out_value)
-                if len(keys) >= _BATCH_PAIRS:
-                    given += self._hand_on(keys, values)
-                    keys, values = [], []
+            while True:
+                keys, values = encode_pairs(islice(pairs, _BATCH_PAIRS))
+                if not keys:
+                    break
+                given += len(keys)
+                self._output.collect_combined(Columns.from_lists(keys, values))
         except (TypeError, ValueError) as error:
-            _refuse_no_pairs("combine()", error)
+            refuse_no_pairs("combine()", error, __file__)
             raise
-        given += self._hand_on(keys, values)
         self._clear()
+        self._count("COMBINE_OUTPUT_RECORDS", given)
+
+    def _combined(self) -> Iterator[Pair]:
+        """What the combiner yields for all that is held, with keys as they were given to it."""
+        taken = 0
+        for key, group, count in self._groups():
+            taken += count
+            for pair in self._combine(key, group):
+                out_key, _ = pair
+                if out_key is not key:
+                    _check_key(encode_key(key), out_key)
+                yield pair
+        for code, values in self._encoded.items():
+            taken += len(values)
+            for out_key, out_value in self._combine(decode_key(code), iter(values)):
+                _check_key(code, out_key)
+                yield out_key, out_value
         self._count("MAP_OUTPUT_RECORDS", taken)
         self._count("COMBINE_INPUT_RECORDS", taken)
-        self._count("COMBINE_OUTPUT_RECORDS", given)
 
     def close(self) -> None:
         """Hand on what is left; the map output itself stays open."""
@@ -194,7 +205,7 @@ class HashCombiner:
         return held + len(code) + _LIST_BYTES
 
     def _groups(self) -> Iterator[tuple[Any, Iterator[Any], int]]:
-        """Each key with its values and their number."""
+        """Each key that cannot change, with its values and their number."""
         constant, lists = self._constant, self._lists
         for key, count in chain(self._counted_keys(), self._repeats.items()):
             more = lists.pop(key, None)
@@ -204,19 +215,12 @@ class HashCombiner:
                 yield key, chain(more, repeat(constant, count)), count + len(more)
         for key, values in lists.items():
             yield key, iter(values), len(values)
-        for code, values in self._encoded.items():
-            yield decode_key(code), iter(values), len(values)
 
     def _counted_keys(self) -> Iterator[tuple[Any, int]]:
         """The keys that were counted together, with what was counted apart from that; the rest stays in the dict."""
         repeats = self._repeats
         for key, count in self._counted.drain():
             yield key, count + repeats.pop(key, 0)
-
-    def _hand_on(self, keys: list[Any], values: list[Any]) -> int:
-        if keys:
-            self._output.collect_combined(Columns.from_lists(encode_many(keys), encode_many(values)))
-        return len(keys)
 
     def _count(self, name: str, amount: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + amount
@@ -227,47 +231,35 @@ def encoded_combiner(combine: ObjectCombine) -> Callable[[Iterator[Columns]], It
 
     def combine_batches(batches: Iterator[Columns]) -> Iterator[Columns]:
         keys: list[bytes] = []
-        values: list[Any] = []
+        values: list[bytes] = []
         try:
             for code, group in Groups(batches):
                 key = decode_key(code)
                 for out_key, out_value in combine(key, map(decode_value, group)):
                     if out_key is not key:
-                        _check_key(key, out_key)
+                        _check_key(code, out_key)
                     keys.append(code)
-                    values.append(out_value)
+                    values.append(encode_value(out_value))
                 if len(keys) >= _BATCH_PAIRS:
-                    yield Columns.from_lists(keys, encode_many(values))
+                    yield Columns.from_lists(keys, values)
                     keys, values = [], []
         except (TypeError, ValueError) as error:
-            _refuse_no_pairs("combine()", error)
+            refuse_no_pairs("combine()", error, __file__)
             raise
         if keys:
-            yield Columns.from_lists(keys, encode_many(values))
+            yield Columns.from_lists(keys, values)
 
     return combine_batches
 
 
-def _check_key(key: Any, out_key: Any) -> None:
+def _check_key(code: bytes, out_key: Any) -> None:
     """A combiner keeps the key: pairs of another one would end up unsorted, or in the wrong partition."""
-    if type(out_key) is not type(key) or encode_key(out_key) != encode_key(key):
-        raise JobError(f"combine() yielded key {out_key!r} for key {key!r}: a combiner must keep the key it was given")
+    if encode_key(out_key) != code:
+        raise JobError(
+            f"combine() yielded key {out_key!r} for key {decode_key(code)!r}: a combiner must keep the key it was given"
+        )
 
 
 def _is_plain(key: Any) -> bool:
     """A tuple of str and bytes only: equal as Python objects exactly where its encoding is equal."""
     return type(key) is tuple and _TEXT.issuperset(map(type, key))
-
-
-def _refuse_no_pairs(function: str, error: Exception) -> None:
-    """Says whose fault it is where what a function of the job yielded could not be taken apart."""
-    if not isinstance(error, JobError) and _is_raised_here(error):
-        raise JobError(f"{function} must yield pairs of key and value: {error}") from error
-
-
-def _is_raised_here(error: BaseException) -> bool:
-    """Whether the exception comes from taking a pair apart, not from inside the user's generator."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename == __file__
