@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -296,3 +297,10 @@ def test_a_seed_that_differs_by_process_is_none(text: str, seed: str) -> None:
     assert f" PYTHONHASHSEED={seed} " in context.command[0]
     # prepared processes have the default: whoever names it starts warm
     assert ("PYTHONHASHSEED" in {entry.key for entry in context.environment}) == (seed != "0")
+
+
+def test_a_tasks_end_is_not_that_of_who_runs_the_job(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a\n")
+    with tempfile.TemporaryDirectory() as own:
+        run_local(Job, [f"{tmp_path}/in"], f"{tmp_path}/out", CONF)
+        assert Path(own).is_dir()
