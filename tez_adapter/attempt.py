@@ -19,7 +19,7 @@ from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter, TaskCounter
 from yaqd.proto import job_pb2 as pb
-from yaqd.storage import storage_notes, storage_statistics
+from yaqd.storage import FileRange, storage_notes, storage_statistics
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,8 @@ class Attempt:
         #: 0..1
         self.progress = 0.0
         self.status = ""
+        #: map: the piece of a file that it reads at present, once it reads
+        self.reading: Callable[[], FileRange] | None = None
         #: raised by everything that is done; a report compares it with what it saw last
         self.moves = 0
         self._phases: dict[str, int] = {}

@@ -106,6 +106,8 @@ def _not_pairs(error: TypeError) -> str:
 def _input_of(attempt: Attempt) -> str:
     if not attempt.is_map:
         return f", partition {attempt.index}"
+    if attempt.reading is not None:
+        return f", reading {attempt.reading()}"
     from tez_adapter.map_task import split_of
 
     return f", reading {split_of(attempt)}"

@@ -19,7 +19,7 @@ from yaqd.mapreduce import Job, serde
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.mapreduce.job import MAP, TaskContext
 from yaqd.mapreduce.serde import decode_key, encode_pairs
-from yaqd.storage import InputSplit, RecordReader, open_reader
+from yaqd.storage import FileRange, InputSplit, RecordReader, open_reader
 
 _ENCODE_PAIRS = 8192
 
@@ -31,8 +31,12 @@ def split_of(attempt: Attempt) -> InputSplit:
 def task_context(attempt: Attempt, phase: str, split: InputSplit | None = None) -> TaskContext:
     context = TaskContext(phase=phase, index=attempt.index, attempt=attempt.ref.number, partitions=attempt.spec.reduces)
     if split is not None:
-        context.input_path, context.input_start, context.input_length = split.path, split.start, split.length
+        _read_from(context, split.ranges[0])
     return context
+
+
+def _read_from(context: TaskContext, part: FileRange) -> None:
+    context.input_path, context.input_start, context.input_length = part.path, part.start, part.length
 
 
 def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
@@ -40,6 +44,7 @@ def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> P
     split = split_of(attempt)
     job = job_class(params, attempt.counters, task_context(attempt, MAP, split))
     reader = open_reader(job.input_format, split, attempt.conf)
+    attempt.reading = lambda: reader.current
     job.setup()
     if not attempt.spec.reduces:
         return _map_to_file(attempt, job, reader)
@@ -152,13 +157,7 @@ def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Itera
     context = job.task
     for batch in reader.batches():
         _count_input(attempt, reader, batch.input_bytes, len(batch))
-        if context.input_path != reader.current.path:
-            current = reader.current
-            context.input_path, context.input_start, context.input_length = (
-                current.path,
-                current.start,
-                current.length,
-            )
+        _read_from(context, reader.current)
         if job.overrides_map:
             yield chain.from_iterable(map(job.map, batch.keys(), batch.values()))
         else:

@@ -341,3 +341,34 @@ def test_an_empty_input_has_an_empty_output(tmp_path: Path) -> None:
     counters: Counters = run_local(WordCount, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 2)
     assert parts(tmp_path / "out") == [b"", b""]
     assert counters.get(TASK_GROUP, TaskCounter.MAP_INPUT_RECORDS) == 0
+
+
+class NamesItsFile(Job):
+    reduces = 0
+
+    def setup(self) -> None:
+        self.seen: list[str] = []
+
+    def map(self, key: int, value: str) -> Iterator[tuple[str, Any]]:
+        if value == "wrong":
+            raise ValueError(value)
+        name = self.task.input_path.rpartition("/")[2]
+        self.seen.append(name)
+        yield value, [name, self.task.input_start, self.task.input_length]
+
+    def cleanup(self) -> Iterator[tuple[str, Any]]:
+        yield "files", len(set(self.seen))
+
+
+def test_files_that_share_a_task_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(1, 4):
+        (tmp_path / f"in/f{number}").write_text(f"of f{number}\n" * number)
+    run_local(NamesItsFile, [f"{tmp_path}/in"], f"{tmp_path}/out", conf())
+    (text,) = parts(tmp_path / "out")
+    lines = [f'of f{number}\t["f{number}",0,{6 * number}]' for number in range(1, 4) for _ in range(number)]
+    assert sorted(text.decode().splitlines()) == sorted([*lines, "files\t3"])
+    (tmp_path / "in/f2").write_text("fine\nwrong\n")
+    with pytest.raises(JobError) as caught:
+        run_local(NamesItsFile, [f"{tmp_path}/in"], f"{tmp_path}/out2", conf())
+    assert caught.value.detail.splitlines()[0].endswith("/in/f2:0+11")

@@ -40,11 +40,11 @@ class TaskContext:
     attempt: int = 0
     #: partitions that map output is divided into; 0 for a job without reduce
     partitions: int = 1
-    #: map: the file being read, as URI
+    #: map: the file that the record at hand comes from, as URI; small files share a task
     input_path: str = ""
-    #: map: first byte of the split
+    #: map: first byte of the piece of that file which the task reads
     input_start: int = 0
-    #: map: bytes of the split
+    #: map: bytes of that piece
     input_length: int = 0
     #: one line shown as the task's status; the job may set it
     status: str = ""

@@ -40,6 +40,9 @@ class FileRange:
     #: bytes of the whole file when the splits were made
     file_length: int
 
+    def __str__(self) -> str:
+        return f"{self.path}:{self.start}+{self.length}"
+
 
 @dataclass(frozen=True, slots=True)
 class InputSplit:
@@ -63,7 +66,7 @@ class InputSplit:
 
     def __str__(self) -> str:
         more = f" and {len(self.ranges) - 1} more" if len(self.ranges) > 1 else ""
-        return f"{self.path}:{self.start}+{self.ranges[0].length}{more}"
+        return f"{self.ranges[0]}{more}"
 
     def to_json(self) -> dict[str, Any]:
         return {"ranges": [asdict(part) for part in self.ranges], "hosts": list(self.hosts)}
