@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: What generators may draw. A name that stands in `_OFF`, too, is drawn by no seed.
-_ALL = frozenset(
+#: What generators may draw. A name taken out of here is drawn by no seed.
+FEATURES = frozenset(
     {
         "mutates",  # records and keys change after they were yielded
         "state",  # class attributes, globals, caches, environment
@@ -22,8 +22,6 @@ _ALL = frozenset(
         "heavy",  # lines of megabytes, thousands of files
     }
 )
-_OFF = frozenset({"mutates", "state", "hash"})
-FEATURES = _ALL - _OFF
 
 
 @dataclass(slots=True)
