@@ -17,7 +17,8 @@ class PartFile:
         name = streaming_part_name(attempt.index, suffix) if is_streaming else part_name(letter, attempt.index, suffix)
         path = self._committer.task_path(attempt.name, name)
         files = get_filesystem(path, attempt.conf)
-        files.mkdirs(self._committer.task_folder(attempt.name))
+        # where the job was given up meanwhile, its folder is gone and must not come back
+        files.mkdirs(self._committer.task_folder(attempt.name), make_parents=False)
         #: close or abort it before the commit
         self.writer = open_writer(files, path, attempt.spec.output_format, attempt.conf)
 

@@ -131,6 +131,8 @@ def test_errors_are_one_line_of_the_right_kind(folder: tuple[FileSystem, str]) -
         (PathNotFound, lambda: filesystem.block_locations(f"{base}/none", 0, 1)),
         (PathNotFound, lambda: filesystem.rename(f"{base}/none", f"{base}/x")),
         (PathNotFound, lambda: filesystem.rename(f"{base}/f", f"{base}/none/x")),
+        (PathNotFound, lambda: filesystem.mkdirs(f"{base}/none/x", make_parents=False)),
+        (PathNotFound, lambda: filesystem.create(f"{base}/none/x", make_parents=False)),
         (PathExists, lambda: filesystem.create(f"{base}/f")),
         (PathExists, lambda: filesystem.rename(f"{base}/f", f"{base}/g")),
         (NotAFile, lambda: filesystem.open(base)),

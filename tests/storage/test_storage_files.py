@@ -22,6 +22,7 @@ from yaqd.storage import (
     StorageUnavailable,
     get_filesystem,
     locate,
+    open_writer,
     qualify,
 )
 from yaqd.storage.hdfs import translate
@@ -153,6 +154,19 @@ def test_delete(root: tuple[Any, str, Path]) -> None:
     assert names_in(disk) == [] and not filesystem.delete(f"{base}/d", recursive=True)
     with pytest.raises(StorageError, match="root folder"):
         filesystem.delete("/", recursive=True)
+
+
+def test_what_was_given_up_is_not_made_again(root: tuple[Any, str, Path]) -> None:
+    """A task that goes on after its job's output was removed gets an error, and leaves nothing."""
+    filesystem, base, _ = root
+    with pytest.raises(PathNotFound):
+        filesystem.mkdirs(f"{base}/gone/task", make_parents=False)
+    with pytest.raises(PathNotFound):
+        open_writer(filesystem, f"{base}/gone/part", "text", CONF).close()
+    assert not filesystem.exists(f"{base}/gone")
+    filesystem.mkdirs(f"{base}/job")
+    for _ in range(2):
+        filesystem.mkdirs(f"{base}/job/task", make_parents=False)
 
 
 def test_a_local_folder_is_gone_after_delete_though_others_delete_it_too(tmp_path: Path) -> None:

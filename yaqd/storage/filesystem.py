@@ -100,7 +100,9 @@ class FileSystem(Protocol):
         back."""
         ...
 
-    def mkdirs(self, path: str, mode: int = 0o755) -> None: ...
+    def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
+        """A folder that stands already is no error. PathNotFound without the one above it, unless `make_parents`."""
+        ...
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         """Move a file or folder in one step. PathExists if `dst` stands, unless `overwrite` (files only)."""

@@ -191,9 +191,9 @@ class HdfsFileSystem:
         return WebRescue(WebHdfs(self._web_addresses, self._user, self._stalled_s), self._namenode, path, options)
 
     @_changes
-    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+    def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
         path = self._path(path)
-        self._ask(path, lambda: self._client.mkdirs(path, mode, True))
+        self._ask(path, lambda: self._client.mkdirs(path, mode, make_parents))
 
     @_changes
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:

@@ -106,11 +106,13 @@ class ArrowFileSystem:
         return RenamingWriter(self, path, self._client.open_output_stream, _translated, overwrite=overwrite)
 
     @_changes
-    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+    def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
         """The library cannot set the mode: the file system's umask holds."""
         path = self._path(path)
         if self.exists(path) and not self.status(path).is_dir:
             raise PathExists(f"{self.uri}{path} exists already", path=path)
+        if not make_parents and not self.exists(parent_of(path)):  # the library makes them in any case
+            raise PathNotFound(f"{self.uri}{parent_of(path)} does not exist", path=parent_of(path))
         with _translated(self.uri + path):
             self._client.create_dir(path, recursive=True)
 

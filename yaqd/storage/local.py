@@ -110,10 +110,13 @@ class LocalFileSystem:
         return LocalWriter(path, overwrite)
 
     @_changes
-    def mkdirs(self, path: str, mode: int = 0o755) -> None:
+    def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
         path = self._path(path)
         with _translated(path):
-            os.makedirs(path, mode, exist_ok=True)
+            if make_parents or os.path.isdir(path):
+                os.makedirs(path, mode, exist_ok=True)
+            else:
+                os.mkdir(path, mode)
 
     @_changes
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:

@@ -100,7 +100,7 @@ def open_writer(filesystem: FileSystem, path: str, name: str, conf: Configuratio
     """A writer of one output file in this format; `path` ends in `output_suffix`. An older file of that name is
     replaced."""
     codec = output_codec(conf)
-    file: ByteWriter = filesystem.create(path, overwrite=True)
+    file: ByteWriter = filesystem.create(path, overwrite=True, make_parents=False)
     if codec is not None:
         file = codec.compressing(file)
     separator = (conf.get(_SEPARATOR_KEY) or "\t").encode("utf-8", "surrogateescape")
