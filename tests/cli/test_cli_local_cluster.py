@@ -120,6 +120,13 @@ def test_the_written_configuration_is_sound_and_complete(tmp_path: Path) -> None
     assert conf.capacity_scheduler().get_list("yarn.scheduler.capacity.root.queues") == ["default"]
 
 
+def test_masters_may_be_silent_for_as_long_as_hadoop_lets_them(tmp_path: Path) -> None:
+    write_conf(tmp_path, ClusterShape(1, None, {}), PORTS)
+    conf = Configuration.load(tmp_path / "conf")
+    assert conf.get_duration_ms("yarn.am.liveness-monitor.expiry-interval-ms") == 900_000
+    assert conf.get_duration_ms("yarn.nm.liveness-monitor.expiry-interval-ms") < 60_000, "nodes are missed soon"
+
+
 def test_settings_go_to_the_file_where_hadoop_looks_for_them(tmp_path: Path) -> None:
     defines = {
         "fs.x": "core",

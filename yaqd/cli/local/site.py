@@ -154,9 +154,9 @@ def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, s
         "yarn.resourcemanager.hostname": HOST,
         "yarn.resourcemanager.connect.max-wait.ms": "20000",
         "yarn.resourcemanager.connect.retry-interval.ms": "200",
-        # On one machine silence means death: Hadoop's ten minutes, meant for networks, would only hold jobs up.
+        # On one machine a node that is silent is dead: Hadoop's ten minutes, meant for networks, would hold jobs up.
+        # A master need not be: Spark's waits 100 s for the user's program before it registers. Nodes tell of dead ones.
         "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
-        "yarn.am.liveness-monitor.expiry-interval-ms": "60000",
         "yarn.scheduler.minimum-allocation-mb": "128",
         "yarn.scheduler.maximum-allocation-mb": memory_mb,
         "yarn.scheduler.maximum-allocation-vcores": vcores,
