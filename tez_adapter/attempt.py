@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from operator import index
 from pathlib import Path
 
 from tez_adapter.jobspec import JobSpec
@@ -17,13 +18,16 @@ from tez_adapter.sizes import sort_mb
 from tez_adapter.usage import Usage
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
+from yaqd.mapreduce import JobError
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP, Counters, FileSystemCounter, TaskCounter
+from yaqd.model.endings import as_utf8
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import FileRange, storage_notes, storage_statistics
 
 log = logging.getLogger(__name__)
 
 _REPORT_EVERY_S = 1.0
+_STATUS_CHARS_MAX = 1000
 #: reports in a row that fail before the process gives up: its job manager is gone
 _LOST_MAX = 10
 #: in the environment of tasks: the folder on HDFS that has the job's map outputs; absent where nodes have them
@@ -40,6 +44,8 @@ class Attempt:
         self.ref = description.attempt
         self.name = description.attempt_id
         self.counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
+        #: the container's; the job's code may go elsewhere
+        self.work_folder = Path.cwd()
         #: what the data path counts, by TaskCounter's names
         self.tallies: dict[str, int] = {}
         self._storage_before = storage_statistics()
@@ -82,7 +88,7 @@ class Attempt:
         return storage_notes()[self._notes_before :]
 
     def counter_messages(self) -> list[pb.Counter]:
-        """Every counter with its value so far."""
+        """Every counter with its value so far. Raises JobError for a value that cannot be one."""
         found = {(cell.group, cell.name): cell.value for cell in list(self.counters)}
         for scheme, total in storage_statistics().items():
             used = total.since(self._storage_before.get(scheme))
@@ -92,16 +98,16 @@ class Attempt:
             found[(TASK_GROUP, TaskCounter.SPLIT_RAW_BYTES)] = len(self.description.split.encode())
         for name, value in (*self.tallies.items(), *self._usage.counters(is_map=self.is_map).items()):
             found[(TASK_GROUP, name)] = found.get((TASK_GROUP, name), 0) + value
-        return [pb.Counter(group=g, name=n, value=v) for (g, n), v in sorted(found.items())]
+        return [_counter(group, name, value) for (group, name), value in sorted(found.items())]
 
     def local_folders(self) -> list[Path]:
         """The application's folders on this node's disks."""
-        return [Path(p) for p in os.environ.get("LOCAL_DIRS", os.getcwd()).split(",") if p]  # noqa: PTH109
+        return [Path(p) for p in os.environ.get("LOCAL_DIRS", str(self.work_folder)).split(",") if p]
 
     def output_folder(self) -> Path:
         """Where its map output goes: the shuffle service looks there. On its way to HDFS, a folder of its own."""
         if SHARED_FOLDER in os.environ:
-            return Path.cwd() / "output" / self.name
+            return self.work_folder / "output" / self.name
         folders = self.local_folders()
         return folders[self.index % len(folders)] / "output" / self.name
 
@@ -110,6 +116,13 @@ class Attempt:
         kind = "map" if self.is_map else "reduce"
         container_mb = self.conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1)
         return min(sort_mb(self.conf), max(1, container_mb // 2)) << 20
+
+
+def _counter(group: str, name: str, value: object) -> pb.Counter:
+    try:
+        return pb.Counter(group=group, name=name, value=index(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise JobError(f"counter {name!r} of {group!r} is {value!r}: count in whole numbers of 64 bits") from None
 
 
 class Reporter:
@@ -129,6 +142,13 @@ class Reporter:
         self._done.set()
         self._thread.join()
 
+    def _counters(self) -> list[pb.Counter]:
+        """None where one cannot be sent: the attempt's end tells of it."""
+        try:
+            return self._attempt.counter_messages()
+        except JobError:
+            return []
+
     def _run(self) -> None:
         if self._done.wait(_REPORT_EVERY_S):
             return
@@ -143,8 +163,8 @@ class Reporter:
                             attempt=self._attempt.ref,
                             progress=self._attempt.progress,
                             moved=moves != seen,
-                            status=self._attempt.status[:1000],
-                            counters=self._attempt.counter_messages(),
+                            status=as_utf8(str(self._attempt.status)[:_STATUS_CHARS_MAX]),
+                            counters=self._counters(),
                         ),
                         idempotent=True,
                     )

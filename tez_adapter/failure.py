@@ -10,7 +10,7 @@ from tez_adapter.pairs import is_raised_in
 from tez_adapter.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
-from yaqd.model.endings import without_middle
+from yaqd.model.endings import as_utf8, without_middle
 from yaqd.storage import StorageError, writers
 
 _TEXT_CHARS_MAX = 12_000
@@ -39,11 +39,11 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
         detail = ""
     else:
         detail = user_traceback(error)
-    # a traceback ends with what the first line says already
-    detail = detail.removesuffix(headline).rstrip()
+    if detail.endswith(headline):  # the first line says it already; here the exception's module stands before it
+        detail = detail[: detail.rfind("\n", 0, len(detail) - len(headline)) + 1].rstrip()
     if detail:
         lines.append(detail)
-    return Failure(without_middle("\n".join(lines), _TEXT_CHARS_MAX), fatal)
+    return Failure(without_middle(as_utf8("\n".join(lines)), _TEXT_CHARS_MAX), fatal)
 
 
 def describe_death(attempt: Attempt, code: int) -> Failure:
@@ -83,11 +83,18 @@ def _headline(error: BaseException, is_map: bool) -> str:
         )
     if (
         isinstance(error, TypeError | ValueError)
-        and _NOT_TWO.match(str(error))
+        and _NOT_TWO.match(_said(error))
         and is_raised_in(error, writers.__file__)
     ):
         return f"{'map' if is_map else 'reduce'}() must yield pairs of key and value: {error}"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{type(error).__name__}: {said}" if (said := _said(error)) else type(error).__name__
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "<its __str__() fails>"
 
 
 def _is_of_the_job(error: BaseException) -> bool:
@@ -97,7 +104,7 @@ def _is_of_the_job(error: BaseException) -> bool:
 
 def _not_pairs(error: TypeError) -> str:
     """What the job's function returned instead of pairs; "" where the error came out of its own lines."""
-    kind = _NOT_ITERABLE.fullmatch(str(error))
+    kind = _NOT_ITERABLE.fullmatch(_said(error))
     if kind is None or _is_of_the_job(error):
         return ""
     return "None" if kind[1] == "NoneType" else f"a value of type {kind[1]}"

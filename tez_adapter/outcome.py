@@ -29,6 +29,12 @@ def outcome_of(attempt: Attempt, work: Callable[[], PartFile | None], may_commit
                 part.abort()
                 return _UNWANTED
             part.commit()
+        done = pb.TaskDoneRequest(
+            attempt=attempt.ref,
+            counters=attempt.counter_messages(),
+            phases=attempt.phases(),
+            notes=attempt.notes(),
+        )
     except NoLongerWanted:
         return _UNWANTED
     except KeyboardInterrupt:
@@ -37,12 +43,6 @@ def outcome_of(attempt: Attempt, work: Callable[[], PartFile | None], may_commit
         failure = describe_failure(attempt, error)
         told = pb.TaskFailedRequest(attempt=attempt.ref, error=failure.text, fatal=failure.fatal)
         return _FAILED + told.SerializeToString()
-    done = pb.TaskDoneRequest(
-        attempt=attempt.ref,
-        counters=attempt.counter_messages(),
-        phases=attempt.phases(),
-        notes=attempt.notes(),
-    )
     return _DONE + done.SerializeToString()
 
 

@@ -27,7 +27,9 @@ def run_reduce(
     attempt: Attempt, job_class: type[Job], params: dict[str, Any], client: BlockingRpcClient, secret: bytes
 ) -> PartFile:
     """The task; returns its output file to commit."""
-    return reduce_from(attempt, job_class, params, Path.cwd(), lambda sink: fetch_all(attempt, sink, client, secret))
+    return reduce_from(
+        attempt, job_class, params, attempt.work_folder, lambda sink: fetch_all(attempt, sink, client, secret)
+    )
 
 
 def reduce_from(

@@ -99,6 +99,14 @@ def test_standard_counters_have_hadoops_names() -> None:
     }
 
 
+def test_a_name_that_is_no_text_is_the_same_counter_each_time() -> None:
+    counters = Counters(counters_max=2)
+    for _ in range(5):
+        counters.increment("status", 404)  # type: ignore[arg-type]
+        counters.increment("words", "bad \udc80")
+    assert counters.to_json() == {"status": {"404": 5}, "words": {"bad ?": 5}}
+
+
 def test_counters_are_bounded_but_for_the_standard_ones() -> None:
     counters = Counters(counters_max=2)
     counters.increment("words", "a")

@@ -52,6 +52,11 @@ def test_an_output_goes_to_its_job_managers_folder_and_leaves_the_container(
     prepare(spec, spec.configuration(), 1)
     monkeypatch.setenv(SHARED_FOLDER, folder)
     attempt = attempt_of(spec, 7)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)  # as a job's code may
+    elsewhere.rmdir()
+    assert attempt.local_folders() == [container]
     write_output(attempt)
     publish_output(attempt)
     assert list((container / "output").iterdir()) == []

@@ -111,7 +111,10 @@ class Counters:
     def find(self, group: str, name: str) -> CounterCell:
         """The counter, made on first use."""
         cell = self._cells.get((group, name))
-        return cell if cell is not None else self._add(str(group), str(name))
+        if cell is None:
+            group, name = _sendable(group), _sendable(name)
+            cell = self._cells.get((group, name))
+        return cell if cell is not None else self._add(group, name)
 
     def increment(self, group: str, name: str, amount: int = 1) -> None:
         self.find(group, name).value += amount
@@ -180,6 +183,11 @@ class Counters:
             self._own_count += 1
         cell = self._cells[group, name] = CounterCell(group, name)
         return cell
+
+
+def _sendable(name: object) -> str:
+    """The name as text, which has a "?" for each byte of its input that was no UTF-8."""
+    return str(name).encode("utf-8", "replace").decode()
 
 
 _STANDARD_GROUPS: Final = frozenset(

@@ -20,3 +20,8 @@ def without_middle(text: str, chars: int) -> str:
         return text
     kept = chars - len(_GAP)
     return text[: kept - kept // 2] + _GAP + text[len(text) - kept // 2 :]
+
+
+def as_utf8(text: str) -> str:
+    """The same text where UTF-8 can carry it; bytes of the input that were none are shown as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
