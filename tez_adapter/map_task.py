@@ -15,7 +15,7 @@ from tez_adapter.data.combine import HashCombiner, encoded_combiner
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.pairs import Pair, looked_at, refuse_no_pairs
 from tez_adapter.task_output import PartFile
-from yaqd.mapreduce import Job, serde
+from yaqd.mapreduce import Job, JobError, serde
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.mapreduce.job import MAP, TaskContext
 from yaqd.mapreduce.serde import decode_key, encode_pairs
@@ -153,13 +153,33 @@ def _pairs(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
     return looked_at(pairs, "map()") if job.overrides_map else pairs
 
 
+class _End:
+    """Nothing to iterate over, and whether somebody came here. To `map` and `chain` a StopIteration out of the
+    job's own code is the end of the records; without this the rest of them would be lost without a word."""
+
+    is_reached = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.is_reached = True
+        raise StopIteration
+
+
 def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
     context = job.task
     for batch in reader.batches():
         _count_input(attempt, reader, batch.input_bytes, len(batch))
         _read_from(context, reader.current)
         if job.overrides_map:
-            yield chain.from_iterable(map(job.map, batch.keys(), batch.values()))
+            end = _End()
+            yield chain.from_iterable(map(job.map, chain(batch.keys(), end), batch.values()))
+            if not end.is_reached:
+                raise JobError(
+                    "map() raised StopIteration, as next() does of an iterator that has no more: "
+                    "give next() a default, as in next(words, None)"
+                )
         else:
             yield iter(batch)
         attempt.status = context.status

@@ -227,6 +227,21 @@ def test_any_keys_group_as_a_dict_of_their_encodings(
     assert all(decode_key(bytes.fromhex(key)) is not ... for key in found)
 
 
+@pytest.mark.parametrize("amount", [0.5, 1 << 63, "1"])
+def test_a_count_that_is_no_whole_number_is_named(amount: Any, tmp_path: Path) -> None:
+    class Counts(Job):
+        def setup(self) -> None:
+            self.counters.find("books", "read").value = amount
+
+    assert (
+        str(failure(Counts, tmp_path)) == f"counter 'read' of 'books' is {amount!r}: count in whole numbers of 64 bits"
+    )
+
+
+#: a number of records that makes more than one batch
+LAST = 20_000
+
+
 class Broken(Job):
     def map(self, key: int, value: str) -> Iterator[tuple[Any, int]]:
         yield int(value), 1
@@ -255,6 +270,52 @@ def test_a_map_that_raises_is_shown_with_its_own_frames(tmp_path: Path) -> None:
     assert str(error) == "ValueError: invalid literal for int() with base 10: 'x'"
     assert "yield int(value), 1" in error.detail and "/in:0+4" in error.detail
     assert "map_task.py" not in error.detail
+
+
+class OfTheJob(Exception):
+    pass
+
+
+class Unspeakable(ValueError):
+    def __str__(self) -> str:
+        raise TypeError
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OfTheJob("\udc80"), r"OfTheJob: \udc80"),
+        (OfTheJob("so"), "OfTheJob: so"),
+        (OfTheJob(), "OfTheJob"),
+        (Unspeakable("x"), "Unspeakable: <its __str__() fails>"),
+    ],
+    ids=["bytes", "text", "none", "fails"],
+)
+def test_an_exception_is_named_once(error: Exception, said: str, tmp_path: Path) -> None:
+    class Raises(Job):
+        def map(self, key: int, value: str) -> Iterator[tuple[Any, int]]:
+            raise error
+            yield value, 1
+
+    caught = failure(Raises, tmp_path)
+    assert str(caught) == said
+    shown = caught.detail.splitlines()
+    assert any("raise error" in line for line in shown)
+    assert type(error) is Unspeakable or not any("OfTheJob" in line for line in shown)
+
+
+@pytest.mark.parametrize("reduces", [0, 1])
+@pytest.mark.parametrize("record", [100, LAST], ids=["amid", "last"])
+def test_a_stop_iteration_out_of_map_is_no_end_of_its_input(reduces: int, record: int, tmp_path: Path) -> None:
+    class Stops(Job):
+        def map(self, key: int, value: str) -> list[tuple[str, int]]:
+            if value == str(record):
+                next(iter(()))
+            return [(value, 1)]
+
+    (tmp_path / "in").write_text("".join(f"{number}\n" for number in range(LAST + 1)))
+    with pytest.raises(JobError, match=r"^map\(\) raised StopIteration.* give next\(\) a default"):
+        run_local(Stops, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), reduces)
 
 
 def test_what_cannot_travel_is_named(tmp_path: Path) -> None:
