@@ -49,7 +49,9 @@ def test_what_is_to_be_read_is_not_removed_and_a_missing_input_removes_nothing(t
     text, out = tmp_path / "a", tmp_path / "out"
     text.write_text("one\n")
     before = run(out, text)
-    for inputs in ([out], [text, out / "part-*"]):
+    (tmp_path / "link").symlink_to(out)
+    ways_in = [tmp_path / name for name in ("o*", "[n-p]ut/part-*", "link", "link/part-*")]
+    for inputs in ([out], [text, out / "part-*"], *([way] for way in ways_in)):
         with pytest.raises(SubmitError, match=r"lies in the output folder .*, which --overwrite would remove"):
             run(out, *inputs)
     with pytest.raises(StorageError):
