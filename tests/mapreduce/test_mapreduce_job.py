@@ -181,3 +181,18 @@ def test_the_default_partition_is_the_same_in_every_process() -> None:
     job = Job()
     assert [job.partition(key, 7) for key in ("a", "b", 1, (1, "x"))] == [5, 0, 2, 4]
     assert all(0 <= job.partition(number, 5) < 5 for number in range(100))
+
+
+def test_a_method_counts_however_the_job_came_by_it() -> None:
+    class Late(Job):
+        def setup(self) -> None:
+            self.combine = self.reduce  # type: ignore[method-assign]
+
+    assert not (Late.overrides_map or Late.overrides_reduce)
+    Late.map = lambda self, key, value: [(value, 1)]  # type: ignore[method-assign,assignment]
+    assert Late.overrides_map and Late().overrides_map and not Job.overrides_map
+    job = Late()
+    assert not job.overrides_combine
+    Late.reduce = lambda self, key, values: [(key, sum(values))]  # type: ignore[method-assign,assignment]
+    job.setup()
+    assert job.overrides_combine and job.overrides_reduce and not job.overrides_partition

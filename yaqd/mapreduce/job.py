@@ -10,8 +10,8 @@
 
         combine = reduce
 
-One object of the class lives in each task. The framework asks the class, not the object, what it overrides, and moves
-records untouched past what is not.
+One object of the class lives in each task. The framework asks it what it overrides, and moves records untouched past
+what it does not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,6 +50,18 @@ class TaskContext:
     status: str = ""
 
 
+class _Overrides:
+    """Whether a job, or a job's class, has a method of its own in place of Job's, however it came by it: in the class,
+    by a decorator, from setup()."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def __get__(self, job: "Job | None", owner: "type[Job]") -> bool:
+        found = getattr(owner if job is None else job, self._method)
+        return getattr(found, "__func__", found) is not getattr(Job, self._method)
+
+
 class Job:
     """Base of all jobs. What is not overridden is the identity."""
 
@@ -63,17 +75,10 @@ class Job:
     #: "hash", or "range" for a total order over all partitions, found by sampling the input
     partitioner: ClassVar[str] = "hash"
 
-    overrides_map: ClassVar[bool] = False
-    overrides_combine: ClassVar[bool] = False
-    overrides_reduce: ClassVar[bool] = False
-    overrides_partition: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.overrides_map = cls.map is not Job.map
-        cls.overrides_combine = cls.combine is not Job.combine
-        cls.overrides_reduce = cls.reduce is not Job.reduce
-        cls.overrides_partition = cls.partition is not Job.partition
+    overrides_map = _Overrides("map")
+    overrides_combine = _Overrides("combine")
+    overrides_reduce = _Overrides("reduce")
+    overrides_partition = _Overrides("partition")
 
     def __init__(
         self,
