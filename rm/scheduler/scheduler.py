@@ -164,9 +164,12 @@ class Scheduler:
     # ---- facts the daemon asks for
 
     def maximum_allocation(self) -> Resource:
-        """The largest container anyone may ask for now: as configured, and no larger than the largest node."""
+        """The largest container anyone may ask for now: as configured, and no larger than the largest node.
+
+        As configured alone where no node is in use: others may come, or the same again.
+        """
         most, largest = self.limits.bounds.maximum, self.view.nodes.largest
-        if not len(self.view.nodes):
+        if all(node.is_draining for node in self.view.nodes.all()):
             return most
         least = self.limits.bounds.minimum
         vcores = min(most.vcores, largest.vcores) if self.view.calculator.counts_vcores else most.vcores

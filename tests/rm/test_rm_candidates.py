@@ -141,3 +141,10 @@ def test_the_right_rack_is_worth_a_little_waiting() -> None:
         ask = full.ask(1, {"d": (1, True), "/r": (1, True)})
         queue = choose(Candidates(full.scheduler.view.nodes, full.scheduler.queues, APP, ask, everything).all())
         assert queue is not None and queue.node.id.host == expected
+
+
+def test_with_all_nodes_drained_what_is_asked_for_waits() -> None:
+    full = Full({"a1": ("/r1", 0, 0.0, 0), "a2": ("/r1", 0, 0.0, 1)}, QueueingSpec())
+    assert full.scheduler.maximum_allocation().memory_mb == SLOT.memory_mb
+    full.scheduler.handle(NodeDraining(NodeId("a1", 1)), 0.0)
+    assert full.scheduler.maximum_allocation() == SLOT * 4
