@@ -1,6 +1,10 @@
 """The `yaq` command: a skin over the library, one module per group, each imported when it is used."""
 
 import sys
+from typing import Final
+
+#: the root context's object where `yaq` is the whole program: such a process may take its own place
+PROGRAM: Final = object()
 
 
 def main() -> None:
@@ -8,7 +12,7 @@ def main() -> None:
     from yaqd.cli.app import yaq
 
     try:
-        yaq()
+        yaq(obj=PROGRAM)
     except SystemExit as end:
         background = sys.modules.get("tez_adapter.background")
         if background is not None and isinstance(end.code, int | None):
@@ -16,4 +20,4 @@ def main() -> None:
         raise
 
 
-__all__ = ["main"]
+__all__ = ["PROGRAM", "main"]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yaqd.cli import PROGRAM
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
@@ -183,7 +184,9 @@ def streaming(ctx: click.Context) -> None:
 @quiet_option
 @json_option
 @with_conf
+@click.pass_context
 def local(
+    ctx: click.Context,
     conf: Configuration,
     script: str,
     inputs: tuple[str, ...],
@@ -202,9 +205,10 @@ def local(
     Example:
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
-    from yaqd.model.hash_seed import start_again_with_seed
+    if ctx.find_root().obj is PROGRAM:
+        from yaqd.model.hash_seed import start_again_with_seed
 
-    start_again_with_seed()
+        start_again_with_seed()
 
     from tez_adapter.local import run_local
     from tez_adapter.local_tasks import LocalTasks
