@@ -99,19 +99,19 @@ def test_jobs_take_turns_as_their_queue_says(policy: str, served: list[int]) -> 
     assert order_of_jobs(policy) == served
 
 
-def test_a_job_that_was_given_nothing_for_too_long_goes_first() -> None:
+def test_a_job_that_was_passed_for_too_long_goes_first_with_all_that_it_waits_for() -> None:
     queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "srjf"}
     life = Life(QueueingSpec(bound=0), **queues)
     life.node("a", gb=1)
-    short, long = life.app("q", estimate=1.0), life.app("q", estimate=1000.0)
+    long, short = life.app("q", estimate=1000.0), life.app("q", estimate=1.0)
+    life.ask(long, 3)
     life.ask(short, 100)
-    life.ask(long, 2)
     served = []
     for _ in range(8):
-        life.now += 20.0  # starved after 60 s without anything
+        life.now += 20.0  # starved once passed for 45 s, and 0.4 of its other time
         life.end("a")
         served += [given.container_id.attempt_id for given in life.live.values()]
-    assert served == [short, short, long, short, short, long, short, short]
+    assert served == [short, short, short, long, long, short, short, short]
 
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:

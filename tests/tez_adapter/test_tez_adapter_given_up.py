@@ -16,7 +16,7 @@ def run_maps(drive: Driver, count: int, failing: set[int]) -> list[ev.Decision]:
         drive(ev.TaskRequested(f"c{task}"))
     for task in range(count):
         attempt = AttemptId(0, task, 0)
-        failed = ev.AttemptFailed(attempt, f"boom {task}", fatal=True, process_lives=True)
+        failed = ev.AttemptFailed(attempt, f"boom {task}", fatal=True)
         out = drive(failed if task in failing else ev.AttemptSucceeded(attempt))
     return out
 
@@ -50,7 +50,7 @@ def test_reduces_may_be_left_out_too() -> None:
     drive.allocate("r2", "h9", 20)
     for container in list(drive.machine.containers):
         drive(ev.TaskRequested(container))
-    drive(ev.AttemptFailed(AttemptId(1, 0, 0), "boom", fatal=True, process_lives=True))
+    drive(ev.AttemptFailed(AttemptId(1, 0, 0), "boom", fatal=True))
     drive(ev.AttemptSucceeded(AttemptId(1, 1, 0)))
     assert drive.machine.state is JobState.SUCCEEDED
 
