@@ -15,7 +15,11 @@ HADOOP_DEFAULTS: Final = {
     "mapreduce.map.output.compress.codec": "org.apache.hadoop.io.compress.DefaultCodec",
     "mapreduce.reduce.shuffle.parallelcopies": "5",
     "mapreduce.output.fileoutputformat.compress.codec": "org.apache.hadoop.io.compress.DefaultCodec",
+    "yarn.admin.acl": "*",
+    "yarn.nodemanager.amrmproxy.address": "0.0.0.0:8049",
+    "yarn.nodemanager.hostname": "0.0.0.0",
     "yarn.nodemanager.logaggregation.threadpool-size-max": "100",
+    "yarn.resourcemanager.hostname": "0.0.0.0",
     "net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.ScriptBasedMapping",
     "dfs.client.failover.max.attempts": "15",
 }
