@@ -1,11 +1,11 @@
 """Nodes that an administrator sends away, at once or after what they run has ended, and lets back in.
 
-The host files say who; `refreshNodes` says how. A node that is drained takes no new containers. A stock one is told to
-shut down with the heartbeat after its containers have ended and the applications that had some there are over (other
-containers may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher
-has it. One of ours stays where it is, with nothing to do, and takes containers again as soon as it is let back in.
+The host files say who; `refreshNodes` says how. A node that is drained takes no new containers. It is told to shut down
+with the heartbeat after its containers have ended and the applications that had some there are over (other containers
+may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
 
-Nodes that are drained by name (`drain`) stay whoever they are, and wait for what they run however long it takes.
+Nodes that are drained by name (`drain`) wait for what they run however long it takes. They stay where they are, with
+nothing to do, and take containers again as soon as they are let back in.
 """
 
 import asyncio
@@ -193,7 +193,7 @@ class Decommission:
 
     def stays(self, node: RmNode) -> bool:
         """Does it stay when it is drained? Then what it still runs after its time ends here."""
-        if not node.capabilities and not self._is_drained(node):
+        if not self._is_drained(node):
             return False
         if not node.rests:
             node.rests = True
