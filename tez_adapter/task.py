@@ -31,6 +31,8 @@ from yaqd.security import Credentials, JobTokenSecrets, Token
 log = logging.getLogger(__name__)
 
 _WAIT_MS = 2000
+#: what one process for all tasks would have found out once, each of them meets anew
+_PATIENCE = {"yaq.storage.hdfs.connect-wait": "60s"}
 _TIMEOUT_S = 60.0
 _ANY = ("tez_adapter.shared_outputs", "yaqd.storage.local")
 _STREAMING = ("tez_adapter.streaming", *_ANY)
@@ -46,7 +48,8 @@ class TaskProcess:
             raise RuntimeError("the container's credentials hold no job token")
         self._token: Token = token
         self._spec = JobSpec.read(Path(JOB_FILE))
-        self._conf = self._spec.configuration()
+        conf = self._spec.configuration()
+        self._conf = conf.with_overrides({k: v for k, v in _PATIENCE.items() if k not in self._spec.conf})
         self._client = self._connect()
         _import_runners(self._spec.kind)
 

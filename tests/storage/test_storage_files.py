@@ -293,6 +293,25 @@ def test_a_namenode_that_is_not_there_is_said_at_once() -> None:
         get_filesystem("hdfs://host:port/x", CONF)
 
 
+def test_a_namenode_that_comes_within_the_wait_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+    import time
+
+    pauses: list[float] = []
+    with socket.socket() as late:
+        late.bind(("127.0.0.1", 0))
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                late.listen()
+
+        monkeypatch.setattr(time, "sleep", pause)
+        conf = CONF.with_overrides({"yaq.storage.hdfs.connect-wait": "60s"})
+        get_filesystem(f"hdfs://127.0.0.1:{late.getsockname()[1]}/x", conf)
+    assert pauses == [0.25, 0.5]
+
+
 def test_namenodes_of_a_name_service() -> None:
     conf = CONF.with_overrides(
         {

@@ -358,7 +358,7 @@ def _be_taken_for(user: str) -> None:
 
 
 def _check_listens(authority: str, conf: Configuration) -> None:
-    """One connection attempt with a deadline of ours: the library's own retries last for minutes.
+    """Connection attempts with a deadline of ours: the library's own retries last for minutes.
 
     A name service (no port) is left to the library, which knows its NameNodes.
     """
@@ -370,9 +370,16 @@ def _check_listens(authority: str, conf: Configuration) -> None:
     if not (port or "8020").isdigit():
         raise StorageUnavailable(f"hdfs://{authority} is no address of a NameNode: use hdfs://HOST:PORT")
     timeout_s = conf.get_duration_ms("ipc.client.connect.timeout", 20_000, minimum=1) / 1000
-    try:
-        socket.create_connection((host, int(port or 8020)), timeout_s).close()
-    except OSError as error:
-        raise StorageUnavailable(
-            f"no NameNode answers at hdfs://{authority} ({error.strerror or error}): start it, or check fs.defaultFS"
-        ) from None
+    deadline = time.monotonic() + conf.get_duration_ms("yaq.storage.hdfs.connect-wait", 0, minimum=0) / 1000
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        try:
+            socket.create_connection((host, int(port or 8020)), timeout_s).close()
+            return
+        except OSError as error:
+            problem = f"no NameNode answers at hdfs://{authority} ({error.strerror or error})"
+            if time.monotonic() + pause_s > deadline:
+                raise StorageUnavailable(f"{problem}: start it, or check fs.defaultFS") from None
+        _log.warning("waiting for HDFS: %s", problem)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
