@@ -73,6 +73,11 @@ def fetch_tez() -> Path:
     return _fetched(f"tez-{TEZ_VERSION}", _HERE / "tez")
 
 
+def fetch_sleep() -> Path:
+    """The folder of the checked jar of MapReduce's SleepJob; likewise."""
+    return _fetched(f"hadoop-sleep-{HADOOP_VERSION}", _HERE / "sleep")
+
+
 def _fetched(name: str, recipe: Path) -> Path:
     """`recipe` is the folder of the pom and the digests."""
     root = cache_root() / name

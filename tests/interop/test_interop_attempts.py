@@ -8,7 +8,8 @@ from interop_checks import application_of
 from interop_waiting import asked
 
 from benchmarks.interop_cluster import InteropCluster
-from benchmarks.stock.clients import ClientRun
+from benchmarks.stock.artifacts import fetch_sleep
+from benchmarks.stock.clients import ClientRun, StockClients
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "MapReduce"
@@ -38,7 +39,8 @@ def _waited(cluster: InteropCluster, run: ClientRun) -> list[float]:
 
 def test_sleep_job_launches_each_task_once(interop: InteropCluster) -> None:
     lengths = ("-m", "20", "-r", "3", "-mt", "1000", "-rt", "100")
-    run = interop.clients.run("org.apache.hadoop.mapreduce.SleepJob", [*_OPTIONS, *lengths]).checked()
+    clients = StockClients(interop.clients.jars, interop.clients.conf_dir, more=[fetch_sleep()])
+    run = clients.run("org.apache.hadoop.mapreduce.SleepJob", [*_OPTIONS, *lengths]).checked()
     assert _launched(run) == (20, 3)
     waited = _waited(interop, run)
     assert len(waited) == 23 and max(waited) < 1.0, "no longer than what ended takes to be gone"
