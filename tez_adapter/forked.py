@@ -57,18 +57,22 @@ def run_in_child(work: Callable[[], bytes], *, told_with: signal.Signals = signa
     parent = os.getpid()
     told: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-    former = signal.getsignal(signal.SIGTERM)
+    child = 0
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        told.append(number)
+        if child:
+            os.kill(child, told_with)  # it is not reaped yet, so the number is its own
+
+    # before the fork: where this process has other threads, one of them may take the signal
+    former = signal.signal(signal.SIGTERM, tell)
     try:
         child = os.fork()
         if child == 0:
             os.close(receiver)
             _run(work, sender, parent, before)
-
-        def tell(number: int, frame: FrameType | None) -> None:
-            told.append(number)
-            os.kill(child, told_with)  # it is not reaped yet, so the number is its own
-
-        signal.signal(signal.SIGTERM, tell)
+        if told:
+            os.kill(child, told_with)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(sender)
         sender = -1
