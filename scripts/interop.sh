@@ -12,4 +12,6 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 venv=$(scripts/setup.sh dev)
+# Else every one of some hundred processes compiles all that it imports, and each pytest its tests.
+unset PYTHONDONTWRITEBYTECODE
 exec "$venv/bin/python" -m pytest tests/interop -m "$selection" -rs "$@"

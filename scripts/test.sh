@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$(scripts/setup.sh dev)
 export PATH="$venv/bin:$PATH"
+# Else every one of some hundred processes compiles all that it imports, and each pytest its tests.
+unset PYTHONDONTWRITEBYTECODE
 ruff check .
 ruff format --check .
 mypy

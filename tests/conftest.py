@@ -1,5 +1,7 @@
 """Settings of all tests: no property test fails because the machine is busy (pytest-timeout ends a hanging one)."""
 
+import gc
+
 import pytest
 from hypothesis import settings
 
@@ -9,6 +11,13 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 _STATUS = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Takes the thousands of tests out of what the garbage collector goes through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -16,6 +16,7 @@ from yaqd.storage import StorageError, writers
 _TEXT_CHARS_MAX = 12_000
 _NOT_TWO = re.compile(r"cannot unpack non-iterable|(too many|not enough) values to unpack")
 _NOT_ITERABLE = re.compile(r"'(\w+)' object is not iterable")
+_NOT_SENT = "; tasks have what is installed on the nodes and what is sent along: send it with --py-files"
 
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 
@@ -73,6 +74,8 @@ def _headline(error: BaseException, is_map: bool) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return f"the job's code called exit({error.code!r}): raise an exception instead"
+    if isinstance(error, KeyboardInterrupt):
+        return "KeyboardInterrupt: the job's code raised it, or the task's process got SIGINT"
     if isinstance(error, MemoryError):
         return "out of memory: give the task more (mapreduce.map.memory.mb, mapreduce.reduce.memory.mb) or hold less"
     if isinstance(error, ScriptFailed | StorageError | FetchFailed):
@@ -87,7 +90,8 @@ def _headline(error: BaseException, is_map: bool) -> str:
         and is_raised_in(error, writers.__file__)
     ):
         return f"{'map' if is_map else 'reduce'}() must yield pairs of key and value: {error}"
-    return f"{type(error).__name__}: {said}" if (said := _said(error)) else type(error).__name__
+    named = f"{type(error).__name__}: {said}" if (said := _said(error)) else type(error).__name__
+    return named + _NOT_SENT if isinstance(error, ModuleNotFoundError) and _is_of_the_job(error) else named
 
 
 def _said(error: BaseException) -> str:

@@ -17,8 +17,8 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final, NoReturn
@@ -30,6 +30,9 @@ _READ_BYTES: Final = 1 << 16
 #: what an interpreter exits with when it cannot flush
 _EXIT_UNFLUSHED: Final = 120
 _EXIT_INTERRUPTED: Final = 130
+
+#: in a child: its own number
+_child = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,40 @@ def die_with(parent: int) -> None:
         os._exit(128 + signal.SIGKILL)
 
 
+def end_copy() -> None:
+    """In a process that the child's program has forked, end it as the process that it is: it has come back to where
+    the child is at work, whose files and connections are not its own. Anywhere else, nothing."""
+    if not _child or os.getpid() == _child:
+        return
+    error = sys.exception()
+    code: object = 1
+    if isinstance(error, SystemExit):
+        code = 0 if error.code is None else error.code
+    elif error is not None:
+        traceback.print_exc()
+    else:
+        print("a process that the job has forked returned to its task: end it with os._exit()", file=sys.stderr)
+    if not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    with suppress(Exception):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code & 0xFF)
+
+
+@contextmanager
+def or_undo(undo: Callable[[], None]) -> Iterator[None]:
+    """What the context has begun is undone where it fails; not by a copy of this process."""
+    try:
+        yield
+        end_copy()
+    except BaseException:
+        end_copy()
+        undo()
+        raise
+
+
 def has_threads() -> bool:
     """Whether the program has started threads that an interpreter would wait for at its end."""
     return any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate())
@@ -126,19 +163,24 @@ def leave(code: int) -> NoReturn:
 
 
 def _run(work: Callable[[], bytes], sender: int, parent: int, mask: set[signal.Signals | int]) -> NoReturn:
+    global _child
     try:
+        _child = os.getpid()
         die_with(parent)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         _reseed()
         outcome = work()
+        end_copy()
         with suppress(OSError):  # the program has closed what is not its own: its end says the rest
             data = memoryview(_LENGTH.pack(len(outcome)) + outcome)
             while data:
                 data = data[os.write(sender, data) :]
     except KeyboardInterrupt:
+        end_copy()
         os._exit(_EXIT_INTERRUPTED)
     except BaseException:
+        end_copy()
         traceback.print_exc()
         leave(1)
     leave(0)

@@ -14,7 +14,6 @@ from yaqd.config.catalogue import documentation
 from yaqd.config.check import nearest_key
 
 _JAVA: Final = "it names Java classes, which cannot run here"
-_TEXT: Final = "programs read and write lines of text here, and neither typed nor raw bytes"
 _SKIPPING: Final = "records that fail are not skipped here"
 _SPLITS: Final = "input is divided by file, size and block alone"
 _ENCRYPTION: Final = "map outputs are not encrypted here"
@@ -43,10 +42,6 @@ REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "mapreduce.outputcommitter.factory.class": ((), _JAVA),
     "mapreduce.job.end-notification.custom-notifier-class": ((), _JAVA),
     "stream.io.identifier.resolver.class": (("org.apache.hadoop.streaming.io.IdentifierResolver",), _JAVA),
-    "stream.map.input": (("text",), _TEXT),
-    "stream.map.output": (("text",), _TEXT),
-    "stream.reduce.input": (("text",), _TEXT),
-    "stream.reduce.output": (("text",), _TEXT),
     "stream.recordreader.*": ((), _JAVA),
     "stream.map.input.writer.class": ((), _JAVA),
     "stream.map.output.reader.class": ((), _JAVA),
@@ -70,12 +65,17 @@ REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "mapreduce.reduce.debug.script": ((), _DEBUG),
 }
 
-#: of keys that order and part keys for streaming jobs, whose order a Job class writes itself
+_CLASS_FORMATS: Final = "name input_format and output_format in the job's class"
+#: what streaming jobs are told by keys, and a Job class says itself
 STREAMING_ONLY: Final = {
     "mapred.partitioner.class": "write partition() in the job's class",
     "mapreduce.job.partitioner.class": "write partition() in the job's class",
     "mapreduce.job.output.key.comparator.class": "let map() yield keys that sort as they should",
     "mapreduce.job.output.group.comparator.class": "let map() yield keys that are equal where they belong together",
+    "stream.map.input": _CLASS_FORMATS,
+    "stream.map.output": _CLASS_FORMATS,
+    "stream.reduce.input": _CLASS_FORMATS,
+    "stream.reduce.output": _CLASS_FORMATS,
 }
 
 _SPLIT_MAX: Final = "mapreduce.input.fileinputformat.split.maxsize"

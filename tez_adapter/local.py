@@ -2,8 +2,8 @@
 
 As there, each has a process of its own. Map and reduce run the code that task processes run, over the same splits,
 partitions, formats and committer, so that the output is the same (for a reduce that does not depend on the order of a
-key's values, which no cluster promises). What is left out is what a job manager adds: a failed task is not tried again,
-and the first failure ends the job.
+key's values, which no cluster promises). What is left out is what a job manager adds: a failed task is not tried again.
+The first failure ends the job, unless mapreduce.map|reduce.failures.maxpercent allows it to do without the task.
 """
 
 import json
@@ -11,9 +11,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tez_adapter.core.wording import left_out_text
 from tez_adapter.failure import describe_death
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.local_files import working_folder
@@ -22,6 +24,7 @@ from tez_adapter.outcome import told_by
 from tez_adapter.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.overwrite import check_replaceable, remove_results
+from tez_adapter.plan import failures_max_percent
 from tez_adapter.scripts import CheckedScript, sample_boundaries
 from tez_adapter.submit import Attachments, check_output
 from yaqd.config import Configuration
@@ -39,6 +42,30 @@ from yaqd.storage.paths import hadoop_user
 
 #: told after each task: "map" or "reduce", tasks done, tasks in all
 Progress = Callable[[str, int, int], None]
+#: told of tasks that the job does without
+Notify = Callable[[str], None]
+
+
+class _TaskFailed(JobError):
+    """One task, which the job may be able to do without."""
+
+
+@dataclass(slots=True)
+class _Phase:
+    """The tasks of a kind, and how many of them failed."""
+
+    name: str
+    tasks: int
+    failures_max_percent: int
+    notify: Notify
+    failed: int = 0
+
+    def leave_out(self, error: _TaskFailed) -> None:
+        """Raises the error where that would be one too many."""
+        self.failed += 1
+        if self.failed * 100 > self.failures_max_percent * self.tasks:
+            raise error
+        self.notify("\n".join(part for part in (f"a {self.name} task is left out: {error}", error.detail) if part))
 
 
 def run_local(
@@ -52,6 +79,7 @@ def run_local(
     tasks: LocalTasks | None = None,
     attachments: Attachments | None = None,
     progress: Progress = lambda phase, done, total: None,
+    notify: Notify = lambda line: None,
     overwrite: bool = False,
 ) -> Counters:
     """Run the job; its counters. `overwrite`: results in the output folder go when it begins.
@@ -62,9 +90,11 @@ def run_local(
     StorageError for input that is missing and output that stands already, SubmitError for output that cannot be made,
     JobError (with the author's traceback in `detail`) for a task that fails; then no output is left.
     """
-    own = LocalTasks(lambda: (job_class, params or {}), conf) if tasks is None else nullcontext(tasks)
+    own = LocalTasks(lambda _: (job_class, params or {}), conf) if tasks is None else nullcontext(tasks)
     with own as ready:
-        return _run(job_class, inputs, output, conf, reduces, params or {}, ready, attachments, progress, overwrite)
+        return _run(
+            job_class, inputs, output, conf, reduces, params or {}, ready, attachments, progress, notify, overwrite
+        )
 
 
 def _run(
@@ -77,6 +107,7 @@ def _run(
     tasks: LocalTasks,
     attachments: Attachments | None,
     progress: Progress,
+    notify: Notify,
     overwrite: bool,
 ) -> Counters:
     count = job_class.reduces if reduces is None else reduces
@@ -92,6 +123,10 @@ def _run(
         check_output_absent(get_filesystem(target, conf), target)
     check_output(conf, output, overwrite=overwrite)
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)
+    phases = [
+        _Phase(name, tasks, failures_max_percent(name, conf), notify)
+        for name, tasks in (("map", len(splits)), ("reduce", count))
+    ]
     if overwrite:
         remove_results(conf, output)
     spec = _spec(job_class, target, count, splits, params, conf)
@@ -102,7 +137,7 @@ def _run(
             tempfile.TemporaryDirectory(prefix="yaq-local-") as folder,
             working_folder(attachments or Attachments(), conf),
         ):
-            counters = _LocalJob(tasks, spec, conf, Path(folder), progress).run(splits)
+            counters = _LocalJob(tasks, spec, conf, Path(folder), progress).run(splits, *phases)
     except BaseException:
         result.abort()
         raise
@@ -147,22 +182,34 @@ class _LocalJob:
         self._work_folder = str(Path.cwd())
         self._counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
 
-    def run(self, splits: Sequence[InputSplit]) -> Counters:
-        outputs = []
+    def run(self, splits: Sequence[InputSplit], maps: _Phase, reduces: _Phase) -> Counters:
+        outputs: list[str] = []
         for index, split in enumerate(splits):
-            outputs.append(str(self._run(pb.TaskDescription.MAP, index, split=json.dumps(split.to_json()))))
+            try:
+                outputs.append(str(self._run(pb.TaskDescription.MAP, index, split=json.dumps(split.to_json()))))
+            except _TaskFailed as error:
+                maps.leave_out(error)
             self._progress("map", index + 1, len(splits))
         for partition in range(self._spec.reduces):
-            self._run(pb.TaskDescription.REDUCE, partition, outputs=outputs)
+            try:
+                self._run(pb.TaskDescription.REDUCE, partition, outputs=outputs)
+            except _TaskFailed as error:
+                reduces.leave_out(error)
             self._progress("reduce", partition + 1, self._spec.reduces)
-        self._counters.job(JobCounter.TOTAL_LAUNCHED_MAPS).increment(len(splits))
-        self._counters.job(JobCounter.TOTAL_LAUNCHED_REDUCES).increment(self._spec.reduces)
+        self._count_tasks(maps, JobCounter.TOTAL_LAUNCHED_MAPS, JobCounter.NUM_FAILED_MAPS)
+        self._count_tasks(reduces, JobCounter.TOTAL_LAUNCHED_REDUCES, JobCounter.NUM_FAILED_REDUCES)
         return self._counters
+
+    def _count_tasks(self, phase: _Phase, launched: JobCounter, failed: JobCounter) -> None:
+        self._counters.job(launched).increment(phase.tasks)
+        if phase.failed:
+            self._counters.job(failed).increment(phase.failed)
+            phase.notify(left_out_text(phase.name, phase.failed, phase.tasks))
 
     def _run(
         self, kind: "pb.TaskDescription.Kind", index: int, *, split: str = "", outputs: Sequence[str] = ()
     ) -> Path:
-        """Run a task and add up its counters; the folder of its map output."""
+        """Run a task and add up its counters; the folder of its map output. Raises _TaskFailed."""
         is_map = kind == pb.TaskDescription.MAP
         description = pb.TaskDescription(
             attempt=pb.AttemptRef(vertex=0 if is_map else 1, index=index, number=0),
@@ -179,7 +226,7 @@ class _LocalJob:
         if not isinstance(told, pb.TaskDoneRequest):
             text = told.error if told is not None else describe_death(attempt, ended.code).text
             message, _, detail = text.partition("\n")
-            raise JobError(message, detail=detail)
+            raise _TaskFailed(message, detail=detail)
         for counter in told.counters:
             self._counters.take(counter.group, counter.name, counter.value)
         return attempt.output_folder()

@@ -12,7 +12,7 @@ import socket
 import struct
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -21,17 +21,21 @@ from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
 from tez_adapter.forked import Ended, die_with, end_by, run_in_child
-from tez_adapter.jobspec import JobSpec
+from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.map_task import run_map
 from tez_adapter.outcome import outcome_of
 from tez_adapter.reduce_task import reduce_from
+from tez_adapter.runners import import_runners
+from tez_adapter.shared_imports import SHARE_KEY, SharedImports
 from tez_adapter.task_output import PartFile
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
+from yaqd.model import steady_hash
 from yaqd.proto import job_pb2 as pb
 
-#: gives the job's class and its options by attribute, in each task anew
-Load = Callable[[], tuple[type[Job], dict[str, Any]]]
+#: gives the job's class and its options by attribute, in each task anew; what it is given is told the program's file
+#: before that is loaded
+Load = Callable[[Callable[[Path], None]], tuple[type[Job], dict[str, Any]]]
 
 _LENGTH: Final = struct.Struct(">Q")
 
@@ -100,17 +104,23 @@ def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: i
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the job's process that is interrupted
         die_with(parent)
         _forget_exit_functions()
+        steady_hash.install()
+        import_runners(JobKind.MAPREDUCE)
+        shared = SharedImports(is_on=conf.get_bool(SHARE_KEY))
         while (request := _receive(connection)) is not None:
             task: LocalTask = pickle.loads(request)
 
             def work(task: LocalTask = task) -> bytes:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 connection.close()
-                return _outcome(task, load, conf)
+                return shared.with_report(_outcome(task, lambda: load(shared.try_out), conf))
 
+            shared.load()
             ended = run_in_child(work, told_with=signal.SIGKILL)
             if ended.is_told:
                 end_by(signal.SIGTERM)
+            if ended.outcome is not None:
+                ended = replace(ended, outcome=shared.learn(ended.outcome))
             _send(connection, pickle.dumps(ended))
     except OSError:
         pass
@@ -125,7 +135,7 @@ def _forget_exit_functions() -> None:
     finalize._registered_with_atexit = False  # so that the program's own are run again
 
 
-def _outcome(task: LocalTask, load: Load, conf: Configuration) -> bytes:
+def _outcome(task: LocalTask, load: Callable[[], tuple[type[Job], dict[str, Any]]], conf: Configuration) -> bytes:
     folder = Path(task.folder)
     attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, folder)
 

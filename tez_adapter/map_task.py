@@ -12,6 +12,7 @@ from typing import Any
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.forked import end_copy, or_undo
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.pairs import Pair, looked_at, refuse_no_pairs
 from tez_adapter.task_output import PartFile
@@ -57,12 +58,10 @@ def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> P
 
 def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
     part = PartFile(attempt, "m")
-    try:
+    with or_undo(part.writer.abort):
         part.writer.write_all(_pairs(attempt, job, reader))
+        end_copy()
         part.writer.close()
-    except BaseException:
-        part.writer.abort()
-        raise
     attempt.tallies[TaskCounter.MAP_OUTPUT_RECORDS] = part.writer.records
     attempt.end_phase("map")
     return part
@@ -73,7 +72,7 @@ def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
     combine = encoded_combiner(job.combine) if job.overrides_combine else None
     memory_bytes = half if job.overrides_combine else half * 2
     output = _open_output(attempt, job, memory_bytes, combine)
-    try:
+    with or_undo(output.abandon):
         pairs = _pairs(attempt, job, reader)
         if job.overrides_combine:
             combiner = HashCombiner(output, job.combine, memory_bytes=half)
@@ -81,11 +80,9 @@ def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
             combiner.close()
         else:
             _collect(output, pairs, "map()")
+        end_copy()
         attempt.end_phase("map")
         output.close()
-    except BaseException:
-        output.abandon()
-        raise
     attempt.end_phase("sort")
 
 
@@ -104,18 +101,16 @@ def _collect(output: MapOutput, pairs: Iterator[Pair], function: str) -> None:
 
 def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
     output = _open_output(attempt, job, attempt.sort_bytes(), None)
-    try:
+    with or_undo(output.abandon):
         for batch in reader.batches():
             _count_input(attempt, reader, batch.input_bytes, len(batch))
             output.collect_batch(Columns(*batch.columns()))
         last = job.cleanup()
         if last is not None:
             _collect(output, iter(last), "cleanup()")
+        end_copy()
         attempt.end_phase("map")
         output.close()
-    except BaseException:
-        output.abandon()
-        raise
     attempt.end_phase("sort")
 
 
@@ -170,6 +165,7 @@ class _End:
 def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
     context = job.task
     for batch in reader.batches():
+        end_copy()
         _count_input(attempt, reader, batch.input_bytes, len(batch))
         _read_from(context, reader.current)
         if job.overrides_map:

@@ -5,7 +5,7 @@ from typing import Final
 
 from tez_adapter.attempt import Attempt
 from tez_adapter.failure import describe_failure
-from tez_adapter.forked import has_threads, join_threads
+from tez_adapter.forked import end_copy, has_threads, join_threads
 from tez_adapter.shuffle_input import NoLongerWanted
 from tez_adapter.task_output import PartFile
 from yaqd.proto import job_pb2 as pb
@@ -21,6 +21,7 @@ def outcome_of(attempt: Attempt, work: Callable[[], PartFile | None], may_commit
     """Run the attempt to its end: the work, what threads of the program still do, the commit."""
     try:
         part = work()
+        end_copy()
         if has_threads():
             attempt.status = "waits for threads that the job started"
         join_threads()  # what they do is part of the task
@@ -37,9 +38,8 @@ def outcome_of(attempt: Attempt, work: Callable[[], PartFile | None], may_commit
         )
     except NoLongerWanted:
         return _UNWANTED
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        end_copy()
         failure = describe_failure(attempt, error)
         told = pb.TaskFailedRequest(attempt=attempt.ref, error=failure.text, fatal=failure.fatal)
         return _FAILED + told.SerializeToString()

@@ -24,7 +24,7 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
         task_size("map", conf).resource,
         _FIRST_PRIORITY,
         max_attempts=conf.get_int("mapreduce.map.maxattempts", 4, minimum=1),
-        failures_max_percent=conf.get_int("mapreduce.map.failures.maxpercent", 0, minimum=0, maximum=100),
+        failures_max_percent=failures_max_percent("map", conf),
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
         hosts=hosts if any(hosts) else (),
         opportunistic=_opportunistic(conf),
@@ -38,11 +38,16 @@ def plan(spec: JobSpec, conf: Configuration, splits: list[dict[str, Any]]) -> Da
         task_size("reduce", conf).resource,
         _NEXT_PRIORITY,
         max_attempts=conf.get_int("mapreduce.reduce.maxattempts", 4, minimum=1),
-        failures_max_percent=conf.get_int("mapreduce.reduce.failures.maxpercent", 0, minimum=0, maximum=100),
+        failures_max_percent=failures_max_percent("reduce", conf),
         timeout_s=maps.timeout_s,
     )
     slow_start = conf.get_float("mapreduce.job.reduce.slowstart.completedmaps", 0.05, minimum=0, maximum=1)
     return DagSpec((maps, reduces), (EdgeSpec(0, 1, slow_start),), _limits(conf))
+
+
+def failures_max_percent(phase: str, conf: Configuration) -> int:
+    """Of the tasks of a phase, map or reduce, as many may fail for good."""
+    return conf.get_int(f"mapreduce.{phase}.failures.maxpercent", 0, minimum=0, maximum=100)
 
 
 def check_plan(reduces: int, conf: Configuration) -> None:

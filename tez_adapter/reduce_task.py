@@ -7,6 +7,7 @@ from typing import Any
 
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
+from tez_adapter.forked import end_copy, or_undo
 from tez_adapter.map_task import task_context
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.pairs import Pair, looked_at
@@ -41,15 +42,14 @@ def reduce_from(
     ) as source:
         fetch(source)
         attempt.end_phase("shuffle")
-        job = job_class(params, attempt.counters, task_context(attempt, REDUCE))
-        job.setup()
+        with or_undo(lambda: None):
+            job = job_class(params, attempt.counters, task_context(attempt, REDUCE))
+            job.setup()
         part = PartFile(attempt, "r")
-        try:
+        with or_undo(part.writer.abort):
             _write(attempt, job, source, part)
+            end_copy()
             part.writer.close()
-        except BaseException:
-            part.writer.abort()
-            raise
         attempt.tallies[TaskCounter.REDUCE_OUTPUT_RECORDS] = part.writer.records
         attempt.end_phase("reduce")
         return part
@@ -78,6 +78,7 @@ def _calls(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Iterable
         countdown -= 1
         if not countdown:
             countdown = _GROUPS_PER_MOVE
+            end_copy()
             attempt.moved(_share(source))
         yield reduce(decode_key(key), map(decode_value, values))
 

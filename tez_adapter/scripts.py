@@ -4,7 +4,7 @@ import atexit
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -16,7 +16,7 @@ from tez_adapter.staging import SubmitError, alias_of
 from yaqd.config import Configuration
 from yaqd.config.catalogue import documented_names
 from yaqd.mapreduce import Job, load_job, parse_params, unread_names
-from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.errors import JobError, SampleError
 from yaqd.mapreduce.loading import split_script, user_traceback
 from yaqd.mapreduce.serde import encode_key
 from yaqd.storage import InputSplit, StorageError, open_reader
@@ -47,13 +47,16 @@ def check_script(
     class_name: str | None,
     py_files: Sequence[str] = (),
     files: Sequence[str] = (),
+    *,
+    before: Callable[[Path], None] | None = None,
 ) -> CheckedScript:
-    """Import the script as the tasks will, which see nothing that is not sent along. Raises JobError, SubmitError."""
+    """Import the script as the tasks will, which see nothing that is not sent along; `before` is called as by
+    `load_job`. Raises JobError, SubmitError."""
     path, named = split_script(script)
     for text in py_files:
         _importable(alias_of(text)[0])
     _lay_out(files, py_files)
-    job_class = load_job(path, class_name or named)
+    job_class = load_job(path, class_name or named, before=before)
     name = Path(path).name
     if name in ("job.json", "job.splits.json"):
         raise SubmitError(f"a script cannot be named {name}")
@@ -163,4 +166,4 @@ def _mapped_keys(script: CheckedScript, records: Iterator[tuple[Any, Any]]) -> I
         raise
     except (Exception, SystemExit) as error:
         summary = f"{type(error).__name__}: {error}"
-        raise JobError(f"map() fails on a sample of the input: {summary}", detail=user_traceback(error)) from None
+        raise SampleError(f"map() fails on a sample of the input: {summary}", detail=user_traceback(error)) from None

@@ -10,6 +10,7 @@ from typing import Final
 
 from tez_adapter.data import Columns, Fields, Partitioner, TextPartitioner
 from tez_adapter.data.keyfields import BadKeyOptions, KeyFields, KeyOrder, PlainKeyPartitioner, key_field_partitioner
+from tez_adapter.stream_formats import PairReader, StreamFormat, pair_reader, shown_text
 from yaqd.config import Configuration
 
 PARTITIONER_KEY: Final = "mapred.partitioner.class"
@@ -26,8 +27,20 @@ _KEY_FIELD_COMPARATORS: Final = tuple(f"{package}KeyFieldBasedComparator" for pa
 _TEXT_COMPARATOR: Final = "org.apache.hadoop.io.Text$Comparator"
 
 
+MAP_INPUT: Final = "stream.map.input"
+MAP_OUTPUT: Final = "stream.map.output"
+REDUCE_INPUT: Final = "stream.reduce.input"
+REDUCE_OUTPUT: Final = "stream.reduce.output"
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
+    map_input_format: StreamFormat
+    #: also what keys and values are in the shuffle
+    map_output_format: StreamFormat
+    #: the combiner's, too
+    reduce_input_format: StreamFormat
+    reduce_output_format: StreamFormat
     #: of the mapper's lines
     map_output: Fields
     #: of the reducer's and the combiner's lines
@@ -39,6 +52,18 @@ class StreamSettings:
     partitioner: Partitioner
     #: None: keys compare as bytes
     order: KeyOrder | None
+
+    @property
+    def is_text_to_the_reducer(self) -> bool:
+        """Whether mappers write lines, and reducers and combiners read and write them."""
+        formats = {self.map_output_format, self.reduce_input_format, self.reduce_output_format}
+        return formats == {StreamFormat.TEXT}
+
+    def map_output_reader(self) -> PairReader:
+        return pair_reader(self.map_output_format, self.map_output)
+
+    def reduce_output_reader(self) -> PairReader:
+        return pair_reader(self.reduce_output_format, self.reduce_output)
 
     @property
     def shuffle_partitioner(self) -> Partitioner:
@@ -58,14 +83,38 @@ class StreamSettings:
 def stream_settings(conf: Configuration) -> StreamSettings:
     """Raises ConfigError for what cannot be had."""
     ignores_keys = conf.get_bool("stream.map.input.ignoreKey", True)
+    map_output = _format(conf, MAP_OUTPUT)
     return StreamSettings(
+        map_input_format=_format(conf, MAP_INPUT),
+        map_output_format=map_output,
+        reduce_input_format=_format(conf, REDUCE_INPUT),
+        reduce_output_format=_format(conf, REDUCE_OUTPUT),
         map_output=_fields(conf, "stream.map.output.field.separator", "stream.num.map.output.key.fields"),
         reduce_output=_fields(conf, "stream.reduce.output.field.separator", "stream.num.reduce.output.key.fields"),
         map_input_separator=None if ignores_keys else _bytes(conf, "stream.map.input.field.separator"),
         reduce_input_separator=_bytes(conf, "stream.reduce.input.field.separator"),
-        partitioner=_partitioner(conf),
-        order=_order(conf),
+        partitioner=_partitioner(conf, map_output),
+        order=_order(conf, map_output),
     )
+
+
+def check_combiner(settings: StreamSettings, conf: Configuration) -> None:
+    """Raises ConfigError where a combiner's output cannot take the place of the mapper's."""
+    if settings.map_output_format is not settings.reduce_output_format:
+        raise conf.error(
+            REDUCE_OUTPUT,
+            f"is what a combiner writes, too, whose pairs take the place of the mapper's in {MAP_OUTPUT}",
+            f"set both to {settings.map_output_format}, or leave out -combiner",
+        )
+
+
+def _format(conf: Configuration, key: str) -> StreamFormat:
+    name = conf.require(key).strip().lower()  # Hadoop does not mind the case either
+    if name not in [*StreamFormat]:
+        raise conf.error(
+            key, "is no format that programs can read or write here", f"set it to {' or '.join(StreamFormat)}"
+        )
+    return StreamFormat(name)
 
 
 def _fields(conf: Configuration, separator: str, count: str) -> Fields:
@@ -78,11 +127,11 @@ def _bytes(conf: Configuration, key: str) -> bytes:
     return b"\t" if text is None else text.encode()
 
 
-def _partitioner(conf: Configuration) -> Partitioner:
+def _partitioner(conf: Configuration, written: StreamFormat) -> Partitioner:
     for key in _PARTITIONER_KEYS:
         name = (conf.get(key) or "").strip()
         if name in _KEY_FIELD_PARTITIONERS:
-            return key_field_partitioner(_partition_fields(conf))
+            return key_field_partitioner(_partition_fields(conf), shown_text(written))
         if name and name not in _HASH_PARTITIONERS:
             raise conf.error(key, *_no_class((_HASH_PARTITIONERS[0], _KEY_FIELD_PARTITIONERS[0])))
     return TextPartitioner()
@@ -95,12 +144,14 @@ def _partition_fields(conf: Configuration) -> KeyFields:
     return _key_fields(conf, _PARTITIONER_OPTIONS)
 
 
-def _order(conf: Configuration) -> KeyOrder | None:
+def _order(conf: Configuration, written: StreamFormat) -> KeyOrder | None:
     name = (conf.get(COMPARATOR_KEY) or "").strip()
     if name in ("", _TEXT_COMPARATOR):
         return None
     if name not in _KEY_FIELD_COMPARATORS:
         raise conf.error(COMPARATOR_KEY, *_no_class((_KEY_FIELD_COMPARATORS[1], _TEXT_COMPARATOR)))
+    if written is not StreamFormat.TEXT:
+        raise conf.error(COMPARATOR_KEY, f"orders keys of text, and {MAP_OUTPUT} is {written}", "leave one of them out")
     fields = _key_fields(conf, _COMPARATOR_OPTIONS)
     return KeyOrder(fields) if fields.specs else None
 

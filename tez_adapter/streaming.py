@@ -1,4 +1,5 @@
-"""Streaming tasks: the user's executables as mapper, combiner and reducer on lines of `key TAB value`.
+"""Streaming tasks: the user's executables as mapper, combiner and reducer on lines of `key TAB value`, raw bytes or
+typed bytes.
 
 Data passes between our files and their pipes in large blocks; cutting lines, sorting and joining are done on columns.
 Keys and values are the raw bytes, and a line without a TAB is a key with an empty value, as in Hadoop Streaming. So are
@@ -13,14 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tez_adapter.attempt import Attempt
-from tez_adapter.data import Columns, CountedLines, Fields, MapOutput, ReduceInput
-from tez_adapter.data.lines import LineReader, join_lines
+from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput
+from tez_adapter.data.typedbytes import BadRecord
 from tez_adapter.jobspec import Streaming
 from tez_adapter.map_task import split_of
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.script_pipe import ScriptPipe
+from tez_adapter.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.shuffle_input import fetch_all
-from tez_adapter.stream_settings import StreamSettings, stream_settings
+from tez_adapter.stream_formats import PairReader, StreamFormat, input_block, output_lines, pairs_block
+from tez_adapter.stream_settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSettings, stream_settings
 from tez_adapter.task_output import PartFile
 from yaqd.config.deprecated import former_names
 from yaqd.ipc import BlockingRpcClient
@@ -57,15 +59,16 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Part
     )
     pipe = ScriptPipe("mapper", scripts.mapper, environment, attempt)
     reader = open_reader("bytes", split, attempt.conf)
-    pieces = pipe.output(_input_blocks(attempt, reader, settings.map_input_separator))
+    pieces = pipe.output(_input_blocks(attempt, reader, settings))
     if not attempt.spec.reduces:
-        return _to_file(attempt, "m", map(join_lines_of(attempt), _pairs(pieces, settings.map_output)))
+        pairs = _pairs("mapper", pieces, settings.map_output_reader())
+        return _to_file(attempt, "m", settings.map_output_format, pairs)
     combine = _combine(attempt, scripts, settings, environment) if scripts.combiner else None
-    counts_lines = combine is not None and settings.order is None
+    counts_lines = combine is not None and settings.order is None and settings.is_text_to_the_reducer
     output = _open_output(attempt, settings, combine, attempt.sort_bytes() // (2 if counts_lines else 1))
     try:
         if combine is None or not counts_lines:
-            for columns in _pairs(pieces, settings.map_output):
+            for columns in _pairs("mapper", pieces, settings.map_output_reader()):
                 output.collect_batch(settings.to_shuffle(columns))
         else:
             separator = settings.reduce_input_separator
@@ -86,7 +89,7 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Part
 def _open_output(attempt: Attempt, settings: StreamSettings, combine: Combine | None, memory_bytes: int) -> MapOutput:
     def combined(batches: Iterator[Columns]) -> Iterator[Columns]:
         assert combine is not None
-        return map(settings.to_shuffle, combine(_lines(settings, batches)))
+        return map(settings.to_shuffle, combine(_read_by_reducer(settings, batches)))
 
     return MapOutput(
         attempt.output_folder(),
@@ -100,10 +103,11 @@ def _open_output(attempt: Attempt, settings: StreamSettings, combine: Combine | 
     )
 
 
-def _lines(settings: StreamSettings, batches: Iterator[Columns]) -> Iterator[memoryview]:
+def _read_by_reducer(settings: StreamSettings, batches: Iterator[Columns]) -> Iterator[bytes | memoryview]:
     """Sorted pairs as a reducer and a combiner read them."""
+    held, read = settings.map_output_format, settings.reduce_input_format
     for batch in batches:
-        yield join_lines(settings.from_shuffle(batch), settings.reduce_input_separator)
+        yield pairs_block(held, read, settings.from_shuffle(batch), settings.reduce_input_separator)
 
 
 def _reduce(
@@ -116,15 +120,16 @@ def _reduce(
         attempt.end_phase("shuffle")
         merged = _merged(attempt, source)
         if not scripts.reducer:
-            return _to_file(attempt, "r", map(join_lines_of(attempt), map(settings.from_shuffle, merged)))
+            return _to_file(attempt, "r", settings.map_output_format, map(settings.from_shuffle, merged))
         first = next(merged, None)
-        lines = _lines(settings, merged if first is None else chain((first,), merged))
-        pieces = ScriptPipe("reducer", scripts.reducer, script_environment(attempt), attempt).output(lines)
+        blocks = _read_by_reducer(settings, merged if first is None else chain((first,), merged))
+        pieces = ScriptPipe("reducer", scripts.reducer, script_environment(attempt), attempt).output(blocks)
         if first is None:
             # what a reducer writes without any input is nobody's output, as in Hadoop
             for _ in pieces:
                 pass
-        return _to_file(attempt, "r", map(join_lines_of(attempt), _pairs(pieces, settings.reduce_output)))
+        pairs = _pairs("reducer", pieces, settings.reduce_output_reader())
+        return _to_file(attempt, "r", settings.reduce_output_format, pairs)
 
 
 def _merged(attempt: Attempt, source: ReduceInput) -> Iterator[Columns]:
@@ -134,12 +139,12 @@ def _merged(attempt: Attempt, source: ReduceInput) -> Iterator[Columns]:
             yield batch
 
 
-def _to_file(attempt: Attempt, letter: str, blocks: Iterator[memoryview]) -> PartFile:
+def _to_file(attempt: Attempt, letter: str, written: StreamFormat, batches: Iterator[Columns]) -> PartFile:
+    separator = (attempt.conf.get("mapreduce.output.textoutputformat.separator") or "\t").encode()
     part = PartFile(attempt, letter)
     try:
-        for block in blocks:
-            data = bytes(block)
-            part.writer.write_block(data, data.count(b"\n"))
+        for columns in batches:
+            part.writer.write_block(bytes(output_lines(written, columns, separator)), len(columns))
         part.writer.close()
     except BaseException:
         part.writer.abort()
@@ -150,14 +155,8 @@ def _to_file(attempt: Attempt, letter: str, blocks: Iterator[memoryview]) -> Par
     return part
 
 
-def join_lines_of(attempt: Attempt) -> Callable[[Columns], memoryview]:
-    """Columns to lines of output text."""
-    separator = (attempt.conf.get("mapreduce.output.textoutputformat.separator") or "\t").encode()
-    return lambda columns: join_lines(columns, separator)
-
-
-def _input_blocks(attempt: Attempt, reader: RecordReader, separator: bytes | None) -> Iterator[bytes]:
-    """Lines of the split, behind their offsets where there is a separator."""
+def _input_blocks(attempt: Attempt, reader: RecordReader, settings: StreamSettings) -> Iterator[bytes]:
+    """Lines of the split as the mapper reads them."""
     is_start = reader.current.start == 0
     for batch in reader.batches():
         attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(len(batch))
@@ -167,18 +166,19 @@ def _input_blocks(attempt: Attempt, reader: RecordReader, separator: bytes | Non
         if is_start and values:
             values[0] = values[0].removeprefix(_BYTE_ORDER_MARK)
         is_start = False
-        if separator is not None:
-            values = [b"%d%s%s" % (key, separator, value) for key, value in zip(batch.keys(), values, strict=True)]
-        yield b"\n".join((*values, b""))
+        yield input_block(settings.map_input_format, batch.keys, values, settings.map_input_separator)
 
 
-def _pairs(pieces: Iterator[bytes], fields: Fields) -> Iterator[Columns]:
-    lines = LineReader(fields)
-    for piece in pieces:
-        columns = lines.feed(piece)
-        if len(columns):
-            yield columns
-    last = lines.finish()
+def _pairs(role: str, pieces: Iterator[bytes], reader: PairReader) -> Iterator[Columns]:
+    try:
+        for piece in pieces:
+            columns = reader.feed(piece)
+            if len(columns):
+                yield columns
+        last = reader.finish()
+    except BadRecord as error:
+        key = MAP_OUTPUT if role == "mapper" else REDUCE_OUTPUT
+        raise ScriptFailed(f"the {role} does not write what {key} says: {error}") from None
     if len(last):
         yield last
 
@@ -192,7 +192,7 @@ def _count(lines: CountedLines, pieces: Iterator[bytes]) -> None:
 def _combine(attempt: Attempt, scripts: Streaming, settings: StreamSettings, environment: Mapping[str, str]) -> Combine:
     def combine(lines: Iterator[bytes | memoryview]) -> Iterator[Columns]:
         pipe = ScriptPipe("combiner", scripts.combiner, environment, attempt)
-        return _pairs(pipe.output(lines), settings.reduce_output)
+        return _pairs("combiner", pipe.output(lines), settings.reduce_output_reader())
 
     return combine
 

@@ -182,28 +182,33 @@ def submit_streaming(
     queue: str = "default",
     name: str | None = None,
     notify: Callable[[str], None] = log.warning,
+    overwrite: bool = False,
 ) -> SubmittedJob:
     """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output.
-    `notify` is told what is odd and no error."""
-    from tez_adapter.stream_settings import stream_settings
+    `notify` is told what is odd and no error. `overwrite`: results in the output folder go then."""
+    from tez_adapter.stream_settings import check_combiner, stream_settings
 
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
     refuse_keys(conf, is_streaming=True)
     for note in key_notes(conf, is_streaming=True):
         notify(note)
-    stream_settings(conf)  # what cannot be is said here, not by every attempt of the first map
+    settings = stream_settings(conf)  # what cannot be is said here, not by every attempt of the first map
     scripts = streaming_commands(mapper, reducer, combiner)
+    if scripts.combiner:
+        check_combiner(settings, conf)
     count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces
     if reducer == NO_REDUCES:
         count = 0
     _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
-    target = check_output(conf, output)
+    if overwrite:
+        check_replaceable(conf, output, inputs)
+    target = check_output(conf, output, overwrite=overwrite)
     splits = compute_streaming_splits(inputs, conf)
     _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
     fields = {"output": target, "reduces": count, "input_format": "bytes", "streaming": scripts}
     request = Request(conf, name or "streamjob", queue, attachments, environment or {}, application_type="MAPREDUCE")
-    return _submit(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], ())
+    return _submit(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], (), replaces=overwrite)
 
 
 def check_output(conf: Configuration, output: str, *, overwrite: bool = False) -> str:

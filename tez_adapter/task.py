@@ -10,8 +10,8 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,12 @@ from tez_adapter.forked import end_by, run_in_child
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.outcome import Told, outcome_of, told_by
 from tez_adapter.protocol import TaskUmbilicalProtocol
+from tez_adapter.runners import import_runners
+from tez_adapter.shared_imports import SHARE_KEY, SharedImports
 from tez_adapter.task_output import PartFile
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce import Job
+from yaqd.model import steady_hash
 from yaqd.model.hash_seed import VARIABLE, hash_seed
 from yaqd.proto import job_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets, Token
@@ -34,9 +37,8 @@ _WAIT_MS = 2000
 #: what one process for all tasks would have found out once, each of them meets anew
 _PATIENCE = {"yaq.storage.hdfs.connect-wait": "60s"}
 _TIMEOUT_S = 60.0
-_ANY = ("tez_adapter.shared_outputs", "yaqd.storage.local")
-_STREAMING = ("tez_adapter.streaming", *_ANY)
-_MAPREDUCE = ("tez_adapter.map_task", "tez_adapter.raw", "tez_adapter.reduce_task", "tez_adapter.scripts", *_ANY)
+#: a SIGTERM to a container's processes reaches them one after the other
+_TOLD_WITHIN_S = 1.0
 
 
 class TaskProcess:
@@ -51,7 +53,8 @@ class TaskProcess:
         conf = self._spec.configuration()
         self._conf = conf.with_overrides({k: v for k, v in _PATIENCE.items() if k not in self._spec.conf})
         self._client = self._connect()
-        _import_runners(self._spec.kind)
+        import_runners(self._spec.kind)
+        self._shared = SharedImports(is_on=conf.get_bool(SHARE_KEY))
 
     def _connect(self) -> BlockingRpcClient:
         return BlockingRpcClient(*self._address, user=self._spec.user, token=self._token, timeout_s=_TIMEOUT_S)
@@ -70,15 +73,18 @@ class TaskProcess:
     def _run(self, description: pb.TaskDescription) -> None:
         name = description.attempt_id
         log.info("%s starts", name)
-        ended = run_in_child(lambda: self._outcome(description))
-        if ended.is_told or ended.code == -signal.SIGTERM:
+        self._shared.load()
+        ended = run_in_child(lambda: self._shared.with_report(self._outcome(description)))
+        if ended.is_told:
             end_by(signal.SIGTERM)  # it is the container that is to end, and not the task that has failed
+        if ended.code == -signal.SIGTERM:
+            time.sleep(_TOLD_WITHIN_S)  # who ends the container tells this process, too, which then ends here
         told: Told | None
         if ended.outcome is None:
             failure = describe_death(Attempt(description, self._spec, self._conf), ended.code)
             told = pb.TaskFailedRequest(attempt=description.attempt, error=failure.text, fatal=failure.fatal)
         else:
-            told = told_by(ended.outcome)
+            told = told_by(self._shared.learn(ended.outcome))
         if isinstance(told, pb.TaskDoneRequest):
             self._client.call(TaskUmbilicalProtocol.taskDone, told, idempotent=True)
             log.info("%s is done", name)
@@ -126,19 +132,13 @@ class TaskProcess:
         sys.path.insert(0, str(Path.cwd()))
         for name in self._spec.py_files:
             add_import_path(Path(name))
-        job_class = load_job(self._spec.script, self._spec.class_name)
+        job_class = load_job(self._spec.script, self._spec.class_name, before=self._shared.try_out)
         return job_class, parse_params(job_class, self._spec.conf)
 
 
 def _may_commit(attempt: Attempt, client: BlockingRpcClient) -> bool:
     request = pb.CanCommitRequest(attempt=attempt.ref)
     return client.call(TaskUmbilicalProtocol.canCommit, request, idempotent=True).granted
-
-
-def _import_runners(kind: JobKind) -> None:
-    """What every child would import otherwise; prepared processes have it already."""
-    for name in _STREAMING if kind is JobKind.STREAMING else _MAPREDUCE:
-        import_module(name)
 
 
 def main(argv: list[str]) -> int:
@@ -148,6 +148,7 @@ def main(argv: list[str]) -> int:
     )
     signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # the group's, for the child to answer
     os.environ[VARIABLE] = hash_seed(os.environ)  # for the programs that it starts
+    steady_hash.install()
     host, _, port = argv[0].rpartition(":")
     try:
         return TaskProcess((host, int(port)), os.environ).run()

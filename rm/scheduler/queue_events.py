@@ -115,6 +115,7 @@ class QueueEvents:
         attempt = self._view.attempt(event.attempt_id)
         if attempt is not None:
             attempt.tolerates_waiting = True
+            self._view.use_changed(attempt)  # a master that waits for nobody comes first where it was cut off
         yield from ()
 
     def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:

@@ -43,8 +43,17 @@ def test_spellings_that_fingers_produce() -> None:
     assert parse("-queue", "q").defines == {"mapreduce.job.queuename": "q"}
 
 
+def test_our_own_flags() -> None:
+    options = parse("--overwrite", "--quiet", "--json")
+    assert options.overwrite and options.is_quiet and options.as_json
+    plain = parse()
+    assert not (plain.overwrite or plain.is_quiet or plain.as_json)
+
+
 def test_values_may_look_like_options() -> None:
     assert parse("-reducer", "-input").reducer == "-input"
+    options = parse("-reducer", "--json")
+    assert options.reducer == "--json" and not options.as_json
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapred.Counters;
+import org.apache.hadoop.mapred.JobClient;
 import org.apache.hadoop.mapred.JobStatus;
+import org.apache.hadoop.mapred.RunningJob;
 import org.apache.hadoop.streaming.StreamJob;
 import org.apache.hadoop.util.ToolRunner;
 
@@ -17,8 +17,11 @@ public final class StockStreaming {
       StringBuilder said = new StringBuilder();
       said.append(code);
       if (running_ != null) {
-        said.append('\t').append(JobStatus.getJobRunState(running_.getJobState()));
-        Counters counters = running_.getCounters();
+        // a job on daemons is asked for anew, its client is closed; the local runner knows its own alone
+        boolean isLocal = "local".equals(jobConf_.get("mapreduce.framework.name", "local"));
+        RunningJob ended = isLocal ? running_ : new JobClient(jobConf_).getJob(running_.getID());
+        said.append('\t').append(JobStatus.getJobRunState(ended.getJobState()));
+        Counters counters = ended.getCounters();
         if (counters != null) {
           for (Counters.Group group : counters) {
             for (Counters.Counter counter : group) {
@@ -36,12 +39,12 @@ public final class StockStreaming {
     return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  private static synchronized void say(String line) {
+  private static void say(String line) {
     System.out.println("@@ " + line);
     System.out.flush();
   }
 
-  private static void run(String id, String[] words) {
+  private static void run(String[] words) {
     try {
       Job job = new Job();
       int code;
@@ -51,26 +54,25 @@ public final class StockStreaming {
         refused.printStackTrace();
         code = 2;
       }
-      say(id + "\t" + job.outcome(code));
+      say(job.outcome(code));
     } catch (Throwable broken) {
       broken.printStackTrace();
-      say(id + "\t3");
+      say("3");
     }
   }
 
   public static void main(String[] args) throws Exception {
-    ExecutorService pool = Executors.newFixedThreadPool(Integer.parseInt(args[0]));
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     say("ready");
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       String[] fields = line.split(" ");
-      String[] words = new String[fields.length - 1];
+      String[] words = new String[fields.length];
       for (int i = 0; i < words.length; i++) {
         // an empty word is written as one dash
-        String field = fields[i + 1];
+        String field = fields[i];
         words[i] = field.equals("-") ? "" : new String(Base64.getDecoder().decode(field), StandardCharsets.UTF_8);
       }
-      pool.submit(() -> run(fields[0], words));
+      run(words);
     }
     System.exit(0);
   }

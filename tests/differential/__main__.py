@@ -1,7 +1,8 @@
 """`scripts/differential.sh --seed 1 --cases 200`: awkward programs on awkward input, the same answer everywhere.
 
 Job classes and streaming programs are put together at random, with inputs and options. Each runs on a cluster of two
-nodes, job classes also in one process (`yaq mr local`), streaming programs also on stock Hadoop Streaming. Output
+nodes, job classes also in one process (`yaq mr local`), streaming programs also on stock Hadoop Streaming, in one
+virtual machine or (`--stock-daemons`) on stock daemons. Output
 files, counters, exit codes and words of failure are held against a plain model of MapReduce, byte for byte (values of
 one key in any order).
 """
@@ -26,6 +27,9 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=4, help="cases at a time (default: %(default)s)")
     parser.add_argument("--seconds", type=float, help="begin no further case after this time")
     parser.add_argument("--no-stock", action="store_true", help="without stock Hadoop, where there is no Java")
+    parser.add_argument(
+        "--stock-daemons", action="store_true", help="stock Hadoop on its own daemons: slow, and launches are compared"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder for all files; kept")
     parser.add_argument("--json", action="store_true", help="print one JSON value at the end")
     given = parser.parse_args()
@@ -44,6 +48,7 @@ def main() -> int:
             at_once=given.at_once,
             seconds=given.seconds,
             stock=not given.no_stock,
+            stock_daemons=given.stock_daemons,
             keep=given.keep is not None,
             note=lambda text: print(text, file=sys.stderr, flush=True),
         )

@@ -18,6 +18,7 @@ FEATURES = frozenset(
         "streaming-empty-files",  # each of which is a map task of Hadoop's
         "streaming-separators",  # of other kinds than one TAB
         "streaming-returns",  # CR in what scripts write, which ends a line for Hadoop
+        "streaming-formats",  # typed and raw bytes
         "streaming-counters",  # reporter:counter, also with names that cannot be
         "heavy",  # lines of megabytes, thousands of files
     }

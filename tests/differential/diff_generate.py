@@ -5,7 +5,7 @@ import random
 from diff_case import FEATURES, Case, Program
 from diff_inputs import make_files
 from diff_programs import make_program
-from diff_scripts import make_scripts
+from diff_scripts import make_formats, make_scripts
 
 _MAXSIZE = "mapreduce.input.fileinputformat.split.maxsize"
 _MINSIZE = "mapreduce.input.fileinputformat.split.minsize"
@@ -54,7 +54,10 @@ def _streaming(draw: random.Random, seed: int, number: int) -> Case:
         for phase in ("map", "reduce"):
             defines[f"stream.{phase}.output.field.separator"] = draw.choice((",", ".", " ", "ab"))
             defines[f"stream.num.{phase}.output.key.fields"] = str(draw.choice((1, 1, 2, 3)))
-    return Case(seed, number, scripts, files, shapes, draw.choice((0, 1, 1, 2, 3)), defines)
+    reduces = draw.choice((0, 1, 1, 2, 3))
+    if "streaming-formats" in FEATURES and draw.random() < 0.2:
+        defines |= make_formats(draw, scripts)
+    return Case(seed, number, scripts, files, shapes, reduces, defines)
 
 
 def _common(draw: random.Random) -> dict[str, str]:

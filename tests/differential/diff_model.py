@@ -8,33 +8,31 @@ CRC-32 tells the partition of a key.
 import json
 import math
 import os
-import subprocess
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from diff_case import Case, Outcome, Program, Scripts
-from diff_reading import LINE_END, Range, contents, owned_lines
+from diff_case import Case, Outcome, Program
+from diff_reading import Range, contents
+from diff_scripted import Scripted
+from diff_tasks import Failed, Tasks, unmarked
 
 from yaqd.mapreduce import Counters, Job, parse_params
 from yaqd.mapreduce.job import TaskContext
 from yaqd.mapreduce.serde import encode_key
+from yaqd.model import steady_hash
 
 Pair = tuple[Any, Any]
 _KINDS = (type(None), bool, int, float, bytes, str, tuple, list, dict)
 _BASES = (int, float, tuple, list, dict, bytes)
 
 
-class Failed(Exception):
-    """The job fails, and says one of these."""
-
-
 def run_model(case: Case, splits: Sequence[Sequence[Range]]) -> Outcome:
     """What must come of the case, its input divided like this."""
-    model = _Scripted(case) if case.is_streaming else _Classed(case)
+    model = Scripted(case) if case.is_streaming else _Classed(case)
     failures: list[str] = []
     maps: list[list[Any]] = []
     for index, split in enumerate(splits):
@@ -58,24 +56,7 @@ def run_model(case: Case, splits: Sequence[Sequence[Range]]) -> Outcome:
     return Outcome(not failures, {} if failures else parts, counters, int(bool(failures)), failures)
 
 
-class _Tasks:
-    """What tasks of both kinds share."""
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.counters: dict[str, Counter[str]] = defaultdict(Counter)
-
-    def count(self, group: str, name: str, amount: int = 1) -> None:
-        self.counters[group.rpartition(".")[2]][name] += amount
-
-    def lines(self, split: Sequence[Range]) -> Iterator[tuple[Path, int, bytes]]:
-        for path, start, length in split:
-            for offset, line in owned_lines(path, start, length):
-                self.count("TaskCounter", "MAP_INPUT_RECORDS")
-                yield path, offset, line
-
-
-class _Classed(_Tasks):
+class _Classed(Tasks):
     """The tasks of a job class."""
 
     def __init__(self, case: Case) -> None:
@@ -170,6 +151,7 @@ class _Classed(_Tasks):
         if count == 1:
             return 0  # nobody is asked
         try:
+            steady_hash.install()  # as tasks have it
             part = job.partition(key, count) if job.overrides_partition else zlib.crc32(encode_key(key)) % count
         except TypeError as error:  # of hash(), for keys that have none
             raise Failed(f"TypeError: {error}") from None
@@ -202,11 +184,6 @@ class _Classed(_Tasks):
             raise Failed(f"{type(error).__name__}: {error}") from None
         for counter in self._counters:
             self.count(counter.group, counter.name, counter.value)
-
-
-def unmarked(offset: int, line: bytes) -> bytes:
-    """A line of text without a file's byte order mark."""
-    return line.removeprefix(b"\xef\xbb\xbf") if offset == 0 else line
 
 
 def travelled(value: Any) -> Any:
@@ -274,93 +251,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return list(map(_plain, value))
     return value.decode("utf-8", "surrogateescape") if isinstance(value, (bytes, bytearray)) else value
-
-
-class _Scripted(_Tasks):
-    """The tasks of a streaming job."""
-
-    def __init__(self, case: Case) -> None:
-        super().__init__(case)
-        assert isinstance(case.program, Scripts)
-        self._scripts = case.program
-
-    def name(self, letter: str, index: int) -> str:
-        return f"part-{index:05d}"
-
-    def map(self, index: int, split: Sequence[Range]) -> list[Any]:
-        lines = b"".join(unmarked(offset, line) + b"\n" for _, offset, line in self.lines(split))
-        path, start, length = split[0]
-        environment = {
-            "mapreduce_map_input_file": f"file:{path}",
-            "mapreduce_map_input_start": str(start),
-            "mapreduce_map_input_length": str(length),
-        }
-        pairs = list(self._pairs(self._piped(self._scripts.mapper, lines, environment), "map"))
-        self.count("TaskCounter", "MAP_OUTPUT_RECORDS", len(pairs))
-        if not self.case.reduces:
-            return [key + b"\t" + value + b"\n" for key, value in pairs]
-        if self._scripts.combiner:
-            pairs = [pair for part in range(self.case.reduces) for pair in self._combined(pairs, part)]
-        return [(java_hash(key) % self.case.reduces, key, value) for key, value in pairs]
-
-    def _combined(self, pairs: list[tuple[bytes, bytes]], part: int) -> list[tuple[bytes, bytes]]:
-        mine = sorted(pair for pair in pairs if java_hash(pair[0]) % self.case.reduces == part)
-        lines = b"".join(key + b"\t" + value + b"\n" for key, value in mine)
-        return list(self._pairs(self._piped(self._scripts.combiner, lines, {}), "")) if mine else []
-
-    def reduce(self, partition: int, pairs: list[list[Any]]) -> bytes:
-        self.count("TaskCounter", "REDUCE_INPUT_RECORDS", len(pairs))
-        self.count("TaskCounter", "REDUCE_INPUT_GROUPS", len({key for key, _ in pairs}))
-        data = b"".join(b"%b\t%b\n" % (key, value) for key, value in sorted(pairs))
-        if self._scripts.reducer:
-            out = self._pairs(self._piped(self._scripts.reducer, data, {}), "reduce")
-            if not data:
-                return b""  # what a reducer writes that was given nothing, Hadoop Streaming drops
-            data = b"".join(key + b"\t" + value + b"\n" for key, value in out)
-        self.count("TaskCounter", "REDUCE_OUTPUT_RECORDS", data.count(b"\n"))
-        return data
-
-    def _piped(self, command: str, data: bytes, environment: Mapping[str, str]) -> bytes:
-        own = {**os.environ, **environment}
-        try:
-            done = subprocess.run(split_command(command), input=data, capture_output=True, env=own)
-        except FileNotFoundError:
-            raise Failed("cannot start") from None
-        if done.returncode:
-            raise Failed(f"status {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}")
-        for line in done.stderr.decode("utf-8", "replace").splitlines():
-            if line.startswith("reporter:counter:"):
-                group, name, amount = line.removeprefix("reporter:counter:").split(",")
-                self.count(group, name, int(amount))
-        return done.stdout
-
-    def _pairs(self, data: bytes, phase: str) -> Iterator[tuple[bytes, bytes]]:
-        separator = self.case.defines.get(f"stream.{phase}.output.field.separator", "\t").encode()
-        fields = int(self.case.defines.get(f"stream.num.{phase}.output.key.fields", "1"))
-        for line in LINE_END.sub(b"\n", data).removesuffix(b"\n").split(b"\n") if data else ():
-            pieces = line.split(separator)
-            yield separator.join(pieces[:fields]), separator.join(pieces[fields:])
-
-
-def split_command(command: str) -> list[str]:
-    """The words of a command as Hadoop Streaming tells them apart: quotes end a word, a backslash is like any other."""
-    words, quote, start = [], "", 0
-    for at, char in enumerate(command):
-        before = quote
-        if char in "'\"" and quote in ("", char):
-            quote = char if not quote else ""
-        if quote != before or (char == " " and not quote):
-            words.append(command[start:at])
-            start = at + 1
-    return [word for word in (*words, command[start:]) if word]
-
-
-def java_hash(key: bytes) -> int:
-    """Of Hadoop's Text, made positive as its HashPartitioner does."""
-    found = 1
-    for byte in key:
-        found = (31 * found + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
-    return found & 0x7FFFFFFF
 
 
 def canonical(data: bytes, separator: bytes) -> tuple[tuple[bytes, ...], Counter[bytes]]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from diff_case import Case, Scripts
 from diff_commands import Commands
-from diff_compare import differences
+from diff_compare import STOCK, STOCK_DAEMONS, differences
 from diff_generate import make_case
 from diff_model import run_model
 from diff_programs import HEAD
 from diff_sides import CaseFolder
-from diff_stock import StockStreaming
+from diff_stock import StockStreaming, stock_streaming
 
 from benchmarks.ours import OurCluster
 from benchmarks.stock.artifacts import StockUnavailable, fetch
@@ -74,14 +74,16 @@ def run_cases(
     at_once: int,
     seconds: float | None = None,
     stock: bool = True,
+    stock_daemons: bool = False,
     keep: bool = False,
     note: Callable[[str], None],
 ) -> Report:
-    """Runs the cases of these numbers, and no further ones after `seconds`."""
+    """Runs the cases of these numbers, and no further ones after `seconds`. `stock_daemons`: stock Hadoop runs its jobs
+    on daemons of its own."""
     report = Report(seed)
     began = time.monotonic()
     with ExitStack() as stack:
-        sides = _Sides(folder, stack, stock=stock, report=report, keep=keep)
+        sides = _Sides(folder, stack, stock=stock, stock_daemons=stock_daemons, report=report, keep=keep)
         pool = stack.enter_context(ThreadPoolExecutor(at_once))
         progress = _Progress(report)
         pending: dict[Future[list[str]], int] = {}
@@ -109,7 +111,9 @@ def run_cases(
 class _Sides:
     """What cases run on."""
 
-    def __init__(self, folder: Path, stack: ExitStack, *, stock: bool, report: Report, keep: bool) -> None:
+    def __init__(
+        self, folder: Path, stack: ExitStack, *, stock: bool, stock_daemons: bool, report: Report, keep: bool
+    ) -> None:
         self._folder = folder
         self._report = report
         self._keep = keep
@@ -120,11 +124,11 @@ class _Sides:
         context = multiprocessing.get_context("spawn")
         self._models = stack.enter_context(ProcessPoolExecutor(2, context))
         self._commands = stack.enter_context(Commands(folder, HASH_SEED))
-        self._stock = self._started_stock(stack, report) if stock else None
+        self._stock = self._started_stock(stack, report, stock_daemons) if stock else None
 
-    def _started_stock(self, stack: ExitStack, report: Report) -> StockStreaming | None:
+    def _started_stock(self, stack: ExitStack, report: Report, daemons: bool) -> StockStreaming | None:
         try:
-            return stack.enter_context(StockStreaming(fetch(), self._folder))
+            return stack.enter_context(stock_streaming(fetch(), self._folder, daemons=daemons))
         except StockUnavailable as missing:
             report.notes.append(f"without stock Hadoop: {missing}")
             return None
@@ -150,9 +154,9 @@ class _Sides:
         found: list[str] = []
         sides = {"cluster": lambda: place.cluster(self._commands, self._cluster.conf_dir)}
         if isinstance(case.program, Scripts):
-            if self._stock is not None and not case.program.is_ours_alone:
-                stock = self._stock
-                sides["stock"] = lambda: place.stock(stock)
+            stock = self._stock
+            if stock is not None and not case.program.is_ours_alone and stock.takes(len(case.files)):
+                sides[STOCK_DAEMONS if stock.on_daemons else STOCK] = lambda: place.stock(stock)
         else:
             sides["local"] = lambda: place.local(self._commands)
         for name, run in sides.items():

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from diff_case import FEATURES, Scripts
 
@@ -145,6 +146,9 @@ _REDUCERS = (
 )
 
 
+_ENDS = ("map.input", "map.output", "reduce.input", "reduce.output")
+
+
 def make_scripts(draw: random.Random) -> Scripts:
     mapper, reducer = _choose(draw, _MAPPERS), _choose(draw, _REDUCERS)
     files = {}
@@ -166,6 +170,29 @@ def make_scripts(draw: random.Random) -> Scripts:
         is_ours_alone=mapper.ours_alone,
         by_split=mapper.by_split,
     )
+
+
+def make_formats(draw: random.Random, scripts: Scripts) -> dict[str, str]:
+    """Programs that speak typed or raw bytes in place of these, and the job's settings for them."""
+    formats = ("typedbytes", "typedbytes", "typedbytes", "rawbytes")
+    one = draw.choice(formats)
+    mixed = draw.random() < 0.4
+    io = {f"stream.{end}": draw.choice(formats) if mixed else one for end in _ENDS}
+    if mixed and draw.random() < 0.4:
+        io["stream.map.input"] = "text"
+    read, written, reduce_in, reduce_out = (io[f"stream.{end}"] for end in _ENDS)
+    mode = draw.choices(("echo", "words", "nested", "broken", "claims"), (3, 6, 6, 1, 1))[0]
+    program = "python3 {dir}/formats.py"
+    scripts.mapper = "cat" if mode == "echo" and read == written else f"{program} {mode} {read} {written}"
+    reducer = draw.choices(("", "echo", "sum"), (2, 2, 3))[0]
+    scripts.reducer = f"{program} {reducer} {reduce_in} {reduce_out}" if reducer else ""
+    is_sum = reducer == "sum"
+    scripts.combiner = scripts.reducer if is_sum and written == reduce_out and draw.random() < 0.4 else ""
+    scripts.files = {"formats.py": Path(__file__).with_name("diff_formats.py").read_text()}
+    scripts.parts = [f"mapper: {mode} of {read} to {written}", f"reducer: {reducer} of {reduce_in} to {reduce_out}"]
+    scripts.is_exact = is_sum
+    scripts.by_split = False
+    return io
 
 
 def _choose(draw: random.Random, tools: tuple[Tool, ...]) -> Tool:

@@ -89,11 +89,12 @@ class CaseFolder:
 
     def stock(self, stock: StockStreaming) -> Outcome:
         output = self.folder / "stock"
-        # its local runner always hopes for one map: blocks as large as splits are to be give as many
-        total = sum(len(data) for name, data in self.case.files.items() if not name.startswith(("_", ".")))
-        block = {"fs.local.block.size": str(max(1, total // int(self.case.defines.get("mapreduce.job.maps", "2"))))}
         ours_alone = ("mapreduce.map.output.compress.codec", "mapreduce.map.output.compress")
-        kept = {key: value for key, value in self.case.defines.items() if key not in ours_alone} | block
+        kept = {key: value for key, value in self.case.defines.items() if key not in ours_alone}
+        if not stock.on_daemons:
+            # its local runner always hopes for one map: blocks as large as splits are to be give as many
+            total = sum(len(data) for name, data in self.case.files.items() if not name.startswith(("_", ".")))
+            kept["fs.local.block.size"] = str(max(1, total // int(kept.get("mapreduce.job.maps", "2"))))
         code, state, counters = stock.run(self._streaming_words(output, kept), _TIMEOUT_S)
         short = _short_groups(counters)
         return Outcome(state == "SUCCEEDED", _parts(output), short, int(code != 0), [state], [])

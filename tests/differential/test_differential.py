@@ -46,3 +46,16 @@ def test_random_jobs_have_the_right_answer_everywhere() -> None:
     assert run.returncode == 0, run.stderr[-20_000:]
     report = json.loads(run.stdout)
     assert report["cases"] >= 20 and report["compared"]["cluster"] >= 20 and report["compared"]["local"] >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.interop
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_stock_daemons_give_the_same_answers_and_launch_as_many_tasks() -> None:
+    """One case of lines with two maps and a reduce, one of typed bytes."""
+    cases = ["--case", "1", "--case", "4"]
+    command = [sys.executable, str(_HERE), "--seed", "41", *cases, "--stock-daemons", "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    assert run.returncode == 0, run.stderr[-20_000:]
+    assert json.loads(run.stdout)["compared"] == {"cluster": 2, "stock daemons": 2}

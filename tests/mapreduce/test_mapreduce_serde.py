@@ -186,3 +186,19 @@ def test_encodings_are_compact() -> None:
     assert len(encode_key("word")) == 5
     assert len(encode_key(1)) == 2
     assert len(encode_key(("word", 1))) == 9
+
+
+def test_few_large_pairs_are_encoded_together() -> None:
+    asked = []
+
+    def pairs() -> Iterator[tuple[Any, Any]]:
+        for number in range(200):
+            asked.append(number)
+            yield (number, bytes(1 << 20)) if number % 2 else ("k" * (1 << 20), number)
+
+    rest = pairs()
+    batches = []
+    while batch := encode_pairs(rest)[0]:
+        batches.append(len(batch))
+        assert len(asked) == sum(batches)
+    assert sum(batches) == 200 and max(batches) < 20

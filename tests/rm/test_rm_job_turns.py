@@ -23,6 +23,7 @@ from rm.scheduler.events import (
     QueueingChanged,
     QueuesRefreshed,
     SchedulerEvent,
+    WaitingTolerated,
 )
 from rm.scheduler.job_order import JobStarvation
 from rm.scheduler.queueing_spec import QueueingSpec
@@ -118,6 +119,20 @@ def test_an_equal_job_that_seems_a_little_shorter_does_not_pass() -> None:
         c.tell(Estimated(attempt.application_id, 20, estimate_s))
         c.ask(attempt, 4)
     assert c.turns(6) == [1, 1, 2, 2, 2, 2]
+
+
+def test_a_master_that_comes_to_tolerate_waiting_takes_its_place_by_what_is_left() -> None:
+    c = Cluster("srjf", slots=2, queueing=QueueingSpec(unaware_wait_s=0.0))
+    attempt = c.app()
+    c.beat()  # its master runs
+    c.ask(attempt, 2, priority=10)
+    c.beat()  # one of these
+    c.ask(attempt, 3, priority=20)  # none of what is served last: cut off
+    view = c.scheduler.view
+    app = view.applications[attempt.application_id]
+    before = view.order_key(app)
+    c.tell(WaitingTolerated(attempt))
+    assert view.order_key(app) != before
 
 
 def test_by_arrival_the_same_jobs_take_other_turns() -> None:

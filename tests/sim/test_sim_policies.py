@@ -42,6 +42,7 @@ def waiting_most(result: SimResult, after_s: float) -> int:
     return int(max(np.arange(1, len(came) + 1) - np.searchsorted(went, came, side="right")))
 
 
+@pytest.mark.slow
 def test_nodes_find_their_bound_by_the_formula_that_is_named() -> None:
     """For the same slots, tasks and gaps the formulas ask for queues of different length, and get them."""
     shape = ClusterShape(nodes=4, slots=8, heartbeat_s=3.0)
@@ -90,6 +91,7 @@ def test_yaq_d_keeps_tasks_of_one_stage_apart() -> None:
     assert together[1] < 0.9 * together[0], together
 
 
+@pytest.mark.slow
 def test_yaq_d_moves_by_the_rule_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
 
@@ -141,7 +143,7 @@ def test_estimates_are_made_by_the_policy_that_is_named(name: str, after_one: fl
     assert stage.estimate == (40.0 if name == "earlier" else 10.0)
 
 
-@pytest.mark.parametrize("system", ["yaq-c", "yaq-d", "yarn,job_order=srjf"])
+@pytest.mark.parametrize("system", ["yaq-c", pytest.param("yaq-d", marks=pytest.mark.slow), "yarn,job_order=srjf"])
 def test_policies_of_estimates_go_by_what_earlier_runs_say(system: str) -> None:
     """What never changes is what `stage` is; what learns comes to another order where that was wrong."""
     shape = ClusterShape(nodes=2, slots=4, heartbeat_s=1.0)

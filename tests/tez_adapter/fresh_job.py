@@ -1,5 +1,6 @@
 """A job that leaves behind in its process whatever a program can, and tells what it found there when it began."""
 
+import colorsys
 import functools
 import os
 import random
@@ -45,6 +46,7 @@ class LeavesAllBehind(Job):
             "position": len(SELF.read()) > 0,
             "pid": os.getpid() == PID,
             "path": "left" in sys.path,
+            "library": getattr(colorsys, "LEFT", None),
         }
         self.found = sorted((name, str(value)) for name, value in found.items())
 
@@ -61,6 +63,7 @@ class LeavesAllBehind(Job):
         os.umask(0o177)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         sys.path.append("left")
+        colorsys.LEFT = "left"  # type: ignore[attr-defined]
         threading.Thread(target=threading.Event().wait, name="left", daemon=True).start()
         os.open("/dev/full", os.O_RDONLY)
         yield "total", LeavesAllBehind.total

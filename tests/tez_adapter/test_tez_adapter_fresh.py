@@ -44,6 +44,7 @@ FRESH = {
     "position": "True",
     "pid": "True",
     "path": "False",
+    "library": "None",
     "total": str(TASKS * LINES),
     "token": str(TASKS),
     "random": str(TASKS),
@@ -169,7 +170,7 @@ class ByHash(Job):
     def map(self, key, value):
         if value == "3" and self.task.index == self.task.attempt == 0 and "CONTAINER_ID" in os.environ:
             os.kill(os.getpid(), 9)
-        yield "word" + value, {hash(value + "x")}.pop()
+        yield ("word" + value, None), {hash(value + "x")}.pop()
     def partition(self, key, partitions):
         return hash(key) % partitions
     def reduce(self, key, values):
@@ -182,6 +183,7 @@ def bytes_of(output: Path) -> list[bytes]:
     return [part.read_bytes() for part in sorted(output.glob("part-*"))]
 
 
+@pytest.mark.slow
 def test_tasks_of_a_local_job_are_fresh_and_have_one_hash_seed(tmp_path: Path) -> None:
     source = write_inputs(tmp_path / "in", TASKS)
     (tmp_path / "scatters.py").write_text(SCATTERS)

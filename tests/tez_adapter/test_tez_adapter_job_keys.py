@@ -20,7 +20,6 @@ def conf(**settings: str) -> Configuration:
         ("mapred.mapper.class", "my.Mapper", "Java classes"),
         ("mapreduce.job.end-notification.url", "http://x", "nobody is called"),
         ("stream.recordreader.class", "StreamXmlRecordReader", "Java classes"),
-        ("stream.map.input", "typedbytes", "lines of text"),
         ("textinputformat.record.delimiter", ";", "a record is a line here"),
     ],
 )
@@ -37,7 +36,7 @@ def test_what_asks_for_nothing_is_taken() -> None:
         "mapred.input.format.class": "org.apache.hadoop.mapred.TextInputFormat",
         "mapreduce.map.skip.maxrecords": "0",
         "mapreduce.job.skip.outdir": "",
-        "stream.map.output": "text",
+        "stream.map.output": "typedbytes",
     }
     refuse_keys(conf(**taken), is_streaming=True)
     assert list(key_notes(conf(**taken), is_streaming=True)) == []

@@ -1,7 +1,9 @@
 """Combining by hash gives what combining a plain list would, and never mixes up keys that Python finds equal."""
 
+import itertools
+import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +35,15 @@ def combine(key: Any, values: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
     yield key, collect_sums(values)
 
 
-def run(directory: Path, pairs: list[tuple[Any, Any]], combine: Any, memory_bytes: int) -> dict[bytes, Any]:
+def run(directory: Path, pairs: Iterable[tuple[Any, Any]], combine: Any, memory_bytes: int) -> dict[bytes, Any]:
     counters: dict[str, int] = {}
+    given = itertools.count()
     output = MapOutput(directory, 2, memory_bytes=memory_bytes, combine=encoded_combiner(combine), counters=counters)
     combiner = HashCombiner(output, combine, memory_bytes=memory_bytes)
-    combiner.collect_all(iter(pairs))
+    combiner.collect_all(pair for pair, _ in zip(pairs, given, strict=False))
     combiner.close()
     files = output.close()
-    assert counters.get("MAP_OUTPUT_RECORDS", 0) == len(pairs)
+    assert counters.get("MAP_OUTPUT_RECORDS", 0) == next(given)
     result: dict[bytes, Any] = {}
     for entry in SpillIndex.load(files.index):
         with ReduceInput(directory) as reduce_input:
@@ -143,3 +146,23 @@ def test_a_combiner_that_changes_the_key_is_refused(tmp_path: Path, out_key: Any
     combiner.collect_all([(1, 1)])
     with pytest.raises(JobError, match="keep the key"):
         combiner.close()
+
+
+@pytest.mark.parametrize("keys", [(1, 2), ("a", "b"), ((1, "a"), (2, "b"))], ids=["numbers", "constant", "encoded"])
+def test_large_values_are_held_within_bounds(tmp_path: Path, keys: tuple[Any, Any]) -> None:
+    def pairs() -> Iterator[tuple[Any, Any]]:
+        for number in range(1000):
+            yield keys[number % 2], 1
+            yield keys[number % 2], str(number).zfill(100_000)
+
+    def longest(key: Any, values: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
+        yield key, max(map(str, values))
+
+    tracemalloc.start()
+    try:
+        got = run(tmp_path, pairs(), longest, 4 << 20)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert set(got) == set(map(encode_key, keys))
+    assert peak < 40 << 20

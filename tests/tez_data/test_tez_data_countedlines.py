@@ -94,11 +94,34 @@ def test_repeated_lines_reach_the_script_once_each_and_all(tmp_path: Path) -> No
     assert sum(map(len, script.fed)) == 50_000  # nothing was combined twice
 
 
+def test_what_a_combiner_writes_stays_in_the_partition_of_what_it_read(tmp_path: Path) -> None:
+    def renaming(blocks: Iterator[bytes | memoryview]) -> Iterator[Columns]:
+        keys = [line.partition(b"\t")[0] for line in b"".join(blocks).splitlines()]
+        yield split_lines(b"".join(b"%s:%d\t1\n" % item for item in Counter(keys).items()))
+
+    words = [b"word%d" % i for i in range(40)]
+    places: list[list[set[bytes]]] = []
+    for combine, memory_bytes in ((SummingScript(), 1 << 20), (renaming, 1 << 20), (renaming, 300)):
+        folder = tmp_path / str(len(places))
+        output = MapOutput(folder, 3)
+        lines = CountedLines(output, combine, fields=BY_TAB, separator=b"\t", memory_bytes=memory_bytes)
+        lines.feed(b"".join(b"%s\t1\n" % word for word in words for _ in range(5)))
+        lines.close()
+        files = output.close()
+        places.append([])
+        for entry in SpillIndex.load(files.index):
+            with ReduceInput(folder) as reduce_input:
+                reduce_input.add_file(files.output, entry.start, entry.part_length)
+                keys = [key for key, values in reduce_input.groups() for _ in values]
+            assert keys == sorted(keys)
+            places[-1].append({key.partition(b":")[0] for key in keys})
+    assert places[0] == places[1] == places[2] and all(places[0])
+
+
 def test_lines_that_do_not_repeat_are_no_longer_counted(tmp_path: Path) -> None:
     pieces = [b"".join(b"word%d\t1\n" % i for i in range(start, start + 1000)) for start in range(0, 30_000, 1000)]
     output, sums = run(tmp_path, pieces, SummingScript(), 1 << 20)
     assert len(sums) == 30_000 and set(sums.values()) == {1}
-    assert output.combine_spills
     assert output.counters["MAP_OUTPUT_RECORDS"] == 30_000
 
 

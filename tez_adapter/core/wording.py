@@ -55,12 +55,11 @@ def exit_text(container: Container, event: ContainerCompleted) -> str:
 
 def given_up_text(vertices: Iterable[Vertex]) -> str:
     """What a job did without that has succeeded."""
-    return "; ".join(
-        f"{v.given_up} of {v.spec.tasks} {v.spec.name} tasks failed and were left out "
-        f"(mapreduce.{v.spec.name}.failures.maxpercent)"
-        for v in vertices
-        if v.given_up
-    )
+    return "; ".join(left_out_text(v.spec.name, v.given_up, v.spec.tasks) for v in vertices if v.given_up)
+
+
+def left_out_text(phase: str, count: int, tasks: int) -> str:
+    return f"{count} of {tasks} {phase} tasks failed and were left out (mapreduce.{phase}.failures.maxpercent)"
 
 
 def too_small_text(spec: VertexSpec, given: Resource, count: int) -> str:

@@ -141,13 +141,17 @@ class HashCombiner:
             nonlocal others
             others += 1
             self._absorb(((key, value),))
+            if self._held_bytes > self._memory_bytes:
+                self.flush()
             return False
 
         keys = [key for key, value in pairs if (value is constant and type(key) is kind) or set_aside(key, value)]
         try:
             self._counted.add(keys)
         except UnicodeEncodeError:
-            self._absorb(zip(keys, repeat(constant)))
+            rest = zip(keys, repeat(constant))
+            while self._absorb(rest):
+                self.flush()
         if others > len(keys):
             self._repeats_constant = False
         return len(keys) + others
@@ -158,14 +162,19 @@ class HashCombiner:
         self._encoded: dict[bytes, list[Any]] = {}
         self._held_bytes = 0
 
-    def _absorb(self, pairs: Iterable[Pair]) -> None:
-        """The loop that every pair of a combining job passes through: local names only, fewest tests first."""
+    def _absorb(self, pairs: Iterable[Pair]) -> bool:
+        """The loop that every pair of a combining job passes through: local names only, fewest tests first.
+
+        True where no more may be held; there may be pairs left then.
+        """
         repeats, lists, constant = self._repeats, self._lists, self._constant
-        held = 0
+        held, most = self._held_bytes, self._memory_bytes
         for key, value in pairs:
             kind = type(key)
             if kind is not str and kind is not int and kind is not bytes and not _is_plain(key):
                 held += self._absorb_encoded(key, value)
+                if held > most:
+                    break
             elif value is constant and self._has_constant:
                 if key in repeats:
                     repeats[key] += 1
@@ -184,7 +193,10 @@ class HashCombiner:
                 else:
                     lists[key] = [value]
                     held += getsizeof(key) + _LIST_BYTES
-        self._held_bytes += held
+                if held > most:
+                    break
+        self._held_bytes = held
+        return held > most
 
     def _adopt_constant(self, value: Any, kind: type) -> None:
         self._has_constant, self._constant = True, value

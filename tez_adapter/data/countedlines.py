@@ -24,8 +24,10 @@ _SLICE_LINES = 16 * 1024
 
 
 class CountedLines:
-    """Takes a mapper's output in pieces; combined pairs go to the `MapOutput`, which should be made with
-    `combine_spills`.
+    """Takes a mapper's output in pieces; combined pairs go to the `MapOutput` as spills of it, which should be made
+    with `combine_spills`.
+
+    Pairs stay in the partition of what the combiner read, whatever keys it writes, as in Hadoop.
 
     `fields` cut the mapper's lines, `separator` is between key and value of the combiner's. `memory_bytes` bounds what
     is held here. Call `close` before the output's. Not thread-safe.
@@ -56,8 +58,6 @@ class CountedLines:
             self._take(rest if rest.endswith(b"\n") else rest + b"\n")
         if self._is_counting:
             self.flush()
-            # All that the output holds went through the combiner here, so a first spill need not do it again.
-            self._output.combine_spills = False
 
     def flush(self) -> None:
         """Run the combiner over everything that is held."""
@@ -71,14 +71,13 @@ class CountedLines:
         self._output.count("COMBINE_INPUT_RECORDS", int(counts.sum()))
         self._output.count("MAP_OUTPUT_BYTES", int((sizes * counts).sum()))
         order, ends = self._output.sort(lines)
-        start = 0
-        for end in ends:
-            if end > start:
-                part = order[start:end]
-                for batch in self._combine(_repeated(lines.take(part), counts[part], self._separator)):
-                    self._output.count("COMBINE_OUTPUT_RECORDS", len(batch))
-                    self._output.collect_combined(batch)
-            start = end
+        starts = (0, *ends[:-1])
+        self._output.spill_combined(
+            self._combine(_repeated(lines.take(order[start:end]), counts[order[start:end]], self._separator))
+            if end > start
+            else ()
+            for start, end in zip(starts, ends, strict=True)
+        )
 
     def _take(self, lines: bytes) -> None:
         if not lines:

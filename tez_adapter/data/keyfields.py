@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from riffle_merger.format.columns import I64, U8, Columns, array_items, binary_array, offsets_of
+from tez_adapter.data.javatext import valid_utf8
 from tez_adapter.data.partition import KeyPartitioner, Partitioner
 
 _POSITION = r"(\d+)(?:\.(\d+))?([nr]*)"
@@ -132,14 +133,16 @@ def _key(text: str) -> KeySpec:
 # ---- partitions
 
 
-def key_field_partitioner(fields: KeyFields) -> KeyPartitioner:
-    """Hadoop's: by the bytes of the fields; without any specification by Java's hash of the key as a string."""
-    return KeyPartitioner(_partition_of(fields))
+def key_field_partitioner(fields: KeyFields, shown: Callable[[bytes], bytes] = bytes) -> KeyPartitioner:
+    """Hadoop's: by the bytes of the fields; without any specification by Java's hash of the key as a string. `shown`
+    gives a key as text."""
+    part = _partition_of(fields)
+    return KeyPartitioner(lambda key, partitions: part(shown(key), partitions))
 
 
 def _partition_of(fields: KeyFields) -> Callable[[bytes, int], int]:
     def partition(key: bytes, partitions: int) -> int:
-        text = key.decode("utf-8", "replace")
+        text = valid_utf8(key).decode()
         if not fields.specs:
             return _part(_hash(np.frombuffer(text.encode("utf-16-le"), dtype="<u2").tolist(), 0), partitions)
         key = text.encode()

@@ -8,8 +8,8 @@ the output smaller.
 """
 
 import os
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,9 +77,7 @@ class MapOutput:
         self._partitioner: Partitioner = HashPartitioner() if partitioner is None else partitioner
         self._codec = codec_by_name(codec)
         self._combine = combine
-        #: Whether sorted pairs go through `combine` when they are first written; may be turned off when they already
-        #: did.
-        self.combine_spills = combine_spills
+        self._combine_spills = combine_spills
         self._block_bytes = block_bytes
         self._arena = Arena(max(memory_bytes, _MEMORY_BYTES_MIN))
         self._pending_keys: list[bytes] = []
@@ -176,11 +174,25 @@ class MapOutput:
             self._spill(self._arena.columns())
             self._arena.clear()
 
+    def spill_combined(self, parts: Iterable[Iterable[Columns]]) -> None:
+        """Write a spill of what a combiner made, partition by partition, in whatever order it comes."""
+        with self._new_spill() as writer:
+            before = self.counters.get("COMBINE_OUTPUT_RECORDS", 0)
+            for batches in parts:
+                self._write_combined(writer, batches)
+                writer.end_partition()
+            self.count("SPILLED_RECORDS", self.counters.get("COMBINE_OUTPUT_RECORDS", 0) - before)
+
     def _spill(self, columns: Columns) -> None:
+        with self._new_spill() as writer:
+            self._write_sorted(writer, columns)
+
+    @contextmanager
+    def _new_spill(self) -> Iterator[SegmentFileWriter]:
         path = self.directory / f"spill{len(self._spills)}.{os.getpid()}.out"
         writer = SegmentFileWriter(path, self._codec)
         try:
-            self._write_sorted(writer, columns)
+            yield writer
             self._spills.append((path, writer.finish()))
         except BaseException:
             writer.abandon()
@@ -192,8 +204,8 @@ class MapOutput:
         start = 0
         for end in ends:
             blocks = gatherer.blocks(order[start:end])
-            if self._combine is not None and self.combine_spills and start < end:
-                self._write_combined(writer, blocks, self._combine)
+            if self._combine is not None and self._combine_spills and start < end:
+                self._write_combined(writer, self._combine(self._tallied(blocks)))
             else:
                 writer.write_run(blocks)
             writer.end_partition()
@@ -227,13 +239,14 @@ class MapOutput:
                         writer.copy_segment(segment, index[partition].raw_length)
                 elif runs := [run for segment in segments for run in find_runs(segment)]:
                     with bounded_runs(runs, self.directory, self._arena.memory_bytes, self._codec) as few:
-                        self._write_combined(writer, merge_runs(few, self._arena.memory_bytes), combine)
+                        merged = merge_runs(few, self._arena.memory_bytes)
+                        self._write_combined(writer, combine(self._tallied(merged)))
                 writer.end_partition()
 
-    def _write_combined(self, writer: SegmentFileWriter, batches: Iterator[Columns], combine: Combine) -> None:
-        """Sorted batches through the combiner into the current partition. What it gives out of order is another run."""
+    def _write_combined(self, writer: SegmentFileWriter, batches: Iterable[Columns]) -> None:
+        """What a combiner gives, into the current partition; what it gives out of order is another run."""
         last_key: bytes | None = None
-        for batch in combine(self._tallied(batches)):
+        for batch in batches:
             if not len(batch):
                 continue
             self.count("COMBINE_OUTPUT_RECORDS", len(batch))

@@ -17,6 +17,7 @@ INTERRUPTED: Final = 130
 _CODES: Final = (
     ("yaqd.cli.exits", "CommandError", None),
     ("yaqd.config.errors", "ConfigError", BAD_INPUT),
+    ("yaqd.mapreduce.errors", "SampleError", FAILED),
     ("yaqd.mapreduce.errors", "JobError", BAD_INPUT),
     ("yaqd.storage.errors", "StorageUnavailable", UNREACHABLE),
     ("yaqd.storage.errors", "StorageError", BAD_INPUT),

@@ -11,6 +11,9 @@ from yaqd.cli.output import print_json
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from yaqd.mapreduce import Job
 
 _inputs = click.option(
@@ -26,7 +29,10 @@ _archives = click.option(
     "--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise."
 )
 _overwrite = click.option(
-    "--overwrite", is_flag=True, help="Replace the results of an earlier job in the output folder; nothing else."
+    "--overwrite",
+    is_flag=True,
+    help="Replace the results of an earlier job in the output folder; nothing else. They go when the job begins: one "
+    "that fails leaves none.",
 )
 
 
@@ -127,7 +133,7 @@ def streaming(ctx: click.Context) -> None:
       -reducer COMMAND      the same on sorted input; NONE: no reduce phase
       -numReduceTasks N     reduce tasks
       -partitioner CLASS    Hadoop's KeyFieldBasedPartitioner or HashPartitioner
-      -io FORMAT            text, or what else the programs read and write
+      -io FORMAT            what the programs read and write: text, rawbytes or typedbytes
       -file PATH            ship a file; may be repeated
       -files PATHS          ship files, commas; PATH#NAME renames
       -archives PATHS       ship and unpack archives, likewise
@@ -136,6 +142,8 @@ def streaming(ctx: click.Context) -> None:
       -queue NAME           queue to submit to
       -conf DIR             configuration folder
       -background           print the application's id and return
+      --overwrite           replace the results of an earlier job in the output folder; nothing else
+      --quiet               say nothing but what goes wrong
       --json                print one JSON value
 
     \b
@@ -147,10 +155,10 @@ def streaming(ctx: click.Context) -> None:
 
     from yaqd.cli.streaming_options import parse_streaming
 
-    args: list[str] = ctx.obj or []
-    as_json = "--json" in args
-    options = parse_streaming([word for word in args if word != "--json"])
+    options = parse_streaming(ctx.obj or [])
     conf = load_conf(Path(options.conf_dir) if options.conf_dir else None, options.defines)
+    for key, option in options.named_by.items():
+        conf = conf.with_overrides({key: options.defines[key]}, source=option)
 
     from tez_adapter.submit import Attachments, submit_streaming
     from yaqd.cli.following import follow
@@ -168,8 +176,10 @@ def streaming(ctx: click.Context) -> None:
         queue=conf.require("mapreduce.job.queuename"),
         name=conf.get("mapreduce.job.name"),
         notify=_note,
+        overwrite=options.overwrite,
     )
-    ctx.exit(follow(job, wait=not options.is_background, as_json=as_json))
+    wait = not options.is_background
+    ctx.exit(follow(job, wait=wait, as_json=options.as_json, is_quiet=options.is_quiet))
 
 
 @mr.command("local")
@@ -219,8 +229,8 @@ def local(
 
     attachments = Attachments(words(files), words(py_files), words(archives))
 
-    def load() -> "tuple[type[Job], dict[str, Any]]":
-        checked = check_script(conf, script, None, attachments.py_files, attachments.files)
+    def load(before: "Callable[[Path], None]") -> "tuple[type[Job], dict[str, Any]]":
+        checked = check_script(conf, script, None, attachments.py_files, attachments.files, before=before)
         return checked.job_class, checked.params
 
     count = _reduce_count(conf, reduces)
@@ -242,6 +252,7 @@ def local(
                 tasks=tasks,
                 attachments=attachments,
                 progress=progress,
+                notify=_note,
                 overwrite=overwrite,
             )
         except JobError as error:

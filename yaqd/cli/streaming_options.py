@@ -26,8 +26,8 @@ _ABSENT = {
     "-reducedebug": _DEBUG,
     "-lazyOutput": "leaves out empty output files, which is not done here: every task writes its own",
 }
-#: Options without a value.
-_FLAGS = ("-verbose", "-debug", "-background")
+#: Options without a value; the last three are our own.
+_FLAGS = ("-verbose", "-debug", "-background", "-overwrite", "-quiet", "-json")
 _VALUED = (
     "-D",
     "-archives",
@@ -70,9 +70,15 @@ class StreamingOptions:
     archives: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
+    #: of `defines`, those that another option than -D set
+    named_by: dict[str, str] = field(default_factory=dict)
     conf_dir: str | None = None
     #: return once the job is submitted
     is_background: bool = False
+    #: results of an earlier job make room
+    overwrite: bool = False
+    is_quiet: bool = False
+    as_json: bool = False
 
 
 def parse_streaming(words: Sequence[str]) -> StreamingOptions:
@@ -141,22 +147,36 @@ def _apply(options: StreamingOptions, name: str, value: str) -> None:
         case "-cmdenv":
             options.environment.update([_pair(name, value)])
         case "-D" | "-jobconf":
-            options.defines.update([_pair(name, value)])
+            key, text = _pair(name, value)
+            options.defines[key] = text
+            options.named_by.pop(key, None)
         case "-queue":
-            options.defines["mapreduce.job.queuename"] = value
+            _define(options, name, "mapreduce.job.queuename", value)
         case "-conf":
             options.conf_dir = value
         case "-inputformat" | "-outputformat":
             if value not in _FORMATS[name]:
                 raise CommandError(f"yaq mr streaming: {name} {value}: only {_FORMATS[name][0]} is there")
         case "-io":
-            options.defines.update(dict.fromkeys(_STREAMS, value))
+            for key in _STREAMS:
+                _define(options, name, key, value)
         case "-partitioner":
-            options.defines["mapred.partitioner.class"] = value
+            _define(options, name, "mapred.partitioner.class", value)
         case "-fs":
-            options.defines["fs.defaultFS"] = value
+            _define(options, name, "fs.defaultFS", value)
         case "-background":
             options.is_background = True
+        case "-overwrite":
+            options.overwrite = True
+        case "-quiet":
+            options.is_quiet = True
+        case "-json":
+            options.as_json = True
+
+
+def _define(options: StreamingOptions, name: str, key: str, value: str) -> None:
+    options.defines[key] = value
+    options.named_by[key] = name
 
 
 def _commas(value: str) -> list[str]:

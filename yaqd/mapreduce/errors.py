@@ -13,6 +13,10 @@ class JobError(Exception):
         self.detail = detail
 
 
+class SampleError(JobError):
+    """A map that fails on the sample that a total order is found by: the job itself fails, before its first task."""
+
+
 class UnserializableError(JobError, TypeError):
     """A key or value of a type that cannot travel between tasks."""
 

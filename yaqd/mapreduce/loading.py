@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,10 +29,15 @@ def split_script(text: str) -> tuple[str, str | None]:
     return (path, name) if colon and name.isidentifier() and path.endswith(".py") else (text, None)
 
 
-def load_job(script: str | Path, class_name: str | None = None) -> type[Job]:
-    """The job class that a script defines. JobError says what is wrong with the script."""
+def load_job(
+    script: str | Path, class_name: str | None = None, *, before: Callable[[Path], None] | None = None
+) -> type[Job]:
+    """The job class that a script defines. JobError says what is wrong with the script. `before`: told the file, once
+    all is there that it can import."""
     path, named = split_script(str(script))
     class_name = class_name or named
+    if before is not None:
+        before(Path(path))
     module = _import(Path(path))
     jobs = {
         name: value

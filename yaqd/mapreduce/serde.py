@@ -46,6 +46,9 @@ _DICT: Final = ord("v")
 DEPTH_MAX: Final = 64
 #: bytes of the largest integer accepted from a stream
 _INT_BYTES_MAX: Final = 1 << 24
+#: of pairs encoded together, what is longer than this is added up, and ends them beyond so many bytes
+_LARGE_BYTES: Final = 1024
+_LARGE_BYTES_MAX: Final = 8 << 20
 
 _SIGN_BIT: Final = 1 << 63
 _ALL_BITS: Final = (1 << 64) - 1
@@ -103,27 +106,38 @@ def encode_pairs(pairs: Iterable[tuple[Value, Value]]) -> tuple[list[bytes], lis
     """The encodings of keys and of values, each made before the next pair is asked for.
 
     So a record that its owner changes after handing it on counts as it was; and one loop costs less than several.
+    Where large ones among them come to some megabytes, no further pair is asked for.
     """
     keys: list[bytes] = []
     values: list[bytes] = []
     add_key, add_value, small = keys.append, values.append, _SMALL_INTS.get
+    large = 0
     for key, value in pairs:
         if type(key) is str:
             try:
-                add_key(b"s" + key.encode())
+                code = b"s" + key.encode()
             except UnicodeEncodeError:
-                add_key(_encode_escaped(key))
+                code = _encode_escaped(key)
         else:
-            add_key(encode_key(key))
+            code = encode_key(key)
+        add_key(code)
+        if len(code) > _LARGE_BYTES:
+            large += len(code)
         if type(value) is int:
             add_value(small(value) or _encode_int(value))
-        elif type(value) is str:
-            try:
-                add_value(b"s" + value.encode())
-            except UnicodeEncodeError:
-                add_value(_encode_escaped(value))
         else:
-            add_value(encode_key(value))
+            if type(value) is str:
+                try:
+                    code = b"s" + value.encode()
+                except UnicodeEncodeError:
+                    code = _encode_escaped(value)
+            else:
+                code = encode_key(value)
+            add_value(code)
+            if len(code) > _LARGE_BYTES:
+                large += len(code)
+        if large > _LARGE_BYTES_MAX:
+            break
     return keys, values
 
 
