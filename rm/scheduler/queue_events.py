@@ -163,4 +163,7 @@ class QueueEvents:
             self._begin()
         else:
             self._view.shares = None
+        for leaf in self._view.queues.values():  # who is cut off goes by the settings
+            for attempt in leaf.attempts.values():
+                self._view.use_changed(attempt)
         yield from ()

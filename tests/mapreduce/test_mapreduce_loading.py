@@ -1,5 +1,7 @@
 """A job script becomes its class, or one line that says what is wrong with it."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,18 @@ def test_a_script_with_one_job(tmp_path: Path) -> None:
         False,
     )
     assert list(job().map(0, "a b")) == [("a", 1), ("b", 1)]
+
+
+def test_a_script_is_read_as_it_is_now_and_nothing_is_left_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "job.py"
+    for reduces in (1, 2):  # of the same length, and of the same time
+        path.write_text(f"from yaqd.mapreduce import Job\n\n\nclass J(Job):\n    reduces = {reduces}\n")
+        os.utime(path, (1, 1))
+        assert load_job(path).reduces == reduces
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_overrides_are_seen_through_base_classes(tmp_path: Path) -> None:

@@ -121,7 +121,8 @@ def test_an_equal_job_that_seems_a_little_shorter_does_not_pass() -> None:
     assert c.turns(6) == [1, 1, 2, 2, 2, 2]
 
 
-def test_a_master_that_comes_to_tolerate_waiting_takes_its_place_by_what_is_left() -> None:
+@pytest.mark.parametrize("by", ["its word", "settings"])
+def test_a_master_that_comes_to_tolerate_waiting_takes_its_place_by_what_is_left(by: str) -> None:
     c = Cluster("srjf", slots=2, queueing=QueueingSpec(unaware_wait_s=0.0))
     attempt = c.app()
     c.beat()  # its master runs
@@ -131,7 +132,7 @@ def test_a_master_that_comes_to_tolerate_waiting_takes_its_place_by_what_is_left
     view = c.scheduler.view
     app = view.applications[attempt.application_id]
     before = view.order_key(app)
-    c.tell(WaitingTolerated(attempt))
+    c.tell(WaitingTolerated(attempt) if by == "its word" else QueueingChanged(QueueingSpec(unaware_wait_s=math.inf)))
     assert view.order_key(app) != before
 
 

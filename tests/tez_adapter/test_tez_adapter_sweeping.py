@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,7 +17,7 @@ from tez_adapter.history import history_path
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.output import JobOutput
 from tez_adapter.staging import Staging
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.submit import SubmittedJob, submit_mapreduce
 from tez_adapter.sweeping import sweep_histories, sweep_jobs
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, YarnApplicationState
@@ -129,6 +130,15 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def _attempt(job: SubmittedJob) -> int:
+    attempt = job.report().attempt
+    return attempt.attempt if attempt is not None else 0
+
+
+def _runs(job: SubmittedJob, attempt: int) -> bool:
+    return _attempt(job) == attempt and any(vertex.running for vertex in job.status().vertices)
+
+
 def _kill_master(application: ApplicationId, attempt: int) -> bool:
     """Whether it was there to be killed."""
     container = f"container_{str(application).partition('_')[2]}_{attempt:02d}_000001"
@@ -156,10 +166,9 @@ def test_nobody_waits_for_a_job_whose_masters_die_and_all_of_it_goes(
         job = submit_mapreduce(conf, str(tmp_path / "job.py"), inputs=inputs, output=str(output))
         old, young = _history(conf, 1, 8), _history(conf, 2, 6)
         for attempt in (1, 2):
-            _until(lambda: any(v.running for v in job.status().vertices))
+            _until(partial(_runs, job, attempt))
             assert _kill_master(job.application_id, attempt)
-            _until(lambda: job.report().state is not YarnApplicationState.RUNNING)
-        assert job.report().state is YarnApplicationState.FAILED
+        _until(lambda: job.report().state is YarnApplicationState.FAILED)
         assert list((tmp_path / "c").glob("staging/*/.staging/*")) and (output / "_temporary").exists()
         job.close()
         _until(lambda: not output.exists() and not list((tmp_path / "c").glob("staging/*/.staging/*")))

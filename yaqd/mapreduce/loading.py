@@ -5,7 +5,9 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 from yaqd.mapreduce.errors import JobError
@@ -84,17 +86,28 @@ def check_job(job: type[Job], path: str) -> type[Job]:
     return job
 
 
+class _ScriptLoader(SourceFileLoader):
+    """Runs a file as `python FILE` does: from its text as it is now, and no folder of compiled code beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 def _import(path: Path) -> Any:
     if not path.is_file():
         raise JobError(f"no job script at {path}: give the path of a Python file")
     name = f"yaq_job_{path.stem}"  # never the name of a module that something else imports
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise JobError(f"{path} is no Python file: its name must end in .py")
+    loader = _ScriptLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         summary = traceback.format_exception_only(error)[-1].strip()
