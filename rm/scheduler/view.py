@@ -265,8 +265,8 @@ class ClusterView:
             self._count_waiting(attempt.app, 1)
 
     def use_changed(self, attempt: AttemptView) -> None:
-        """The same where what the attempt holds has changed and what it wants has not. What wants nothing has no place
-        that could be another: it gets one with its next ask."""
+        """The same where what the attempt wants has not changed, but what it holds or goes by. What wants nothing
+        has no place that could be another: it gets one with its next ask."""
         if attempt.filed_shapes and self.order_key(attempt.app) != attempt.filed_at:
             self.file(attempt)
 

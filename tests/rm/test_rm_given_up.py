@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rm_life import Life
 from test_rm_newcomers import BOUND, LONG_S, SLOT, SLOTS, Cluster
-from test_rm_queueing import Life
 
 from nm.queue import JobReport, JobsReported, NodeQueue, NodeQueueSettings
 from rm.scheduler.decisions import Reserve, Unreserve

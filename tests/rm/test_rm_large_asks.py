@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from test_rm_queueing import GB
+from rm_life import GB
 from test_rm_sweeps import NOWHERE, QuickLife, strict_rows
 
 from rm.scheduler.decisions import Allocate, Decision, Reserve, Unreserve

@@ -3,8 +3,8 @@
 import math
 
 import pytest
+from rm_life import GB, Life, named
 from test_rm_node_queueing import ON, OURS, ask, cluster, given
-from test_rm_queueing import GB, Life, named
 
 from rm.node_queueing import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged

@@ -4,16 +4,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from rm_life import GB, Life, named
 
-from rm.queue_settings import QueueSettings
-from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
     AttemptEnded,
-    AttemptStarted,
     ContainerEnded,
     Estimated,
     NodeBeat,
@@ -23,91 +17,9 @@ from rm.scheduler.events import (
     NodeSilent,
     PlaceLost,
     QueueingChanged,
-    SchedulerEvent,
-    WaitingTolerated,
 )
-from rm.scheduler.preemption import PreemptionSpec
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.why import why_waits
-from yaqd.config import Configuration
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
-
-GB = 1024
-
-
-class Life:
-    """A scheduler and short words for events; recounted after each."""
-
-    def __init__(
-        self, queueing: QueueingSpec | None = None, preemption: PreemptionSpec | None = None, **queues: str
-    ) -> None:
-        values = queues or {"root.queues": "default", "root.default.capacity": "100"}
-        tree = parse_capacity_scheduler(
-            {PREFIX + n: v for n, v in {"maximum-am-resource-percent": "1", **values}.items()}
-        )
-        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
-        queues_of_nodes = queueing or QueueingSpec(bound=2)
-        limits = SchedulerLimits(bounds, queueing=queues_of_nodes, preemption=preemption or PreemptionSpec())
-        self.scheduler = Scheduler(tree, limits)
-        self.now = 0.0
-        self.apps = 0
-        #: live, in the order in which they were given
-        self.live: dict[ContainerId, Allocate] = {}
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
-        return decisions
-
-    def node(self, host: str, *, gb: int = 4, wait: float | None = 1.0, rack: str = "/r1") -> NodeId:
-        """`wait` None: a stock node."""
-        node_id = NodeId(host, 1)
-        self.tell(NodeJoined(node_id, rack, Resource(gb * GB, gb)))
-        if wait is not None:
-            self.report(node_id, wait=wait)
-        return node_id
-
-    def report(self, node_id: NodeId, *, queued: int = 0, wait: float = 1.0) -> list[str]:
-        """A heartbeat; who is given what."""
-        self.tell(NodeQueueReported(node_id, 4, queued, wait))
-        return named(self.tell(NodeBeat(node_id)))
-
-    def app(
-        self, queue: str = "default", *, estimate: float | None = 10.0, has_master: bool = False
-    ) -> ApplicationAttemptId:
-        self.apps += 1
-        app_id = ApplicationId(1, self.apps)
-        self.tell(ApplicationSubmitted(app_id, queue, "user", 0))
-        attempt_id = ApplicationAttemptId(app_id, 1)
-        self.tell(AttemptStarted(attempt_id, (AskRow(0, -1, "*", Resource(GB, 1), 1),) if has_master else ()))
-        if estimate is not None:
-            self.tell(Estimated(app_id, 1, estimate))
-        return attempt_id
-
-    def ask(self, attempt: ApplicationAttemptId, count: int, *names: str, gb: int = 1, priority: int = 1) -> list[str]:
-        rows = tuple(AskRow(priority, -1, n, Resource(gb * GB, 1), count) for n in (*names, "*"))
-        return named(self.tell(Asked(attempt, rows)))
-
-    def why(self, attempt_id: ApplicationAttemptId) -> str:
-        """What is said of the first ask of the attempt."""
-        attempt = self.scheduler.view.attempt(attempt_id)
-        assert attempt is not None
-        return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
-
-    def end(self, host: str) -> list[str]:
-        """The oldest container there ends."""
-        container_id = next(c for c, given in self.live.items() if given.node_id.host == host)
-        del self.live[container_id]
-        return named(self.tell(ContainerEnded(container_id)))
-
-
-def named(decisions: list[Decision]) -> list[str]:
-    """The host of each container given, with a star where it waits."""
-    given = [d for d in decisions if isinstance(d, Allocate)]
-    return [d.node_id.host + ("*" if d.queued is not None else "") for d in given]
+from yaqd.model import NodeId, Resource
 
 
 def test_what_finds_no_room_waits_where_it_waits_least() -> None:
@@ -350,76 +262,6 @@ def test_what_is_overdue_waits_nowhere_again() -> None:
     assert life.ask(app, 1) == ["a*"]
 
 
-UNAWARE = QueueingSpec(bound=4, overdue_s=60.0, unaware_wait_s=5.0)
-
-
-def test_nothing_waits_long_whose_master_takes_it_for_running() -> None:
-    life = Life(UNAWARE)
-    node = life.node("a", wait=20.0)
-    app = life.app()
-    assert life.ask(app, 7) == ["a"] * 4, "a node was found where it would wait for 20 s"
-    assert life.report(node, wait=5.0) == []
-    assert life.report(node, wait=4.0) == ["a*"], "what was sent counts: the next one would wait for 4 s and 10 s / 4"
-
-
-@pytest.mark.parametrize("wait", [0.0, 0.001, 20.0])
-def test_as_shipped_nothing_waits_whose_master_takes_it_for_running(wait: float) -> None:
-    spec = QueueSettings.read(Configuration.load(environ={})).spec
-    assert spec is not None
-    life = Life(replace(spec, bound=4))
-    node = life.node("a", wait=wait)
-    app, tolerant = life.app(), life.app()
-    life.tell(WaitingTolerated(tolerant))
-    assert life.ask(app, 6) == ["a"] * 4
-    assert life.report(node, wait=wait) == []
-    assert "does not say that its containers may wait" in life.why(app)
-    assert life.ask(tolerant, 2) == [], "nor do others pass it meanwhile"
-    assert life.end("a") == ["a"], "it is given what starts at once"
-    assert life.end("a") == ["a", *["a*"] * 2], "and with it the turn goes on"
-
-
-def test_what_never_waits_has_a_node_kept_as_soon_as_where_nothing_does() -> None:
-    spec = QueueSettings.read(Configuration.load(environ={})).spec
-    assert spec is not None
-    life = Life(replace(spec, bound=4))
-    node, app = life.node("a"), life.app()
-    life.tell(Estimated(app.application_id, 2, 10.0))
-    assert life.ask(app, 3) == ["a"] * 3
-    assert life.ask(app, 1, gb=3, priority=2) == []
-    life.now = 6.0
-    life.report(node)
-    assert [kept.ask.capability.memory_mb for kept in life.scheduler.view.reservations.values()] == [3 * GB]
-
-
-@pytest.mark.parametrize("tolerates", [False, True])
-def test_a_job_with_reducers_keeps_a_map_though_shorter_ones_come_before_it(tolerates: bool) -> None:
-    """Without one its master would kill the reducers; where it says that it tolerates waiting, it would not."""
-    queue = {"root.queues": "default", "root.default.capacity": "100", "root.default.ordering-policy": "srjf"}
-    life = Life(QueueingSpec(bound=0, unaware_wait_s=0.0), **queue)
-    life.node("a")
-    long, short = life.app(), life.app()
-    if tolerates:
-        life.tell(WaitingTolerated(long))
-    assert life.ask(long, 1, priority=10) == ["a"]
-    life.tell(Estimated(long.application_id, 20, 10.0))
-    assert life.ask(long, 90, priority=20) == ["a"] * 3
-    life.ask(short, 9)
-    for container_id in list(life.live)[1:]:
-        life.tell(ContainerEnded(container_id))
-    turns = [given.container_id.attempt_id for given in list(life.live.values())[4:]]
-    assert turns == [short, short, short if tolerates else long]
-
-
-def test_a_master_that_tolerates_it_has_its_containers_wait() -> None:
-    life = Life(UNAWARE)
-    life.node("a", wait=20.0)
-    app = life.app()
-    life.tell(WaitingTolerated(app))
-    assert life.ask(app, 9) == ["a"] * 4 + ["a*"] * 4
-    life.tell(AttemptEnded(app))
-    life.tell(WaitingTolerated(app))
-
-
 def test_nothing_is_sent_to_wait_at_a_node_that_is_silent() -> None:
     life = Life()
     near, far = life.node("near", wait=1.0, gb=1), life.node("far", wait=9.0, gb=1)
@@ -433,45 +275,6 @@ def test_nothing_is_sent_to_wait_at_a_node_that_is_silent() -> None:
         life.tell(NodeSilent(node))
     assert life.ask(app, 1) == []
     assert life.report(far, wait=90.0) == ["far*"]
-
-
-def test_nothing_is_sent_where_it_would_be_given_back() -> None:
-    life = Life(UNAWARE)
-    node = life.node("a", wait=60.0)
-    app = life.app()
-    life.tell(WaitingTolerated(app))
-    assert life.ask(app, 5) == ["a"] * 4
-    assert life.report(node, wait=59.0) == ["a*"]
-
-
-def test_who_tolerates_waiting_does_not_take_the_turn_of_who_does_not() -> None:
-    """Else a queue would never be short enough for the latter."""
-    life = Life(UNAWARE)
-    node = life.node("a", wait=20.0)
-    unaware, tolerant = life.app(), life.app()
-    life.tell(WaitingTolerated(tolerant))
-    assert life.ask(unaware, 5) == ["a"] * 4
-    assert life.report(node, wait=20.0) == [], "the queue is left to drain"
-    assert life.ask(tolerant, 2) == []
-    assert life.report(node, wait=4.0) == ["a*", "a*", "a*"]
-    assert [given.container_id.application_id for given in list(life.live.values())[4:]] == [
-        unaware.application_id,
-        *[tolerant.application_id] * 2,
-    ]
-
-
-def test_what_its_node_gave_back_early_is_overdue_only_where_its_master_does_not_know() -> None:
-    life = Life(UNAWARE)
-    life.node("a")
-    unaware, tolerant = life.app(), life.app()
-    life.tell(WaitingTolerated(tolerant))
-    life.ask(unaware, 2)
-    life.ask(tolerant, 2)
-    life.now = 10.0
-    for app in (unaware, tolerant):
-        life.tell(PlaceLost(app.application_id, 1, 4.0))
-    assert life.ask(tolerant, 1) == ["a*"]
-    assert life.ask(unaware, 1) == []
 
 
 def test_a_wait_in_the_future_is_none() -> None:

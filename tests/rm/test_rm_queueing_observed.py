@@ -2,8 +2,8 @@
 
 import pytest
 from rm_harness import FakeNode, Harness, ManualClock, cluster
+from rm_life import GB, Life
 from test_rm_node_queueing import OURS, beat
-from test_rm_queueing import GB, Life
 
 from rm.scheduler.calculators import Dominant, MemoryOnly
 from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated

@@ -1,7 +1,7 @@
 """Whose containers wait at nodes, and where: shares of queues, turns of jobs, strategies of placement."""
 
 import pytest
-from test_rm_queueing import GB, Life
+from rm_life import GB, Life
 
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.events import ApplicationMoved, NodeBeat, NodeQueueReported, PreemptionDue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_rm_queueing import GB, Life, named
+from rm_life import GB, Life, named
 
 from rm.scheduler import sweep
 from rm.scheduler.asks import Ask

@@ -1,8 +1,8 @@
 """What `yaq explain` says of an ask that no node has room for, where its places are in the way."""
 
 import pytest
+from rm_life import Life
 from test_rm_large_asks import LARGE, Busy
-from test_rm_queueing import Life
 from test_rm_sweeps import NOWHERE
 
 from rm.scheduler.events import AskRow

@@ -20,7 +20,7 @@ from tez_adapter.staging import Staging
 from tez_adapter.submit import SubmittedJob, submit_mapreduce
 from tez_adapter.sweeping import sweep_histories, sweep_jobs
 from yaqd.config import Configuration
-from yaqd.model import ApplicationId, YarnApplicationState
+from yaqd.model import ApplicationAttemptId, ApplicationId, YarnApplicationState
 from yaqd.storage.paths import hadoop_user
 
 JOB = "job_1700000000000_0007"
@@ -130,13 +130,10 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def _attempt(job: SubmittedJob) -> int:
-    attempt = job.report().attempt
-    return attempt.attempt if attempt is not None else 0
-
-
 def _runs(job: SubmittedJob, attempt: int) -> bool:
-    return _attempt(job) == attempt and any(vertex.running for vertex in job.status().vertices)
+    """Does a task run, and is the master that began it of this attempt?"""
+    is_it = job.report().attempt == ApplicationAttemptId(job.application_id, attempt)
+    return is_it and any(vertex.running for vertex in job.status().vertices)
 
 
 def _kill_master(application: ApplicationId, attempt: int) -> bool:
