@@ -134,5 +134,8 @@ def _python_name(pid: int, words: list[str]) -> str:
     if "-m" in words:
         module = words.index("-m") + 1
         return " ".join(words[module : module + 2])
+    if "-c" in words:
+        runs = re.search(r"^from (\S+) import", words[words.index("-c") + 1], re.MULTILINE)
+        return runs[1] if runs else "python -c"
     scripts = [word for word in words[1:] if not word.startswith("-")]
     return Path(scripts[0]).name if scripts else "python"

@@ -17,6 +17,9 @@ from yaqd.config import Configuration
 from yaqd.storage import PathNotFound, StorageError, get_filesystem
 
 _FILE: Final = "job.end.json"
+#: Says all by being there, as MapReduce's COMMIT_SUCCESS: HDFS closes an empty file at once, and one with a block only
+#: after the DataNode's report, for which its clients wait half a second.
+_SUCCESS_FILE: Final = "job.succeeded"
 _COMMIT_FILE: Final = "job.commit.json"
 
 
@@ -38,13 +41,28 @@ class JobEnd:
         }
 
 
+_SUCCESS: Final = JobEnd(JobState.SUCCEEDED, "")
+
+
 def note_end(staging: str, conf: Configuration, end: JobEnd) -> None:
     """Blocking. The note appears whole or not at all. Raises StorageError."""
-    _write(f"{staging}/{_FILE}", conf, {"state": end.state.value, "diagnostics": end.diagnostics})
+    if end == _SUCCESS:
+        _write(f"{staging}/{_SUCCESS_FILE}", conf, b"")
+    else:
+        note = {"state": end.state.value, "diagnostics": end.diagnostics}
+        _write(f"{staging}/{_FILE}", conf, json.dumps(note).encode())
 
 
 def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
     """Blocking. None where no attempt came to an end. Raises BadNote."""
+    succeeded = f"{staging}/{_SUCCESS_FILE}"
+    try:
+        get_filesystem(succeeded, conf).status(succeeded)
+        return _SUCCESS
+    except PathNotFound:
+        pass
+    except StorageError as error:
+        raise BadNote(f"{succeeded} cannot be looked for: {error}") from None
     path = f"{staging}/{_FILE}"
     note = _read(path, conf)
     if note is None:
@@ -58,7 +76,7 @@ def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
 def note_commit(staging: str, conf: Configuration, history: Iterable[dict[str, Any]]) -> None:
     """Blocking. From here on the job's output is committed, by this attempt or the next; `history` is what it would
     write of the job. The note appears whole or not at all. Raises StorageError."""
-    _write(f"{staging}/{_COMMIT_FILE}", conf, {"history": list(history)})
+    _write(f"{staging}/{_COMMIT_FILE}", conf, json.dumps({"history": list(history)}).encode())
 
 
 def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | None:
@@ -73,10 +91,10 @@ def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | No
         raise _damaged(path, error) from None
 
 
-def _write(path: str, conf: Configuration, note: dict[str, Any]) -> None:
+def _write(path: str, conf: Configuration, note: bytes) -> None:
     writer = get_filesystem(path, conf).create(path, overwrite=True)
     try:
-        writer.write(json.dumps(note).encode())
+        writer.write(note)
     except BaseException:
         writer.abort()
         raise

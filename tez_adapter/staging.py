@@ -6,6 +6,8 @@ modification time differs from what the launch context says, so the times are re
 upload.
 """
 
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,6 +46,8 @@ class Staging:
         #: full URI
         self.path = f"{self._root}/{user}/.staging/{job_id}"
         self._files: FileSystem = get_filesystem(self.path, conf)
+        #: paths that are taken by files of one name
+        self._taken: set[str] = set()
 
     def create(self) -> None:
         try:
@@ -76,21 +80,26 @@ class Staging:
         writer.close()
         return self._resource(name, path, LocalResourceType.FILE)
 
-    def add(self, text: str, kind: LocalResourceType = LocalResourceType.FILE) -> JobResource:
-        """Upload a local file (or take one that lies on a file system already: any URI with a scheme)."""
+    def add(
+        self, texts: Sequence[str], pool: ThreadPoolExecutor, kind: LocalResourceType = LocalResourceType.FILE
+    ) -> list[Future[JobResource]]:
+        """Upload local files in `pool` (or take what lies on a file system already: any URI with a scheme)."""
+        return [self._add(text, pool, kind) for text in texts]
+
+    def _add(self, text: str, pool: ThreadPoolExecutor, kind: LocalResourceType) -> Future[JobResource]:
         path, name = alias_of(text)
         if "://" in path and not path.startswith("file://"):
-            return self._resource(name, path, kind, get_filesystem(path, self._conf))
+            return pool.submit(self._resource, name, path, kind, get_filesystem(path, self._conf))
         local = Path(path.removeprefix("file://"))
         if not local.is_file():
             raise SubmitError(f"no file {path}: it was to be sent along with the job")
         target = f"{self.path}/{'archives' if kind is LocalResourceType.ARCHIVE else 'files'}/{local.name}"
-        if "/" in name or self._files.exists(target):
+        if "/" in name or target in self._taken:
             target = f"{self.path}/{'/'.join(('named', name))}/{local.name}"
-        self._upload(local, target)
-        return self._resource(name, target, kind)
+        self._taken.add(target)
+        return pool.submit(self._upload, local, target, name, kind)
 
-    def _upload(self, local: Path, target: str) -> None:
+    def _upload(self, local: Path, target: str, name: str, kind: LocalResourceType) -> JobResource:
         self._files.mkdirs(target.rpartition("/")[0], 0o700)
         writer = self._files.create(target, overwrite=True)
         try:
@@ -101,6 +110,7 @@ class Staging:
             writer.abort()
             raise
         writer.close()
+        return self._resource(name, target, kind)
 
     def _resource(self, name: str, path: str, kind: LocalResourceType, files: FileSystem | None = None) -> JobResource:
         status = (files or self._files).status(path)

@@ -8,6 +8,7 @@ import logging
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,6 +59,8 @@ from yaqd.storage import (
 )
 
 log = logging.getLogger(__name__)
+#: at most at the same time
+_UPLOADS = 8
 
 APPMASTER_ENTRY = "tez_adapter.appmaster:main"
 REDUCES_MAX_KEY = "yaq.job.reduces-max"
@@ -276,6 +279,8 @@ def _submit(
         staging = Staging(conf, rm.user, job_id)
         staging.create()
         try:
+            texts = {} if kind is JobKind.COMMAND else {SPLITS_FILE: dump_splits(splits)}
+            resources, written = _send(staging, request.attachments, scripts, texts)
             spec = JobSpec(
                 job_id=job_id,
                 name=request.name,
@@ -283,13 +288,13 @@ def _submit(
                 kind=kind,
                 conf=_conf_values(conf),
                 staging=staging.path,
-                resources=_upload(staging, request.attachments, scripts),
+                resources=resources,
                 py_files=tuple(alias_of(p)[1] for p in request.attachments.py_files),
                 environment=request.environment,
                 racks=_racks(rm) if any(split.get("hosts") for split in splits) else {},
                 **fields,
             )
-            context = _context(request, spec, splits, staging, application_id, largest)
+            context = _context(request, spec, written, staging, application_id, largest)
             if replaces:
                 remove_results(conf, fields["output"])
             rm.submit(context)
@@ -333,26 +338,30 @@ def _conf_values(conf: Configuration) -> dict[str, str]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _upload(staging: Staging, attachments: Attachments, scripts: Sequence[str]) -> tuple[JobResource, ...]:
-    resources = [staging.add(text) for text in (*scripts, *attachments.files, *attachments.py_files)]
-    resources += [staging.add(text, LocalResourceType.ARCHIVE) for text in attachments.archives]
-    names = [r.name for r in resources]
+def _send(
+    staging: Staging, attachments: Attachments, scripts: Sequence[str], texts: Mapping[str, bytes]
+) -> tuple[tuple[JobResource, ...], tuple[JobResource, ...]]:
+    """What tasks get, and what `texts` became, all uploaded at once: HDFS may need half a second to close each."""
+    files = [*scripts, *attachments.files, *attachments.py_files]
+    names = [alias_of(text)[1] for text in (*files, *attachments.archives)]
     for name in names:
         if names.count(name) > 1 or name in (JOB_FILE, SPLITS_FILE):
             raise SubmitError(f"two files would be {name} in the container: name one of them with PATH#NAME")
-    return tuple(resources)
+    with ThreadPoolExecutor(_UPLOADS) as pool:
+        written = [pool.submit(staging.write, name, data) for name, data in texts.items()]
+        sent = staging.add(files, pool) + staging.add(attachments.archives, pool, LocalResourceType.ARCHIVE)
+    return tuple(each.result() for each in sent), tuple(each.result() for each in written)
 
 
 def _context(
     request: Request,
     spec: JobSpec,
-    splits: list[dict[str, Any]],
+    written: Sequence[JobResource],
     staging: Staging,
     application_id: ApplicationId,
     largest: Resource,
 ) -> pb.ApplicationSubmissionContext:
     conf = request.conf
-    written = [staging.write(SPLITS_FILE, dump_splits(splits))] if spec.kind is not JobKind.COMMAND else []
     # the file lists what tasks get, itself excepted: its size and time are known only now, and go as arguments
     own = staging.write(JOB_FILE, spec.dump())
     environment = python_environment(conf.get("yaq.job.python")) | configured_environment(

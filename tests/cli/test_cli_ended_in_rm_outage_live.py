@@ -92,7 +92,8 @@ def test_the_next_attempt_tells_how_it_ended(cluster: Path, tmp_path: Path, is_g
     kill_resource_manager(cluster)
     good.let_go_on()
     bad.let_go_on()
-    until(lambda: len(list(cluster.glob("staging/*/.staging/*/job.end.json"))) == 2)
+    notes = ("job.succeeded", "job.end.json")
+    until(lambda: all(list(cluster.glob(f"staging/*/.staging/*/{note}")) for note in notes))
     if is_gone:
         assert wait_for_end(masters, 60.0) == []  # they try for a while to tell it
     stands = (good.out / "_SUCCESS").stat()

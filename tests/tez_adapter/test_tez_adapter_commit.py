@@ -112,7 +112,7 @@ def test_a_damaged_note_is_no_leave_to_run_the_job_again(conf: Configuration, tm
 
 
 #: what the first attempt of a job manager is killed at: before its note, half-way, before the ResourceManager is told
-POINTS = {"job.commit.json": "os.rename", "_temporary": "os.rmdir", ".job.end.json": "os.remove"}
+POINTS = {"job.commit.json": "os.rename", "_temporary": "os.rmdir", ".job.succeeded": "os.remove"}
 SCRIPT = """
 from yaqd.mapreduce import Job
 

@@ -31,10 +31,11 @@ def _staged(conf: Configuration) -> tuple[Staging, JobSpec]:
     return staging, spec
 
 
+@pytest.mark.parametrize("why", ["", "why\nné"])
 @pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.KILLED])
-def test_a_later_attempt_finds_how_the_job_ended(conf: Configuration, state: JobState) -> None:
+def test_a_later_attempt_finds_how_the_job_ended(conf: Configuration, state: JobState, why: str) -> None:
     _, spec = _staged(conf)
-    end = JobEnd(state, "why\nné")
+    end = JobEnd(state, why)
     assert JobOutput(spec, conf, 2).former_end() is None
     JobOutput(spec, conf, 1).leave([], end)
     assert JobOutput(spec, conf, 2).former_end() == end

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -240,13 +241,15 @@ def test_staging_takes_files_under_other_names_and_goes_away(tmp_path: Path) -> 
     (tmp_path / "a.txt").write_text("hello")
     staging = Staging(conf(tmp_path / "s"), "alice", "job_1_0001")
     staging.create()
-    resource = staging.add(f"{tmp_path}/a.txt#b/c.txt")
+    with ThreadPoolExecutor() as pool:
+        (sent,) = staging.add([f"{tmp_path}/a.txt#b/c.txt"], pool)
+        with pytest.raises(SubmitError, match="no file"):
+            staging.add([str(tmp_path / "missing")], pool)
+    resource = sent.result()
     written = Path(resource.uri.removeprefix("file://"))
     assert (resource.name, resource.bytes, written.read_text()) == ("b/c.txt", 5, "hello")
     assert resource.timestamp_ms == written.stat().st_mtime_ns // 1_000_000
     assert (tmp_path / "s/alice/.staging/job_1_0001").stat().st_mode & 0o777 == 0o700
-    with pytest.raises(SubmitError, match="no file"):
-        staging.add(str(tmp_path / "missing"))
     staging.remove()
     assert not (tmp_path / "s/alice/.staging/job_1_0001").exists()
 
