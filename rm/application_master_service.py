@@ -21,7 +21,7 @@ from rm.placement import PlacementRequests
 from rm.preemption import preemption_message
 from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.calculators import InvalidAsk
-from rm.scheduler.events import Asked, AskRow, WaitingTolerated
+from rm.scheduler.events import Asked, AskRow, MasterCalled, WaitingTolerated
 from rm.tokens import TokenMint
 from rm.updates import ContainerUpdates
 from yaqd.ipc import Caller, RpcServer
@@ -164,8 +164,7 @@ class ApplicationMasterService:
         attempt = self.attempt_of(caller)
         if attempt.taking_in is not None:
             return self._allocate_after(attempt.taking_in, request, caller)
-        now = self._cluster.clock.now()
-        self._applications.masters.refresh(attempt.id, now)
+        self._applications.masters.refresh(attempt.id, self._cluster.clock.now())
         if not attempt.is_registered:
             raise ApplicationMasterNotRegistered(f"AM is not registered for known application attempt: {attempt.id}")
         last = attempt.last_response
@@ -180,7 +179,7 @@ class ApplicationMasterService:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
         self._check_blacklist(attempt, request.blacklist_request)
         if self._cluster.scheduler.queues.spec is not None:
-            self._cluster.scheduler.queues.polls.called(attempt.app.id, now)
+            self._cluster.schedule(MasterCalled(attempt.app.id))
         if len(request.ask) > _ROWS_AT_ONCE:
             attempt.taking_in = asyncio.get_running_loop().create_future()
             return self._allocate_in_parts(attempt, request, attempt.taking_in)

@@ -139,7 +139,7 @@ class Explain:
 
     def _elsewhere(self, app: Application) -> dict[int, int]:
         """By priority, what a proxy keeps."""
-        elsewhere = self._cluster.scheduler.queues.jobs.of(app.id).elsewhere
+        elsewhere = self._cluster.scheduler.queues.jobs.elsewhere(app.id)
         return {priority: count for priority, count in elsewhere.items() if count > 0}
 
     def _ask(self, attempt: AttemptView, ask: Ask, why: WhyWaiting, kind: ExecutionType) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Explain:
             }
             for node in opportunistic.kept.facts_of(app.attempt.id)
         ]
-        elsewhere = self._cluster.scheduler.queues.jobs.of(app.id).elsewhere
+        elsewhere = self._cluster.scheduler.queues.jobs.elsewhere(app.id)
         wants = any(ask.pending for ask in opportunistic.pending(app.attempt.id)) or any(elsewhere.values())
         others = opportunistic.kept.number_closed_to(app.attempt.id) if wants else 0
         return {"keptNodes": kept, "keptForOthers": others}

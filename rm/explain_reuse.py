@@ -67,7 +67,7 @@ class Reuse:
     def _left_s(self, priority: int) -> float | None:
         """How long the containers that run now need for the rest of the stage; None: none runs, or nobody knows."""
         stage = self._jobs.stage_told(self._attempt_id, priority)
-        running = self._jobs.of(self._attempt_id.application_id).held.get(priority, 0) - self._sent[priority]
+        running = self._jobs.held(self._attempt_id.application_id).get(priority, 0) - self._sent[priority]
         if stage is None or stage.task_s is None or running <= 0:
             return None
         work_s = stage.work_s if stage.work_s is not None else stage.tasks * stage.task_s

@@ -296,7 +296,7 @@ class NodeQueueing:
                 message.remaining_tasks = min(facts.remaining_tasks, 0x7FFFFFFF)
             if facts.critical_path is not None:
                 message.critical_path_ms = _ms(facts.critical_path)
-            for priority, estimate_s in jobs.of(app_id).estimates.items():
+            for priority, estimate_s in jobs.estimates(app_id).items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
 
 

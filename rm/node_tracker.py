@@ -182,7 +182,7 @@ class NodeTracker:
         scheduler = self._cluster.scheduler
         if scheduler.limits.opportunistic is not None:
             limit = response.container_queuing_limit
-            limit.max_queue_length = scheduler.opportunistic.queue_limit(self._cluster.clock.now())
+            limit.max_queue_length = scheduler.opportunistic.queue_limit
             limit.max_queue_wait_time_in_ms = -1
             fewer = self.rebalancer.limit(node) if self.rebalancer is not None else None
             if fewer is not None:

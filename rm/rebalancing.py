@@ -72,7 +72,7 @@ class Rebalancer:
         if now - self._looked_at >= self._settings.interval_s:
             self._looked_at = now
             self._leaving.clear()
-            for move in REBALANCES[self._settings.policy](self._loads(now), self._settings.least_gain_s):
+            for move in REBALANCES[self._settings.policy](self._loads(), self._settings.least_gain_s):
                 self._leaving[move.source] = self._leaving.get(move.source, 0) + move.tasks
         waiting = node.status.opportunistic_containers_status.queued_opport_containers
         limits = []
@@ -84,8 +84,8 @@ class Rebalancer:
             limits.append(starting)
         return min((limit for limit in limits if limit < waiting), default=None)
 
-    def _loads(self, now: float) -> list[QueueLoad]:
-        most_queued = self._cluster.scheduler.opportunistic.queue_limit(now)
+    def _loads(self) -> list[QueueLoad]:
+        most_queued = self._cluster.scheduler.opportunistic.queue_limit
         return queue_loads(self._said(), most_queued, self._settings.typical_s)
 
     def _said(self) -> Iterator[QueueSaid]:

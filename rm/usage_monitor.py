@@ -11,6 +11,7 @@ from typing import Final
 
 from rm.cluster import Cluster
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
+from rm.scheduler.events import Elapsed
 from rm.scheduler.node_load import NodeLoad, longer_wait_ms
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
@@ -27,7 +28,8 @@ class UsageMonitor:
     def publish(self, to: NodeId | None, attempt_id: ApplicationAttemptId) -> Iterator[pb.RemoteNode]:
         """For the attempt's proxy at the node `to`."""
         extended = self.understands(to)
-        for load in self._cluster.scheduler.opportunistic.ranked(self._cluster.clock.now(), attempt_id):
+        self._cluster.schedule(Elapsed())
+        for load in self._cluster.scheduler.opportunistic.ranked(attempt_id):
             node = self._cluster.nodes.get(load.node.id)
             if node is None:
                 continue

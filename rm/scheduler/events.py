@@ -153,6 +153,11 @@ class NodeLoaded:
 
 
 @value()
+class Elapsed:
+    """Time has passed: what comes with time alone is brought up to date, for a reader that goes by it next."""
+
+
+@value()
 class ProxyPlaced:
     """A proxy at a master's node has put an opportunistic container on a node: it is to be booked there."""
 
@@ -189,6 +194,13 @@ class NodeQueueReported:
     room_s: float | None = None
     #: it lets no more wait, whatever it is told; None: any number
     most: int | None = None
+
+
+@value()
+class MasterCalled:
+    """An application's master has called: how often they do is part of the gap between two refills of a node."""
+
+    application_id: ApplicationId
 
 
 @value()
@@ -335,6 +347,8 @@ SchedulerEvent = (
     | Asked
     | UpdateAsked
     | NodeLoaded
+    | Elapsed
+    | MasterCalled
     | ProxyPlaced
     | WaitingTolerated
     | WantedElsewhere

@@ -4,7 +4,7 @@ Only where queues are filled: it is begun when they are, from what there is then
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -122,10 +122,26 @@ class Jobs:
                 self.began(held.application.id, held.priority)
 
     def of(self, app_id: ApplicationId) -> Job:
+        """The record that an event changes, begun where there is none. Who only asks must leave none behind."""
         job = self._jobs.get(app_id)
         if job is None:
             job = self._jobs[app_id] = Job()
         return job
+
+    def held(self, app_id: ApplicationId) -> Mapping[int, int]:
+        """Its containers that are not over, by priority, without masters."""
+        job = self._jobs.get(app_id)
+        return job.held if job is not None else {}
+
+    def elsewhere(self, app_id: ApplicationId) -> Mapping[int, int]:
+        """How many of each priority it still wants of proxies at the nodes."""
+        job = self._jobs.get(app_id)
+        return job.elsewhere if job is not None else {}
+
+    def estimates(self, app_id: ApplicationId) -> Mapping[int, float]:
+        """How long its containers of each priority run, s, as far as that is known."""
+        job = self._jobs.get(app_id)
+        return job.estimates if job is not None else {}
 
     def version(self, app_id: ApplicationId) -> int:
         """Moves whenever something about the job does; 0 when nothing is known of it."""
@@ -207,7 +223,9 @@ class Jobs:
         In the latter case a task that runs counts as if it had just begun, and its critical path is one task of each
         priority after the other: nobody says which stages wait for which.
         """
-        job, attempt = self.of(app.id), app.attempt
+        job, attempt = self._jobs.get(app.id), app.attempt
+        if job is None:
+            return self._facts(Job(), app)
         told = job.facts_as_told(attempt)
         if told is not None:
             return told

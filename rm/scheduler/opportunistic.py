@@ -78,7 +78,8 @@ class Opportunistic:
         self._chosen_at = -math.inf
         #: what was kept then (`KeptNodes.version`)
         self._chosen_without = 0
-        self._limit = 0
+        #: how many containers any node should let wait (Hadoop's QueueLimitCalculator)
+        self.queue_limit = limits.queue_max
         self._limit_at = -math.inf
         #: containers that are not over
         self.containers: dict[ContainerId, Placed] = {}
@@ -112,11 +113,12 @@ class Opportunistic:
         self.kept.node_left(node_id)
         self._chosen_at = -math.inf
 
-    def node_loaded(self, event: NodeLoaded) -> None:
+    def node_loaded(self, event: NodeLoaded, now: float) -> None:
         load = self._loads.get(event.node_id)
         if load is not None:
             load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
             load.given, load.added_s, load.is_silent = 0, 0.0, False
+        self._limit_queues(now)
 
     def node_silent(self, node_id: NodeId) -> None:
         """Nothing goes there until it reports."""
@@ -125,16 +127,13 @@ class Opportunistic:
             load.is_silent = True
             self._chosen_at = -math.inf
 
-    def queue_limit(self, now: float) -> int:
-        """How many containers any node should let wait (Hadoop's QueueLimitCalculator), worked out once in a while as
-        Hadoop does: every node asks at each of its heartbeats, and the answer depends on all of them.
-        """
+    def _limit_queues(self, now: float) -> None:
+        """Worked out once in a while, as Hadoop does: it depends on all nodes, and each asks at its heartbeats."""
         bounds = self.limits
         if not 0.0 <= now - self._limit_at < bounds.choice_s:
             lengths = (load.length for load in self._loads.values() if load.length is not None)
-            self._limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
+            self.queue_limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
             self._limit_at = now
-        return self._limit
 
     def loads(self) -> list[NodeLoad]:
         """All nodes."""
@@ -249,13 +248,21 @@ class Opportunistic:
             waits_since=since,
         )
 
-    def ranked(self, now: float, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
-        """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
-        are kept for this attempt."""
+    def elapsed(self, now: float) -> None:
+        """Bring up to date what comes with time, for who asks next."""
         if self.kept:
             self._look(now)
+        self._choose(now)
+
+    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+        """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
+        are kept for this attempt."""
         own = self.kept.of(attempt_id) if attempt_id is not None and self.kept else ()
-        return [*self._least_loaded(now), *(load for node_id in own if self._is_known(load := self._loads[node_id]))]
+        return [*self._chosen, *(load for node_id in own if self._is_known(load := self._loads[node_id]))]
+
+    def _ranked_at(self, now: float, attempt_id: ApplicationAttemptId) -> list[NodeLoad]:
+        self.elapsed(now)
+        return self.ranked(attempt_id)
 
     def book(self, placed: ProxyPlaced, now: float) -> Allocate:
         """What somebody else has chosen: counted like what is chosen here."""
@@ -296,7 +303,7 @@ class Opportunistic:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
         spec = self.queueing()
         open_ones: list[NodeLoad] = []
-        for locality, taking in search.takers(ask, may_wait_s, partial(self.ranked, now, attempt.id)):
+        for locality, taking in search.takers(ask, may_wait_s, partial(self._ranked_at, now, attempt.id)):
             if spec is not None:
                 open_ones += taking
             elif taking:
@@ -332,13 +339,12 @@ class Opportunistic:
                 return 0.0
         return most_s
 
-    def _least_loaded(self, now: float) -> list[NodeLoad]:
+    def _choose(self, now: float) -> None:
         is_new = self._chosen_without != self.kept.version
         if now - self._chosen_at >= self.limits.choice_s or is_new or not self._chosen:
             known = (load for load in all_open(self._loads.values(), self.kept, None) if self._is_known(load))
             self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
             self._chosen_at, self._chosen_without = now, self.kept.version
-        return self._chosen
 
     def _is_known(self, load: NodeLoad) -> bool:
         if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:

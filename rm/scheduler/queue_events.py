@@ -7,6 +7,7 @@ from rm.scheduler.decisions import Decision
 from rm.scheduler.events import (
     Estimated,
     LeftTold,
+    MasterCalled,
     NodeQueueReported,
     PlaceLost,
     QueueingChanged,
@@ -46,6 +47,7 @@ class QueueEvents:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
+            MasterCalled: self._master_called,
             WaitingTolerated: self._waiting_tolerated,
             WantedElsewhere: self._wanted_elsewhere,
             LeftTold: self._left_told,
@@ -110,6 +112,11 @@ class QueueEvents:
             self._queues.release_all(attempt, ask)
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
+
+    def _master_called(self, event: MasterCalled, now: float) -> Iterable[Decision]:
+        if self._queues.spec is not None and event.application_id in self._view.applications:
+            self._queues.polls.called(event.application_id, now)
+        return ()
 
     def _waiting_tolerated(self, event: WaitingTolerated, now: float) -> Iterator[Decision]:
         attempt = self._view.attempt(event.attempt_id)

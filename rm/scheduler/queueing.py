@@ -145,7 +145,7 @@ class NodeQueues:
         attempt = app.attempt
         if attempt is None or attempt.tolerates_waiting or self.spec is None or self.spec.unaware_wait_s == math.inf:
             return False
-        held = self.jobs.of(app.id).held
+        held = self.jobs.held(app.id)
         last = max(held, default=None)
         return last is not None and any(a.pending and a.key[0] > last for a in islice(attempt.asks, _ASKS_LOOKED_AT))
 

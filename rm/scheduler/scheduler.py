@@ -28,6 +28,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
+    Elapsed,
     MastersDue,
     NodeLoaded,
     PreemptionDue,
@@ -135,6 +136,7 @@ class Scheduler:
             Asked: self._asked,
             UpdateAsked: self._update_asked,
             NodeLoaded: self._node_loaded,
+            Elapsed: self._elapsed,
             ProxyPlaced: self._proxy_placed,
             ContainerEnded: self._container_ended,
             PriorityChanged: self._priority_changed,
@@ -331,7 +333,11 @@ class Scheduler:
                 yield from self._giving.give_away(node, now)
 
     def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
-        self.opportunistic.node_loaded(event)
+        self.opportunistic.node_loaded(event, now)
+        yield from ()
+
+    def _elapsed(self, event: Elapsed, now: float) -> Iterator[Decision]:
+        self.opportunistic.elapsed(now)
         yield from ()
 
     def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Decision]:

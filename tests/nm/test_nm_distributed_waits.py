@@ -30,6 +30,7 @@ from rm.scheduler.events import (
     ApplicationSubmitted,
     AttemptStarted,
     ContainerEnded,
+    Elapsed,
     Estimated,
     NodeJoined,
     NodeLoaded,
@@ -137,7 +138,8 @@ class World:
     def _published(self, job: Job) -> NodesPublished:
         """As the ResourceManager's usage monitor says it."""
         offers = []
-        for load in self.scheduler.opportunistic.ranked(self.now, job.attempt):
+        self._tell(Elapsed())
+        for load in self.scheduler.opportunistic.ranked(job.attempt):
             has_room = ONE.fits_in(load.left)
             wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
             wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf

@@ -17,6 +17,7 @@ from rm.scheduler.events import (
     AttemptStarted,
     BoundWish,
     ContainerEnded,
+    Elapsed,
     NodeDraining,
     NodeJoined,
     NodeLeft,
@@ -103,7 +104,8 @@ class Life:
         return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
 
     def published(self, attempt: ApplicationAttemptId) -> list[NodeId]:
-        return [load.node.id for load in self.scheduler.opportunistic.ranked(self.now, attempt)]
+        self.tell(Elapsed())
+        return [load.node.id for load in self.scheduler.opportunistic.ranked(attempt)]
 
     def place(self, attempt: ApplicationAttemptId, node: NodeId) -> bool:
         """Its proxy sends one there, if it may."""

@@ -1,7 +1,6 @@
 """Opportunistic containers in the ResourceManager: where they go, what they do not take, what nodes are told."""
 
 import pytest
-from rm_harness import FakeNode, Harness, ask, cluster
 
 from rm.scheduler import spare_search
 from rm.scheduler.calculators import AllocationBounds
@@ -13,6 +12,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
+    Elapsed,
     Estimated,
     NodeDraining,
     NodeJoined,
@@ -33,12 +33,6 @@ from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.spare_places import takes
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.proto import convert
-from yaqd.proto import yarn_common_pb2 as common
-from yaqd.proto import yarn_server_pb2 as server
-from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.proto.protocols import ApplicationClientProtocol as Client
-from yaqd.proto.protocols import ResourceTracker
 
 GB = 1024
 SPARE = ExecutionType.OPPORTUNISTIC
@@ -83,6 +77,11 @@ class Life:
         rows = tuple(AskRow(1, -1, n, Resource(gb * GB, 1), count, True, kind) for n in names)
         rows += (AskRow(1, -1, "*", Resource(gb * GB, 1), count, relax, kind),)
         return [d.node_id.host for d in self.tell(Asked(self.attempt, rows)) if isinstance(d, Allocate)]
+
+    def ranked(self) -> list[NodeId]:
+        """As its proxy hears of them."""
+        self.tell(Elapsed())
+        return [load.node.id for load in self.scheduler.opportunistic.ranked()]
 
     def beat(self) -> list[Allocate]:
         """The master's next heartbeat, without asks."""
@@ -189,10 +188,10 @@ def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
 def test_a_node_that_is_silent_gets_nothing_and_is_published_to_nobody() -> None:
     life = Life(OpportunisticLimits(choice_s=1e9), QueueingSpec())
     silent, other = life.node("a", length=1, wait_ms=1000), life.node("b", length=5, wait_ms=9000)
-    assert [load.node.id for load in life.scheduler.opportunistic.ranked(0.0)] == [silent, other]
+    assert life.ranked() == [silent, other]
     life.tell(NodeSilent(silent))
     assert life.ask(1) == ["b"] and life.ask(1, "a", strict=True) == []
-    assert [load.node.id for load in life.scheduler.opportunistic.ranked(0.0)] == [other]
+    assert life.ranked() == [other]
     life.tell(NodeLoaded(silent, 1, 1000, 10))
     assert [d.node_id for d in life.beat()] == [silent]
 
@@ -331,92 +330,25 @@ def test_without_the_switch_everything_is_guaranteed() -> None:
     assert [d.execution_type for d in decisions if isinstance(d, Allocate)] == [ExecutionType.GUARANTEED] * 2
 
 
-@pytest.mark.parametrize(("lengths", "limit"), [([], 15), ([0, 0], 5), ([10, 10], 10), ([0, 20], 15), ([4, 8], 8)])
+@pytest.mark.parametrize(("lengths", "limit"), [([0, 0], 5), ([10, 10], 10), ([0, 20], 15), ([4, 8], 8)])
 def test_queue_limit_is_the_mean_and_a_deviation_within_bounds(lengths: list[int], limit: int) -> None:
     life = Life(OpportunisticLimits())
+    assert life.scheduler.opportunistic.queue_limit == 15, "nothing was heard yet"
     for number, length in enumerate(lengths):
+        life.now += 1.0
         life.node(f"n{number}", length=length)
-    assert life.scheduler.opportunistic.queue_limit(50.0) == limit
+    assert life.scheduler.opportunistic.queue_limit == limit
 
 
 def test_queue_limit_is_worked_out_once_in_an_interval() -> None:
     life = Life(OpportunisticLimits(choice_s=2.0))
-    life.node("a", length=0)
-    opportunistic = life.scheduler.opportunistic
-    assert opportunistic.queue_limit(50.0) == 5
-    life.node("b", length=20)
-    assert [opportunistic.queue_limit(at) for at in (51.9, 52.0)] == [5, 15]
-    life.node("c", length=0)
-    assert opportunistic.queue_limit(10.0) == 15, "the clock was set back: as good as an interval"
 
+    def limit_at(now: float, host: str, length: int) -> int:
+        life.now = now
+        life.node(host, length=length)
+        return life.scheduler.opportunistic.queue_limit
 
-# ---- over the wire
-
-
-async def loaded(node: FakeNode, **fields: int) -> server.NodeHeartbeatResponse:
-    """A heartbeat that tells of the node's queue."""
-    request = node.heartbeat()
-    status = server.OpportunisticContainersStatus(**{"opport_queue_capacity": 5, **fields})  # type: ignore[arg-type]
-    request.node_status.opportunistic_containers_status.CopyFrom(status)
-    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
-    node.response_id = response.response_id
-    return response
-
-
-def spare_ask(count: int) -> common.ResourceRequest:
-    request = ask(count)
-    request.execution_type_request.execution_type = common.OPPORTUNISTIC
-    request.execution_type_request.enforce_execution_type = True
-    return request
-
-
-async def container_report(rm: Harness, container: common.Container) -> common.ContainerReport:
-    request = pb.GetContainerReportRequest(container_id=container.id)
-    return (await rm.client.call(Client.getContainerReport, request)).container_report
-
-
-async def test_the_type_is_in_grant_token_report_and_completion() -> None:
-    async with cluster(ENABLED) as rm:
-        node = await rm.node(memory_mb=2048)
-        _, master = await rm.running(node)
-        limit = (await loaded(node)).container_queuing_limit
-        assert (limit.max_queue_length, limit.max_queue_wait_time_in_ms) == (5, -1)
-        response = await master.allocate(spare_ask(3))
-        assert [c.execution_type for c in response.allocated_containers] == [common.OPPORTUNISTIC] * 3
-        first = response.allocated_containers[0]
-        token = server.ContainerTokenIdentifier.FromString(first.container_token.identifier)
-        assert token.executionType == common.OPPORTUNISTIC and token.containerType == common.TASK
-        assert response.limit.memory == 1024, "what they hold is still there for guaranteed ones"
-        assert (await container_report(rm, first)).executionType == common.OPPORTUNISTIC
-        node.run(convert.container_id(first.id))
-        await node.beat()
-        node.end(convert.container_id(first.id), -108, "Container Killed to make room for Guaranteed Container.")
-        await node.beat()
-        (end,) = (await master.allocate()).completed_container_statuses
-        assert (end.exit_status, end.executionType) == (-108, common.OPPORTUNISTIC)
-
-
-async def test_off_by_default_as_in_hadoop() -> None:
-    async with cluster() as rm:
-        node = await rm.node(memory_mb=2048)
-        _, master = await rm.running(node)
-        response = await master.allocate(spare_ask(3))
-        assert [c.execution_type for c in response.allocated_containers] == [common.GUARANTEED]
-        assert not (await loaded(node)).HasField("container_queuing_limit")
-
-
-@pytest.mark.parametrize("is_enforced", [False, True])
-@pytest.mark.parametrize("wanted", [common.GUARANTEED, common.OPPORTUNISTIC])
-@pytest.mark.parametrize("settings", [ENABLED, {}])
-async def test_asks_get_their_type_where_it_is_given_whether_they_enforce_it_or_not(
-    is_enforced: bool, wanted: "common.ExecutionTypeProto", settings: dict[str, str]
-) -> None:
-    async with cluster(settings) as rm:
-        node = await rm.node(memory_mb=4096)
-        _, master = await rm.running(node)
-        await loaded(node)
-        request = ask(1)
-        request.execution_type_request.execution_type = wanted
-        request.execution_type_request.enforce_execution_type = is_enforced
-        (granted,) = (await master.allocate(request)).allocated_containers
-        assert granted.execution_type == (wanted if settings else common.GUARANTEED)
+    assert limit_at(50.0, "a", 0) == 5
+    assert limit_at(51.9, "b", 20) == 5
+    assert limit_at(52.0, "c", 20) == 15
+    assert limit_at(10.0, "d", 0) == 15, "the clock was set back: as good as an interval"

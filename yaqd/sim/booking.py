@@ -16,6 +16,7 @@ from rm.scheduler.events import (
     ApplicationSubmitted,
     AttemptStarted,
     ContainerEnded,
+    Elapsed,
     Estimated,
     NodeJoined,
     NodeLeft,
@@ -110,7 +111,8 @@ class Booking:
 
     def publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
         """As the live usage monitor does, to a proxy that reads all of it."""
-        return tuple(map(self._offer, self.scheduler.opportunistic.ranked(now, job.attempt_id)))
+        self.scheduler.handle(Elapsed(), now)
+        return tuple(map(self._offer, self.scheduler.opportunistic.ranked(job.attempt_id)))
 
     def _offer(self, load: NodeLoad) -> NodeOffer:
         node_id = load.node.id

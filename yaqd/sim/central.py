@@ -140,7 +140,7 @@ class Central(Model):
         loaded = NodeLoaded(node.id, said.opportunistic_queued, -1, said.opportunistic_max)
         self.take(self.scheduler.handle(loaded, now), now)
         if now - self._limit_at >= self.shape.heartbeat_s:
-            self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit(now), now
+            self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit, now
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
 
     def _take_back(self, now: float) -> None:

@@ -107,7 +107,7 @@ class YaqC(Central):
 
     def _report(self, job: JobRun) -> JobReport:
         """What the ResourceManager knows of it."""
-        estimates = dict(self.scheduler.queues.jobs.of(job.id).estimates)
+        estimates = dict(self.scheduler.queues.jobs.estimates(job.id))
         return JobReport(job.id, self.facts(job), job.spec.arrival_s, estimates)
 
     def job_ended(self, job: JobRun, now: float) -> None:
