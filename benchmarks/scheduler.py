@@ -208,7 +208,7 @@ class Play:
         self.masters = {master.attempt_id: master for master in self._submit(applications)}
 
     def _submit(self, applications: int) -> Iterator[Master]:
-        teams = [q.path for q in self.scheduler.view.queues.values() if q.is_leaf]
+        teams = [q.path for q in self.scheduler.facts.root.walk() if q.is_leaf]
         for number in range(applications):
             app_id = ApplicationId(1_700_000_000_000, number + 1)
             team = teams[number % len(teams)]

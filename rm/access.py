@@ -6,7 +6,7 @@ The order and the texts are those of Hadoop's ClientRMService and ApplicationACL
 
 from rm.application import Application
 from rm.scheduler.admission import may_administer, may_submit
-from rm.scheduler.view import ClusterView, QueueView
+from rm.scheduler.facts import Facts, QueueView
 from yaqd.ipc import Caller
 from yaqd.ipc.errors import RemoteIOError, YarnError
 from yaqd.security.acl import AccessControlList, GroupsOf
@@ -21,14 +21,14 @@ class Access:
 
     def __init__(
         self,
-        view: ClusterView,
+        facts: Facts,
         *,
         enabled: bool,
         administrators: str,
         daemon_user: str,
         groups_of: GroupsOf,
     ) -> None:
-        self._view = view
+        self._facts = facts
         self.enabled = enabled
         #: whoever runs the daemon always administrates it
         self.daemon_user = daemon_user
@@ -68,7 +68,7 @@ class Access:
     def _is_granted(self, acl: AccessControlList, user: str, app: Application) -> bool:
         if acl.allows(user, self.groups_of):
             return True
-        queue = self._view.queues.get(app.queue)
+        queue = self._facts.queue(app.queue)
         return queue is not None and may_administer(queue, user, self.groups_of)
 
     # ---- the same as checks that raise what Hadoop raises
@@ -86,7 +86,7 @@ class Access:
         """Whether the caller may move something to this queue."""
         if not self.enabled:
             return
-        queue = self._view.find_queue(target)
+        queue = self._facts.queue(target)
         if queue is None or not may_submit(queue, caller.user, self.groups_of):
             raise YarnError(
                 f"{_DENIED}User {caller.user} cannot submit applications to target queue or the target queue "

@@ -84,7 +84,7 @@ class AdminService:
             self._cluster.schedule(QueuesRefreshed(spec))
         except (ConfigError, QueueConfigError) as error:
             raise RemoteIOError(f"the queues stay as they are: {error}") from None
-        if type(spec.calculator) is not type(self._cluster.scheduler.view.calculator):
+        if type(spec.calculator) is not type(self._cluster.scheduler.facts.calculator):
             log.warning("the queues name no resource-calculator: the one that runs stays until another start")
         self._preemption.refresh(preemption)
         self._queueing.refresh(queues)

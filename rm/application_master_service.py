@@ -136,7 +136,7 @@ class ApplicationMasterService:
         convert.put_resource(response.maximumCapability, maximum)
         response.application_ACLs.extend(attempt.app.context.am_container_spec.application_ACLs)
         response.scheduler_resource_types.append(pb.MEMORY)
-        if self._cluster.scheduler.view.calculator.counts_vcores:
+        if self._cluster.scheduler.facts.calculator.counts_vcores:
             response.scheduler_resource_types.append(pb.CPU)
         response.resource_types.extend(resource_types_pb(self._cluster.resource_types))
         if attempt.containers:
@@ -178,7 +178,7 @@ class ApplicationMasterService:
         if not attempt.takes_containers:
             return self._answer(attempt, pb.AllocateResponse(num_cluster_nodes=1))
         self._check_blacklist(attempt, request.blacklist_request)
-        if self._cluster.scheduler.queues.spec is not None:
+        if self._cluster.scheduler.facts.fills_queues:
             self._cluster.schedule(MasterCalled(attempt.app.id))
         if len(request.ask) > _ROWS_AT_ONCE:
             attempt.taking_in = asyncio.get_running_loop().create_future()
@@ -189,7 +189,7 @@ class ApplicationMasterService:
 
     def _check_blacklist(self, attempt: Attempt, asked: common.ResourceBlacklistRequest) -> None:
         """Raises InvalidResourceBlacklistRequest before anything is taken in."""
-        scheduled = self._cluster.scheduler.view.attempt(attempt.id)
+        scheduled = self._cluster.scheduler.facts.attempt(attempt.id)
         avoided = scheduled.blacklist if scheduled is not None else ()
         why = refusal(avoided, asked.blacklist_additions, asked.blacklist_removals)
         if why is not None:
@@ -260,7 +260,7 @@ class ApplicationMasterService:
         self._note(attempt, request)
         asked = self._asked(attempt, request, rows)
         said = rows or asked.blacklist_additions or asked.blacklist_removals
-        if said or self._cluster.scheduler.opportunistic.waits(attempt.id):
+        if said or self._cluster.scheduler.facts.waits_for_node(attempt.id):
             self._ask(attempt, asked)
 
     def _note(self, attempt: Attempt, request: pb.AllocateRequest) -> None:
@@ -294,7 +294,7 @@ class ApplicationMasterService:
     def _rows(self, attempt: Attempt, asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
         """Checked and converted; raises InvalidResourceRequest before anything is taken in."""
         label = attempt.app.context.node_label_expression
-        bounds = self._cluster.scheduler.limits.bounds
+        bounds = self._cluster.scheduler.facts.bounds
         maximum: Resource | None = None
         rows = []
         for ask in asks:
@@ -338,7 +338,7 @@ class ApplicationMasterService:
         for completion in attempt.told_completions:
             cluster.forget_id_on_node(completion.container_id, completion.node_id)
         attempt.told_completions, attempt.completions = attempt.completions, []
-        scheduled = cluster.scheduler.view.attempt(attempt.id) if attempt.told_completions else None
+        scheduled = cluster.scheduler.facts.attempt(attempt.id) if attempt.told_completions else None
         is_ours = scheduled is not None and scheduled.tolerates_waiting
         for completion in attempt.told_completions:
             put_completion(response.completed_container_statuses.add(), completion, with_times=is_ours)
@@ -347,13 +347,10 @@ class ApplicationMasterService:
             attempt.node_changes_seen = cluster.node_changes
             response.updated_nodes.extend(node_report_pb(node) for node in changed)
         if attempt.notices:
-            notice = preemption_message(attempt, cluster.scheduler.limits.bounds.minimum)
+            notice = preemption_message(attempt, cluster.scheduler.facts.bounds.minimum)
             if notice is not None:
                 response.preempt.CopyFrom(notice)
-        view = cluster.scheduler.view
-        scheduled = view.attempt(attempt.id)
-        headroom = view.headroom(scheduled) if scheduled is not None else Resource()
-        convert.put_resource(response.limit, headroom)
+        convert.put_resource(response.limit, cluster.scheduler.facts.headroom(attempt.id))
         response.num_cluster_nodes = max(1, cluster.usable_nodes)
         response.application_priority.priority = app.priority
         newest = self._tokens.amrm_keys.newest.key_id

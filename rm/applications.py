@@ -119,7 +119,7 @@ class Applications:
 
     def settle_terms(self, app: Application) -> None:
         """Make what was asked for in priority and lifetime what the cluster and the queue allow."""
-        leaf = self.cluster.scheduler.view.find_queue(app.queue)
+        leaf = self.cluster.scheduler.facts.queue(app.queue)
         asked = app.context.priority.priority
         if not app.context.HasField("priority"):
             asked = leaf.spec.default_priority if leaf is not None else 0
@@ -151,7 +151,7 @@ class Applications:
         change = stored.change
         if change is not None:
             app.queue = change.queue
-        queue = self.cluster.scheduler.view.find_queue(app.queue)
+        queue = self.cluster.scheduler.facts.queue(app.queue)
         app.queue = queue.path if queue is not None else app.queue
         self.settle_terms(app)
         if change is not None:
@@ -183,14 +183,18 @@ class Applications:
             self.cluster.perform(NoteAttempt(app, number, record))
 
     def _enter_scheduler(self, app: Application) -> None:
-        for decision in self.cluster.schedule(
-            ApplicationSubmitted(app.id, app.queue, app.user, app.priority, frozenset(app.tags))
-        ):
-            if isinstance(decision, RefuseApplication):
-                self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
-                return
-            if isinstance(decision, AcceptApplication):
-                app.queue = decision.queue
+        submitted = ApplicationSubmitted(app.id, app.queue, app.user, app.priority, frozenset(app.tags))
+        self.cluster.schedule(submitted)
+
+    def refused(self, decision: RefuseApplication) -> None:
+        """The scheduler does not take it."""
+        app = self.cluster.applications[decision.application_id]
+        self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
+
+    def accepted(self, decision: AcceptApplication) -> None:
+        """It is in a queue, and wants its master."""
+        app = self.cluster.applications[decision.application_id]
+        app.queue = decision.queue
         app.machine.advance(AppEvent.ACCEPT)
         self._start_attempt(app)
 
@@ -339,7 +343,7 @@ class Applications:
         log.info("%s: %s", app.id, diagnostics)
         attempt = app.attempt
         if attempt is not None and not attempt.is_over:
-            attempt.diagnostics = attempt_diagnostics(self.cluster.scheduler.view, attempt)
+            attempt.diagnostics = attempt_diagnostics(self.cluster.scheduler.facts, attempt)
             attempt.final_status = FinalApplicationStatus.KILLED
             self._end_attempt(attempt, AttemptEvent.KILL)
         self._conclude(app, YarnApplicationState.KILLED, FinalApplicationStatus.KILLED, diagnostics, "N/A")

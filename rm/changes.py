@@ -9,7 +9,6 @@ from rm.applications import Applications
 from rm.cluster import Cluster
 from rm.effects import StoreChange
 from rm.lifetimes import format_iso8601, longest_end, parse_iso8601
-from rm.scheduler.admission import refusal
 from rm.scheduler.events import ApplicationMoved, PriorityChanged
 from yaqd.ipc.errors import YarnError
 
@@ -36,15 +35,15 @@ class Changes:
         """Go on in another leaf queue. Raises YarnError with the reason why not."""
         if app.stage not in (AppStage.SUBMITTED, *ACTIVE):
             raise YarnError(f"App in {app.stage.name} state cannot be moved.")
-        view = self._cluster.scheduler.view
-        queue = view.find_queue(target)
+        facts = self._cluster.scheduler.facts
+        queue = facts.queue(target)
         if queue is None:
             raise YarnError(f"The specified Queue: {target[:256]} doesn't exist")
         if not queue.is_leaf:
             raise YarnError(f"The specified Queue: {target[:256]} is not a Leaf Queue.")
         if queue.path == app.queue:
             return
-        reason = refusal(view, app.id, queue.path, app.user)
+        reason = facts.refusal(app.id, queue.path, app.user)
         if reason is not None:
             raise YarnError(f"org.apache.hadoop.security.AccessControlException: {reason}")
         app.queue = queue.path
@@ -64,7 +63,7 @@ class Changes:
                 f"Expire time is less than current time, current-time={format_iso8601(now_ms)} "
                 f"expire-time={format_iso8601(expires_ms)}"
             )
-        queue = self._cluster.scheduler.view.find_queue(app.queue)
+        queue = self._cluster.scheduler.facts.queue(app.queue)
         if queue is not None:
             expires_ms = longest_end(queue.spec, app.submitted_ms, expires_ms)
         self._applications.expire_at(app, expires_ms)

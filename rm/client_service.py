@@ -21,7 +21,7 @@ from rm.lookups import find_application, find_attempt
 from rm.master_asks import label_expressions, master_resource
 from rm.messages import container_report_pb, node_report_pb, resource_types_pb
 from rm.reports import Reports
-from rm.scheduler.admission import is_listed_above, refusal
+from rm.scheduler.admission import is_listed_above
 from rm.scheduler.calculators import InvalidAsk
 from rm.state_store import StateStoreError
 from rm.tokens import TokenMint
@@ -127,8 +127,8 @@ class ClientService:
             raise YarnError(
                 f"Failed to place application {app_id} in a queue and submit context queue is null or empty"
             )
-        leaf = scheduler.view.find_queue(queue)
-        reason = refusal(scheduler.view, app_id, queue, user)
+        leaf = scheduler.facts.queue(queue)
+        reason = scheduler.facts.refusal(app_id, queue, user)
         if reason is not None:
             raise YarnError(f"Failed to submit {app_id} to YARN : {reason}")
         if leaf is not None and not self._access.may_submit(user, leaf):
@@ -137,7 +137,7 @@ class ClientService:
             for expression in label_expressions(context):
                 check_no_label(expression)
             try:
-                scheduler.limits.bounds.check(master_resource(context), scheduler.maximum_allocation())
+                scheduler.facts.bounds.check(master_resource(context), scheduler.maximum_allocation())
             except InvalidAsk as error:
                 raise InvalidResourceRequest(str(error)) from None
         if context.HasField("reservation_id"):
@@ -246,7 +246,7 @@ class ClientService:
         return pb.GetClusterNodesResponse(nodeReports=[node_report_pb(node) for node in nodes])
 
     def get_queue_info(self, request: pb.GetQueueInfoRequest, caller: Caller) -> pb.GetQueueInfoResponse:
-        queue = self._cluster.scheduler.view.find_queue(request.queueName)
+        queue = self._cluster.scheduler.facts.queue(request.queueName)
         if queue is None:
             return pb.GetQueueInfoResponse()
         info = self._reports.queue(
@@ -266,7 +266,7 @@ class ClientService:
         """What the queues' own lists say, whether or not `yarn.acl.enable` has anybody ask them."""
         response = pb.GetQueueUserAclsInfoResponse()
         user, groups_of = caller.user, self._access.groups_of
-        for queue in self._cluster.scheduler.view.root.walk():
+        for queue in self._cluster.scheduler.facts.root.walk():
             acls = []
             if is_listed_above(queue, lambda spec: spec.submit_acl, user, groups_of):
                 acls.append(common.QACL_SUBMIT_APPLICATIONS)

@@ -17,7 +17,7 @@ from rm.container import Completion, ContainerEvent, ContainerStage, RmContainer
 from rm.effects import Effect, LaunchMaster
 from rm.liveness import Liveness
 from rm.node import RmNode
-from rm.scheduler.decisions import Allocate, Decision, Update
+from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.scheduler import Scheduler
 from yaqd.config.resource_types import ResourceType
@@ -54,8 +54,8 @@ class Cluster:
         self.on_master_ended: Callable[[Attempt, Completion], None] = _nobody
         #: containers whose increase their node has not confirmed
         self.unconfirmed: Liveness[ContainerId] = Liveness(allocation_expiry_s)
-        #: called with each update of a container that the scheduler carried out; set by `ContainerUpdates`
-        self.on_updated: Callable[[Update], None] = lambda update: None
+        #: what is done about each decision of the scheduler; set by the daemon (`rm.carrier`)
+        self.carry_out: Callable[[Decision], None] = _nobody_carries
         #: nodes that became usable or unusable, numbered from 1
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
@@ -75,21 +75,17 @@ class Cluster:
 
     @property
     def usable_nodes(self) -> int:
-        return len(self.scheduler.view.nodes)
+        return self.scheduler.facts.usable_nodes
 
     # ---- decisions
 
-    def schedule(self, event: SchedulerEvent) -> list[Decision]:
-        """Tell the scheduler and carry out what it allocates; the other decisions are the caller's."""
-        decisions = self.scheduler.handle(event, self.clock.now())
-        for decision in decisions:
-            if type(decision) is Allocate:
-                self._allocate(decision)
-            elif type(decision) is Update:
-                self.on_updated(decision)
-        return decisions
+    def schedule(self, event: SchedulerEvent) -> None:
+        """Tell the scheduler, and carry out what it decides."""
+        for decision in self.scheduler.handle(event, self.clock.now()):
+            self.carry_out(decision)
 
-    def _allocate(self, decision: Allocate) -> None:
+    def allocate(self, decision: Allocate) -> None:
+        """Book a container that the scheduler gives."""
         node = self.nodes[decision.node_id]
         attempt = self.find_attempt(decision.container_id.attempt_id)
         if attempt is None:
@@ -109,7 +105,7 @@ class Cluster:
             self.perform(LaunchMaster(attempt))
         else:
             log.debug("%s: allocated on %s (%s)", container.id, node.id, decision.reason)
-            container.estimate_s = self.scheduler.queues.estimate(attempt.app.id, decision.priority)
+            container.estimate_s = self.scheduler.facts.estimate(attempt.app.id, decision.priority)
             attempt.containers[container.id] = container
             attempt.allocated.append(container)
 
@@ -191,6 +187,10 @@ class Cluster:
         if number >= self.node_changes:
             return []
         return list({node.id: node for at, node in self._node_changes if at > number}.values())
+
+
+def _nobody_carries(decision: Decision) -> None:
+    raise AssertionError(f"nobody carries out {decision}")
 
 
 def _nobody(attempt: Attempt, completion: Completion) -> None:

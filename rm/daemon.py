@@ -14,6 +14,7 @@ from rm.am_launcher import MasterLauncher
 from rm.application import Application
 from rm.application_master_service import ApplicationMasterService
 from rm.applications import ApplicationLimits, Applications
+from rm.carrier import Carrier
 from rm.change_service import ChangeService
 from rm.changes import Changes
 from rm.client_service import ClientService
@@ -138,7 +139,7 @@ class ResourceManager:
         )
         self.nodes.queueing = self.queueing
         self.tokens.task_facts = self.queueing.task_facts
-        self.identities = Identities.read(conf, settings, self.store, self.scheduler.view, self._clock)
+        self.identities = Identities.read(conf, settings, self.store, self.scheduler.facts, self._clock)
         self.access = self.identities.access
         self._recovered = state.applications
         self._build_services()
@@ -181,6 +182,7 @@ class ResourceManager:
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
+        self.cluster.carry_out = Carrier(self.cluster, self.applications, self.updates, self.preemption).carry_out
         placement = PlacementRequests(self.cluster, settings.placement)
         self.masters = ApplicationMasterService(
             self.cluster,

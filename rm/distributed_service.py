@@ -80,7 +80,7 @@ class DistributedSchedulingService:
         )
         response.register_response.CopyFrom(answer)
         convert.put_resource(response.max_container_resource, self._cluster.scheduler.maximum_allocation())
-        convert.put_resource(response.min_container_resource, self._cluster.scheduler.limits.bounds.minimum)
+        convert.put_resource(response.min_container_resource, self._cluster.scheduler.facts.bounds.minimum)
         response.nodes_for_scheduling.extend(self._monitor.publish(_node(attempt), attempt.id))
         self._limit_waits(attempt, response)
         return response
@@ -159,9 +159,9 @@ class DistributedSchedulingService:
 
     def _may_go(self, attempt: Attempt, message: common.Container) -> bool:
         """Proxies do not know of each other: the node may have been given more since this one heard of it."""
-        known = self._cluster.scheduler.view.attempt(attempt.id)
+        known = self._cluster.scheduler.facts.attempt(attempt.id)
         node_id, need = convert.node_id(message.nodeId), convert.resource(message.resource)
-        return known is None or self._cluster.scheduler.opportunistic.may_go(known, node_id, need)
+        return known is None or self._cluster.scheduler.facts.may_go(known, node_id, need)
 
     def _note_kept(self, attempt: Attempt, request: pb.DistributedSchedulingAllocateRequest) -> None:
         """What the proxy keeps is left of the job too, and its stages' estimates will be wanted there."""
@@ -216,7 +216,7 @@ class DistributedSchedulingService:
         if message.execution_type != common.OPPORTUNISTIC:
             return "only opportunistic containers may be"
         try:
-            self._cluster.scheduler.limits.bounds.check(resource, self._cluster.scheduler.maximum_allocation())
+            self._cluster.scheduler.facts.bounds.check(resource, self._cluster.scheduler.maximum_allocation())
         except InvalidAsk as error:
             return str(error)
         node = self._cluster.nodes.get(node_id)

@@ -159,8 +159,8 @@ class Estimates:
         if now - self._saved_at < _SAVE_INTERVAL_S:
             return
         self._saved_at = now
-        running = self._cluster.scheduler.view.applications
-        for app_id in [app_id for app_id in self._told.keys() | self._stages.keys() if app_id not in running]:
+        application = self._cluster.scheduler.facts.application
+        for app_id in [app_id for app_id in self._told.keys() | self._stages.keys() if application(app_id) is None]:
             self.forget(app_id)
         if self._unsaved:
             self.save()

@@ -34,9 +34,9 @@ from rm.scheduler.decisions import (
     Update,
     Warn,
 )
+from rm.scheduler.facts import AttemptView
 from rm.scheduler.queueing_spec import silent_after
-from rm.scheduler.view import AttemptView
-from rm.scheduler.why import NoNodeTakes, Reasons, WhyWaiting
+from rm.scheduler.why import WhyWaiting
 from rm.silent_masters import SilentMasters
 from rm.task_records import accuracy, room_said_ago, was_given_room
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
@@ -112,14 +112,14 @@ class Explain:
         attempt = self._scheduled_attempt(app)
         if attempt is None:
             return
-        opportunistic = self._cluster.scheduler.opportunistic
+        facts = self._cluster.scheduler.facts
         heard_since = self._cluster.clock.now() - silent_after(self._heartbeat_s)
-        reasons = Reasons(self._cluster.scheduler.view, attempt, heard_since)
+        reasons = facts.reasons(attempt, heard_since)
         for ask in _first(attempt.asks):
             yield self._ask(attempt, ask, reasons.of(ask), ExecutionType.GUARANTEED)
-        others = _first(opportunistic.pending(attempt.id))
+        others = _first(facts.opportunistic_asks(attempt.id))
         if others:
-            no_node_takes = NoNodeTakes(opportunistic, attempt)
+            no_node_takes = facts.no_node_takes(attempt)
             for ask in others:
                 yield self._ask(attempt, ask, no_node_takes.of(ask), ExecutionType.OPPORTUNISTIC)
         for priority, count in sorted(self._elsewhere(app).items()):
@@ -130,16 +130,16 @@ class Explain:
         attempt = self._scheduled_attempt(app)
         if attempt is None:
             return 0
-        asks = chain(attempt.asks, self._cluster.scheduler.opportunistic.pending(attempt.id))
+        asks = chain(attempt.asks, self._cluster.scheduler.facts.opportunistic_asks(attempt.id))
         return sum(ask.pending for ask in asks) + sum(self._elsewhere(app).values())
 
     def _scheduled_attempt(self, app: Application) -> AttemptView | None:
-        scheduled = self._cluster.scheduler.view.applications.get(app.id)
+        scheduled = self._cluster.scheduler.facts.application(app.id)
         return scheduled.attempt if scheduled is not None else None
 
     def _elsewhere(self, app: Application) -> dict[int, int]:
         """By priority, what a proxy keeps."""
-        elsewhere = self._cluster.scheduler.queues.jobs.elsewhere(app.id)
+        elsewhere = self._cluster.scheduler.facts.elsewhere(app.id)
         return {priority: count for priority, count in elsewhere.items() if count > 0}
 
     def _ask(self, attempt: AttemptView, ask: Ask, why: WhyWaiting, kind: ExecutionType) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Explain:
             "vcores": ask.capability.vcores,
             "isMaster": ask.is_master,
             "waitingS": round(self._cluster.clock.now() - ask.waiting_since, 3),
-            "estimateS": self._cluster.scheduler.queues.estimate(attempt.app.id, ask.key[0]),
+            "estimateS": self._cluster.scheduler.facts.estimate(attempt.app.id, ask.key[0]),
             "why": why.reason,
             "applicationsAhead": why.ahead,
             "shortestWaitS": why.shortest_wait_s,
@@ -160,7 +160,7 @@ class Explain:
 
     def _kept(self, attempt: AttemptView, priority: int, count: int) -> dict[str, Any]:
         """What a proxy says that it keeps: no more than how many."""
-        most_s = self._cluster.scheduler.opportunistic.wait_limit(attempt)
+        most_s = self._cluster.scheduler.facts.wait_limit(attempt)
         soon = f"within {most_s:g} s" if most_s > 0.0 else "at once"
         return {
             "priority": priority,
@@ -170,7 +170,7 @@ class Explain:
             "vcores": None,
             "isMaster": False,
             "waitingS": None,
-            "estimateS": self._cluster.scheduler.queues.estimate(attempt.app.id, priority),
+            "estimateS": self._cluster.scheduler.facts.estimate(attempt.app.id, priority),
             "why": _KEPT_BY_PROXY if most_s == math.inf else _KEPT_SHORT % (_KEPT_BY_PROXY, soon),
             "applicationsAhead": 0,
             "shortestWaitS": None,
@@ -179,7 +179,7 @@ class Explain:
 
     def _kept_nodes(self, app: Application) -> dict[str, Any]:
         """Nodes whose queues are kept for it, and how many are kept for others while it wants opportunistic ones."""
-        opportunistic, now = self._cluster.scheduler.opportunistic, self._cluster.clock.now()
+        facts, now = self._cluster.scheduler.facts, self._cluster.clock.now()
         if app.attempt is None:
             return {"keptNodes": [], "keptForOthers": 0}
         kept = [
@@ -189,11 +189,11 @@ class Explain:
                 "containers": node.left,
                 "starvedS": round(node.since - node.starved_since, 3),
             }
-            for node in opportunistic.kept.facts_of(app.attempt.id)
+            for node in facts.kept_nodes(app.attempt.id)
         ]
-        elsewhere = self._cluster.scheduler.queues.jobs.elsewhere(app.id)
-        wants = any(ask.pending for ask in opportunistic.pending(app.attempt.id)) or any(elsewhere.values())
-        others = opportunistic.kept.number_closed_to(app.attempt.id) if wants else 0
+        elsewhere = facts.elsewhere(app.id)
+        wants = any(ask.pending for ask in facts.opportunistic_asks(app.attempt.id)) or any(elsewhere.values())
+        others = facts.nodes_kept_from(app.attempt.id) if wants else 0
         return {"keptNodes": kept, "keptForOthers": others}
 
     # ---- what waits at nodes
@@ -215,8 +215,7 @@ class Explain:
 
     def _waiting_at(self, node: RmNode, attempt: Attempt) -> list[tuple[RmContainer, bool]]:
         """Each with whether its node has it."""
-        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
-        queue = scheduled.queue if scheduled is not None else None
+        queue = self._cluster.scheduler.facts.node_queue(node.id)
         sent = queue.waiting if queue is not None else {}
         at_node = _scheduled(node)
         held = _held(node)
@@ -257,7 +256,7 @@ class Explain:
         place = allocation.queued
         said = node.status.yaq_queue.waiting[line.index(name)] if name in line else None
         age_s = now - node.heard_at if node.heard_at is not None else 0.0
-        estimate_s = self._cluster.scheduler.queues.estimate(container.attempt.app.id, allocation.priority)
+        estimate_s = self._cluster.scheduler.facts.estimate(container.attempt.app.id, allocation.priority)
         if estimate_s is None and place is not None:
             estimate_s = place.estimate_s
         expected_s = _expected_s(said, age_s) if said is not None and silent_s is None else None
@@ -295,7 +294,7 @@ class Explain:
 
     def _log(self, app_id: ApplicationId) -> dict[str, Any]:
         """The application's last decisions, oldest first, and how far back the log goes."""
-        log, now = self._cluster.scheduler.log, self._cluster.clock.now()
+        log, now = self._cluster.scheduler.facts.log, self._cluster.clock.now()
         entries = [entry for entry in log if _whose(entry.decision) == app_id]
         begins = next(islice(log, 1), None)
         return {

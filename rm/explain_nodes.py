@@ -6,7 +6,7 @@ from typing import Any, Final
 from rm.cluster import Cluster
 from rm.node import RmNode
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
-from rm.scheduler.node_queue import NodeQueue
+from rm.scheduler.facts import NodeQueue
 
 _LISTED: Final = ("RUNNING", "UNHEALTHY", "DECOMMISSIONING")
 
@@ -44,5 +44,4 @@ class ExplainNodes:
         }
 
     def _queue_of(self, node: RmNode) -> NodeQueue | None:
-        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
-        return scheduled.queue if scheduled is not None else None
+        return self._cluster.scheduler.facts.node_queue(node.id)

@@ -10,7 +10,6 @@ from collections import Counter
 from typing import Any, Final
 
 from rm.cluster import Cluster
-from rm.scheduler.jobs import Jobs
 from yaqd.model import ApplicationAttemptId, ContainerId
 
 #: containers that run so many times as long as a task run more than one
@@ -25,7 +24,7 @@ class Reuse:
     ) -> None:
         """`waiting`: those that are told of; `sent`: by priority, how many wait in all."""
         self._cluster = cluster
-        self._jobs: Jobs = cluster.scheduler.queues.jobs
+        self._facts = cluster.scheduler.facts
         self._attempt_id = attempt_id
         self._waiting = waiting
         self._sent = sent
@@ -34,7 +33,7 @@ class Reuse:
     def complete(self, asks: list[dict[str, Any]]) -> None:
         """`taskS`: how long one task runs, as the master says; `isAtMost`: what is expected is no more than a bound."""
         for ask in asks:
-            stage = self._jobs.stage_told(self._attempt_id, ask["priority"])
+            stage = self._facts.stage_told(self._attempt_id, ask["priority"])
             ask["taskS"] = stage.task_s if stage is not None else None
             self._bound(ask, "shortestWaitS", self._runs_several(self._attempt_id, ask["priority"]))
         for entry in self._waiting:
@@ -58,16 +57,16 @@ class Reuse:
         """As far as was seen of that stage: containers run for longer than its tasks take."""
         key = attempt_id, priority
         if key not in self._seen:
-            stage = self._jobs.stage_told(attempt_id, priority)
-            runs_s = self._cluster.scheduler.queues.estimate(attempt_id.application_id, priority)
+            stage = self._facts.stage_told(attempt_id, priority)
+            runs_s = self._facts.estimate(attempt_id.application_id, priority)
             task_s = stage.task_s if stage is not None else None
             self._seen[key] = runs_s is not None and task_s is not None and runs_s > _SEVERAL * task_s
         return self._seen[key]
 
     def _left_s(self, priority: int) -> float | None:
         """How long the containers that run now need for the rest of the stage; None: none runs, or nobody knows."""
-        stage = self._jobs.stage_told(self._attempt_id, priority)
-        running = self._jobs.held(self._attempt_id.application_id).get(priority, 0) - self._sent[priority]
+        stage = self._facts.stage_told(self._attempt_id, priority)
+        running = self._facts.held(self._attempt_id.application_id).get(priority, 0) - self._sent[priority]
         if stage is None or stage.task_s is None or running <= 0:
             return None
         work_s = stage.work_s if stage.work_s is not None else stage.tasks * stage.task_s

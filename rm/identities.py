@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rm.access import Access
 from rm.clock import Clock
 from rm.delegation_store import DelegationStore
-from rm.scheduler.view import ClusterView
+from rm.scheduler.facts import Facts
 from rm.settings import RmSettings
 from rm.state_store import StateStore
 from yaqd.config import Configuration
@@ -33,13 +33,13 @@ class Identities:
 
     @classmethod
     def read(
-        cls, conf: Configuration, settings: RmSettings, store: StateStore, view: ClusterView, clock: Clock
+        cls, conf: Configuration, settings: RmSettings, store: StateStore, facts: Facts, clock: Clock
     ) -> "Identities":
         """Blocking. Raises ConfigError, StateStoreError."""
         groups = Groups.read(conf)
         groups_of = GroupLookups(groups, unix_groups)
         access = Access(
-            view,
+            facts,
             enabled=settings.acls,
             administrators=settings.administrators,
             daemon_user=settings.user,

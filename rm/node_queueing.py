@@ -18,7 +18,6 @@ from rm.named_hosts import NamedHosts
 from rm.node import RmNode
 from rm.queue_settings import QueueSettings
 from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
-from rm.scheduler.masters import masters_to_come
 from rm.task_records import TaskRecords
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
 from yaqd.policies.queueing import limits
@@ -92,7 +91,7 @@ class NodeQueueing:
     @property
     def _are_estimates_used(self) -> bool:
         """By queues at nodes, or by the order of jobs alone."""
-        return self.is_on or self._cluster.scheduler.view.jobs is not None
+        return self.is_on or self._cluster.scheduler.facts.counts_jobs
 
     def refresh(self, settings: QueueSettings) -> None:
         """Go by these from now on; nodes hear of them at their next heartbeat."""
@@ -110,7 +109,7 @@ class NodeQueueing:
     def _expect_all(self) -> None:
         """What has been asked for already was asked for when nobody wanted to know how long it runs."""
         for app in list(self._cluster.applications.values()):
-            scheduled = self._cluster.scheduler.view.applications.get(app.id)
+            scheduled = self._cluster.scheduler.facts.application(app.id)
             if scheduled is not None and scheduled.attempt is not None:
                 self.estimates.expect(app, {ask.key[0] for ask in scheduled.attempt.asks if not ask.is_master})
 
@@ -142,8 +141,8 @@ class NodeQueueing:
                 node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s, node.queue_max
             )
         )
-        scheduled = self._cluster.scheduler.view.nodes.get(node.id)
-        slots = scheduled.queue.slots if scheduled is not None and scheduled.queue is not None else 0
+        queue = self._cluster.scheduler.facts.node_queue(node.id)
+        slots = queue.slots if queue is not None else 0
         busy = running / slots if slots else 0.0
         # Before the node was seen full nobody knows how many run at once.
         busy = busy if queued else min(busy, self._in_use(node))
@@ -151,9 +150,9 @@ class NodeQueueing:
 
     def _in_use(self, node: RmNode) -> float:
         """The part of it that is given away, by the scarcest of what the scheduler counts."""
-        view = self._cluster.scheduler.view
-        known = view.nodes.get(node.id)
-        return 0.0 if known is None else view.calculator.share(known.total - known.free, known.total)
+        facts = self._cluster.scheduler.facts
+        known = facts.node(node.id)
+        return 0.0 if known is None else facts.calculator.share(known.total - known.free, known.total)
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
         """A node reports a container's end."""
@@ -211,7 +210,7 @@ class NodeQueueing:
         app = container.attempt.app
         facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
         if not container.allocation.is_master:
-            estimate_s = self._cluster.scheduler.queues.estimate(app.id, container.allocation.priority)
+            estimate_s = self._cluster.scheduler.facts.estimate(app.id, container.allocation.priority)
             if estimate_s is not None:
                 facts.estimate_ms = _ms(estimate_s)
             most_wait_ms = self.most_wait_ms(container.attempt)
@@ -224,7 +223,7 @@ class NodeQueueing:
     def most_wait_ms(self, attempt: Attempt) -> int | None:
         """How long a container of this master may wait at a node that takes what it has started for running; None: its
         master knows better, or nothing is sent to wait."""
-        spec, scheduled = self.settings.spec, self._cluster.scheduler.view.attempt(attempt.id)
+        spec, scheduled = self.settings.spec, self._cluster.scheduler.facts.attempt(attempt.id)
         if spec is None or scheduled is None or scheduled.tolerates_waiting:
             return None
         return _ms(spec.unaware_wait_s)
@@ -248,9 +247,7 @@ class NodeQueueing:
     def _put_masters(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
         """Again where it says that it keeps no room: an answer of this ResourceManager did not come, or was waited for
         in vain."""
-        view = self._cluster.scheduler.view
-        known = view.nodes.get(node.id)
-        masters = masters_to_come(view, known) if known is not None and self.is_on else {}
+        masters = self._cluster.scheduler.facts.masters_to_come(node.id) if self.is_on else {}
         if masters == told.masters and (not masters or node.status.yaq_queue.HasField("free")):
             return
         told.masters = masters
@@ -265,7 +262,7 @@ class NodeQueueing:
         ordering = self.settings.orderings.at(node.id.host)
         settings = server.NodeQueueSettings(
             enabled=self.is_on,
-            max_queued=self._cluster.scheduler.queues.bound_of(node.id),
+            max_queued=self._cluster.scheduler.facts.bound_of(node.id),
             order=ordering.name,
             scope=ordering.scope,
             max_wait_ms=self.settings.max_wait_ms,
@@ -276,27 +273,27 @@ class NodeQueueing:
         return settings
 
     def _put_jobs(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
-        jobs, view = self._cluster.scheduler.queues.jobs, self._cluster.scheduler.view
+        facts = self._cluster.scheduler.facts
         here = {container.attempt.app.id: container.attempt.app for container in node.containers.values()}
         for gone in told.jobs.keys() - here.keys():
             del told.jobs[gone]
         left = _JOBS_MAX
         for app_id, app in here.items():
-            version, scheduled = jobs.version(app_id), view.applications.get(app_id)
+            version, scheduled = facts.job_version(app_id), facts.application(app_id)
             if told.jobs.get(app_id) == version or scheduled is None or not left:
                 continue
             told.jobs[app_id] = version
             left -= 1
-            facts = jobs.facts(scheduled)
+            left_of = facts.left_of(scheduled)
             message = response.yaq_orders.jobs.add(arrival_ms=app.submitted_ms)
             message.application_id.CopyFrom(convert.application_id_pb(app_id))
-            if facts.remaining_work is not None:
-                message.remaining_work_ms = _ms(facts.remaining_work)
-            if facts.remaining_tasks is not None:
-                message.remaining_tasks = min(facts.remaining_tasks, 0x7FFFFFFF)
-            if facts.critical_path is not None:
-                message.critical_path_ms = _ms(facts.critical_path)
-            for priority, estimate_s in jobs.estimates(app_id).items():
+            if left_of.remaining_work is not None:
+                message.remaining_work_ms = _ms(left_of.remaining_work)
+            if left_of.remaining_tasks is not None:
+                message.remaining_tasks = min(left_of.remaining_tasks, 0x7FFFFFFF)
+            if left_of.critical_path is not None:
+                message.critical_path_ms = _ms(left_of.critical_path)
+            for priority, estimate_s in facts.estimates(app_id).items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
 
 

@@ -109,7 +109,7 @@ class NodeTracker:
             convert.put_resource(response.resource, node.total)
         if node.capabilities:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
-            if self._cluster.scheduler.view.calculator.counts_vcores:
+            if self._cluster.scheduler.facts.calculator.counts_vcores:
                 response.yaq_capabilities.understands.append(COUNTS_VCORES)
         return response
 
@@ -180,9 +180,9 @@ class NodeTracker:
             nextHeartBeatInterval=self.settings.heartbeat_interval_ms,
         )
         scheduler = self._cluster.scheduler
-        if scheduler.limits.opportunistic is not None:
+        if scheduler.facts.gives_opportunistic:
             limit = response.container_queuing_limit
-            limit.max_queue_length = scheduler.opportunistic.queue_limit
+            limit.max_queue_length = scheduler.facts.queue_limit
             limit.max_queue_wait_time_in_ms = -1
             fewer = self.rebalancer.limit(node) if self.rebalancer is not None else None
             if fewer is not None:

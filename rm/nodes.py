@@ -83,7 +83,7 @@ class Nodes:
         self._gone.pop(node.id, None)
         node.rack = self.topology.rack_of(said.node_id.host)
         node.http_address, node.version = said.http_address, said.version
-        node.total = cluster.scheduler.limits.bounds.known(said.total)
+        node.total = cluster.scheduler.facts.bounds.known(said.total)
         node.capabilities, node.queue_max = said.capabilities, said.queue_max
         node.health_report, node.health_reported_ms = said.health_report, cluster.clock.wall_ms()
         node.reset_conversation()
@@ -182,7 +182,7 @@ class Nodes:
 
     def resize(self, node: RmNode, total: Resource) -> None:
         """An administrator gives the node another size."""
-        node.total = self.cluster.scheduler.limits.bounds.known(total)
+        node.total = self.cluster.scheduler.facts.bounds.known(total)
         node.resized = True
         if node.state is not NodeState.DECOMMISSIONING:
             self.cluster.schedule(NodeResized(node.id, node.total))
@@ -205,7 +205,7 @@ class Nodes:
         if status.increased_containers:
             self.on_increased(node, status)
         scheduler = self.cluster.scheduler
-        if scheduler.limits.opportunistic is not None and status.HasField("opportunistic_containers_status"):
+        if scheduler.facts.gives_opportunistic and status.HasField("opportunistic_containers_status"):
             self._take_load(node, status.opportunistic_containers_status)
         if scheduler.has_waiting:
             self.cluster.schedule(NodeBeat(node.id))

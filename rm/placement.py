@@ -116,7 +116,7 @@ class PlacementRequests:
 
     def hand_out(self, attempt: Attempt, response: pb.AllocateResponse) -> None:
         """Tell which requests were given up."""
-        scheduled = self._cluster.scheduler.view.attempt(attempt.id) if attempt.tried else None
+        scheduled = self._cluster.scheduler.facts.attempt(attempt.id) if attempt.tried else None
         for key, tried in list(attempt.tried.items()):
             ask = scheduled.asks.get(key) if scheduled is not None else None
             if ask is None or not ask.pending:
@@ -162,13 +162,13 @@ class PlacementRequests:
     def _check_amount(self, amount: Resource) -> None:
         scheduler = self._cluster.scheduler
         try:
-            scheduler.limits.bounds.check(amount, scheduler.maximum_allocation())
+            scheduler.facts.bounds.check(amount, scheduler.maximum_allocation())
         except InvalidAsk as error:
             raise InvalidResourceRequest(str(error)) from None
 
     def _check_unchanged(self, attempt: Attempt, key: _Key, row: AskRow) -> None:
         scheduler = self._cluster.scheduler
-        scheduled = scheduler.view.attempt(attempt.id)
+        scheduled = scheduler.facts.attempt(attempt.id)
         known = scheduled.asks.get(key) if scheduled is not None else None
         if known is None or not known.pending or not row.count:
             return

@@ -83,29 +83,25 @@ class PreemptionMonitor:
         if now - self._last < self._settings.spec.interval_s:
             return
         self._last = now
-        for decision in self._cluster.schedule(MastersDue()):
-            if isinstance(decision, Preempt):
-                self._kill(decision, f"{PREEMPTED}: {decision.reason}")
-        if not self._settings.is_enabled:
-            return
-        for decision in self._cluster.schedule(PreemptionDue()):
-            if isinstance(decision, Warn):
-                self._warn(decision)
-            elif isinstance(decision, Preempt):
-                self._kill(decision, PREEMPTED)
+        self._cluster.schedule(MastersDue())
+        if self._settings.is_enabled:
+            self._cluster.schedule(PreemptionDue())
 
-    def _warn(self, decision: Warn) -> None:
+    def warn(self, decision: Warn) -> None:
+        """Its master hears of it with its next answer."""
         container = self._cluster.containers.get(decision.container_id)
         if container is not None:
             log.info("%s: may be preempted: %s", container.id, decision.reason)
             if not container.allocation.is_master:
                 container.attempt.notices[container.id] = container.allocation.resource
 
-    def _kill(self, decision: Preempt, words: str) -> None:
+    def kill(self, decision: Preempt) -> None:
+        """Its time is up."""
         container = self._cluster.containers.get(decision.container_id)
         if container is None or container.stage is ContainerStage.ALLOCATED:
             return  # its master does not know it yet: ending it now would leave the two counting differently
         log.info("%s: preempted: %s", container.id, decision.reason)
+        words = f"{PREEMPTED}: {decision.reason}" if decision.tells_why else PREEMPTED
         self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.PREEMPTED, words, kill=True)
 
 

@@ -3,14 +3,14 @@
 from collections import Counter
 
 from rm.cluster import Cluster
-from rm.scheduler.view import QueueView
+from rm.scheduler.facts import QueueView
 from yaqd.model import Resource, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as common
 
 
 def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatistics:
     """Of applications that have ended, those count that the ResourceManager still remembers."""
-    view = cluster.scheduler.view
+    facts = cluster.scheduler.facts
     leaves = {leaf.path: leaf for leaf in queue.walk() if leaf.is_leaf}
     states = _ended(cluster, leaves)
     pending, pending_containers = Resource(), 0
@@ -21,9 +21,9 @@ def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatisti
             for ask in app.attempt.asks if app.attempt is not None else ():
                 pending = pending + ask.capability * ask.pending
                 pending_containers += ask.pending
-    held = [r for r in view.reservations.values() if r.attempt.app.leaf.path in leaves]
-    reserved = sum((r.ask.capability for r in held), Resource())
-    room = ((queue.limit or view.nodes.total) - queue.used).floored()
+    held = facts.reserved_in(queue)
+    reserved = sum(held, Resource())
+    room = ((queue.limit or facts.total) - queue.used).floored()
     return common.QueueStatistics(
         numAppsSubmitted=states.total(),
         numAppsRunning=states["RUNNING"],
@@ -53,7 +53,7 @@ def _ended(cluster: Cluster, leaves: dict[str, QueueView]) -> Counter[str]:
     is_here: dict[str, bool] = {}
     for app in cluster.applications.values():
         if app.queue not in is_here:
-            found = cluster.scheduler.view.find_queue(app.queue)
+            found = cluster.scheduler.facts.queue(app.queue)
             is_here[app.queue] = found is not None and found.path in leaves
         if is_here[app.queue] and app.id not in live and app.state >= YarnApplicationState.FINISHED:
             states[app.state.name] += 1

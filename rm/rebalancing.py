@@ -57,7 +57,7 @@ class Rebalancer:
         self._cluster = cluster
         self._read_settings = settings
         scheduler = cluster.scheduler
-        self._slots = Slots(scheduler.view.calculator, scheduler.limits.bounds.minimum)
+        self._slots = Slots(scheduler.facts.calculator, scheduler.facts.bounds.minimum)
         #: so many containers are to leave the node with its next heartbeat
         self._leaving: dict[NodeId, int] = {}
         self._looked_at = -math.inf
@@ -85,12 +85,12 @@ class Rebalancer:
         return min((limit for limit in limits if limit < waiting), default=None)
 
     def _loads(self) -> list[QueueLoad]:
-        most_queued = self._cluster.scheduler.opportunistic.queue_limit
+        most_queued = self._cluster.scheduler.facts.queue_limit
         return queue_loads(self._said(), most_queued, self._settings.typical_s)
 
     def _said(self) -> Iterator[QueueSaid]:
         for node in self._cluster.nodes.values():
-            view = self._cluster.scheduler.view.nodes.get(node.id)
+            view = self._cluster.scheduler.facts.node(node.id)
             if view is not None and node.is_usable and node.status.HasField("yaq_queue"):
                 slots = self._slots.believed(view, node.status.yaq_queue.running)
                 yield _as_said(node.id, node.status, max(1, slots))

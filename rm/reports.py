@@ -14,8 +14,8 @@ from rm.lifetimes import format_iso8601
 from rm.log_status import LogStatuses
 from rm.messages import wire
 from rm.queue_statistics import queue_statistics
+from rm.scheduler.facts import QueueView
 from rm.scheduler.queues import QueueState
-from rm.scheduler.view import QueueView
 from rm.silent_masters import SilentMasters
 from rm.waiting import attempt_diagnostics
 from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
@@ -138,7 +138,7 @@ class Reports:
 
     def _of_attempt(self, attempt: Attempt) -> str:
         silence = self.silent_masters.of(attempt)
-        return str(silence) if silence is not None else attempt_diagnostics(self.cluster.scheduler.view, attempt)
+        return str(silence) if silence is not None else attempt_diagnostics(self.cluster.scheduler.facts, attempt)
 
     def _put_totals(self, message: common.ApplicationResourceUsageReport, app: Application) -> None:
         """Of every resource type; what was preempted only where something was."""
@@ -164,8 +164,8 @@ class Reports:
             preempted_vcore_seconds=app.preempted_vcore_ms // 1000,
         )
         self._put_totals(message, app)
-        view = self.cluster.scheduler.view
-        scheduled = view.applications.get(app.id)
+        facts = self.cluster.scheduler.facts
+        scheduled = facts.application(app.id)
         used = reserved = needed = _NOT_KNOWN
         if scheduled is not None and not app.is_concluded:
             sent = scheduled.sent
@@ -184,7 +184,7 @@ class Reports:
                 if attempt.reservation is not None:
                     reserved = attempt.reservation.ask.capability
                     message.num_reserved_containers = 1
-            share = view.calculator.share(used, view.nodes.total)
+            share = facts.share(used)
             message.cluster_usage_percentage = share * 100
             part = scheduled.leaf.spec.absolute_capacity
             message.queue_usage_percentage = share * 100 / part if part > 0 else 0.0
@@ -221,8 +221,8 @@ class Reports:
         self, queue: QueueView, *, children: bool, recursive: bool, shown: Callable[[Application], bool] | None
     ) -> common.QueueInfo:
         """`shown` says which applications of the queue, and those below it, are listed; None: none."""
-        view, spec = self.cluster.scheduler.view, queue.spec
-        share = view.calculator.share(queue.used, view.nodes.total)
+        spec = queue.spec
+        share = self.cluster.scheduler.facts.share(queue.used)
         guarantee = spec.absolute_capacity
         is_draining = spec.state is QueueState.STOPPED and any(q.applications for q in queue.walk())
         message = common.QueueInfo(

@@ -53,7 +53,6 @@ class ContainerUpdates:
         self._cluster = cluster
         self._tokens = tokens
         self._tells_nodes = tells_nodes
-        cluster.on_updated = self._granted
 
     # ---- asked for
 
@@ -88,7 +87,7 @@ class ContainerUpdates:
             execution_type = _execution_type(update, kind)
             if execution_type is allocation.execution_type:
                 return
-            if self._cluster.scheduler.updates.is_waiting(container.id, container.node_id):
+            if self._cluster.scheduler.facts.is_update_waiting(container.id, container.node_id):
                 raise _Refused(OUTSTANDING)
         log.info("%s: its master asks for %s, %s", container.id, resource, execution_type.name)
         container.update_wanted = kind
@@ -97,7 +96,7 @@ class ContainerUpdates:
     def _target(self, container: RmContainer, wanted: Resource, kind: UpdateType) -> Resource:
         """The size asked for, normalized. Raises _Refused for one that cannot be."""
         scheduler, now = self._cluster.scheduler, container.allocation.resource
-        bounds: AllocationBounds = scheduler.limits.bounds
+        bounds: AllocationBounds = scheduler.facts.bounds
         try:
             bounds.check(wanted, scheduler.maximum_allocation())
         except InvalidAsk:
@@ -105,13 +104,13 @@ class ContainerUpdates:
         target = scheduler.normalized(wanted)
         smaller, larger = (now, target) if kind is UpdateType.INCREASE_RESOURCE else (target, now)
         node = self._cluster.nodes.get(container.node_id)
-        if not smaller.fits_in(larger) or node is None or not scheduler.view.calculator.fits(target, node.total):
+        if not smaller.fits_in(larger) or node is None or not scheduler.facts.calculator.fits(target, node.total):
             raise _Refused(OUT_OF_RANGE)
         return target
 
     # ---- granted
 
-    def _granted(self, update: Update) -> None:
+    def granted(self, update: Update) -> None:
         """The scheduler has booked it: the record follows, the master will be told."""
         container = self._cluster.containers[update.container_id]
         container.book_usage(self._cluster.clock.wall_ms())

@@ -12,7 +12,8 @@ from typing import Final
 from rm.cluster import Cluster
 from rm.node_queueing import YAQ_QUEUE, NodeQueueing
 from rm.scheduler.events import Elapsed
-from rm.scheduler.node_load import NodeLoad, longer_wait_ms
+from rm.scheduler.facts import NodeLoad
+from rm.scheduler.node_load import longer_wait_ms
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
@@ -29,7 +30,7 @@ class UsageMonitor:
         """For the attempt's proxy at the node `to`."""
         extended = self.understands(to)
         self._cluster.schedule(Elapsed())
-        for load in self._cluster.scheduler.opportunistic.ranked(attempt_id):
+        for load in self._cluster.scheduler.facts.ranked(attempt_id):
             node = self._cluster.nodes.get(load.node.id)
             if node is None:
                 continue
@@ -52,7 +53,7 @@ class UsageMonitor:
             status = self._cluster.nodes[load.node.id].status
             if status.HasField("yaq_queue"):
                 said = status.yaq_queue
-                has_room = self._cluster.scheduler.limits.bounds.minimum.fits_in(load.left)
+                has_room = self._cluster.scheduler.facts.bounds.minimum.fits_in(load.left)
                 said_ms = min(said.wait_ms, _WAIT_MS_MAX)
                 wait_ms = longer_wait_ms(said_ms, said.queued, load.given, has_room=has_room)
                 # Without estimates everything that is full would be for ever: then lengths have to do.

@@ -6,24 +6,22 @@ import time
 
 from rm.attempt import Attempt
 from rm.container import Completion
-from rm.scheduler.admission import why_inactive
-from rm.scheduler.users import master_need, masters_limit, user_masters_limit
-from rm.scheduler.view import AttemptView, ClusterView, QueueView
-from rm.scheduler.why import own_master_alone
+from rm.scheduler.facts import AttemptView, Facts, QueueView
+from rm.scheduler.users import master_need
 from yaqd.model import Resource, YarnApplicationAttemptState
 
 _PARTITION = "<DEFAULT_PARTITION>"
 
 
-def attempt_diagnostics(view: ClusterView, attempt: Attempt) -> str:
+def attempt_diagnostics(facts: Facts, attempt: Attempt) -> str:
     """What a report says of an attempt: why it waits for its master or can get nothing else, or what came of it."""
     if attempt.state is YarnApplicationAttemptState.SCHEDULED:
-        return why_waiting(view, attempt)
+        return why_waiting(facts, attempt)
     if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
         return "AM container is launched, waiting for AM container to Register with RM"
-    scheduled = view.attempt(attempt.id)
+    scheduled = facts.attempt(attempt.id)
     if attempt.state is YarnApplicationAttemptState.RUNNING and scheduled is not None and not attempt.diagnostics:
-        return own_master_alone(view, scheduled) or ""
+        return facts.why_alone(scheduled) or ""
     return attempt.diagnostics
 
 
@@ -40,31 +38,31 @@ def crash_diagnostics(completion: Completion, page_url: str) -> str:
     )
 
 
-def why_waiting(view: ClusterView, attempt: Attempt) -> str:
+def why_waiting(facts: Facts, attempt: Attempt) -> str:
     """What a report of an attempt whose master has no container says."""
     at = time.strftime("%a %b %d %H:%M:%S %z %Y", time.localtime(attempt.started_ms / 1000))
-    scheduled = view.attempt(attempt.id)
+    scheduled = facts.attempt(attempt.id)
     if scheduled is None or scheduled.master is None:
         said = "Application is added to the scheduler and is not yet activated. "
-        return f"[{at}] {said}{_pending(view, scheduled) if scheduled is not None else ''}"
+        return f"[{at}] {said}{_pending(facts, scheduled) if scheduled is not None else ''}"
     said = "Application is Activated, waiting for resources to be assigned for AM. "
-    return f"[{at}] {said}{_activated(view, scheduled.app.leaf)}"
+    return f"[{at}] {said}{_activated(facts, scheduled.app.leaf)}"
 
 
-def _pending(view: ClusterView, scheduled: AttemptView) -> str:
+def _pending(facts: Facts, scheduled: AttemptView) -> str:
     leaf = scheduled.app.leaf
     return (
-        f"{why_inactive(view, scheduled) or ''} Details : AM Partition = {_PARTITION}; "
+        f"{facts.why_inactive(scheduled) or ''} Details : AM Partition = {_PARTITION}; "
         f"AM Resource Request = {master_need(scheduled) or Resource()}; "
-        f"Queue Resource Limit for AM = {masters_limit(view, leaf)}; "
-        f"User AM Resource Limit of the queue = {user_masters_limit(view, leaf)}; "
+        f"Queue Resource Limit for AM = {facts.masters_limit(leaf)}; "
+        f"User AM Resource Limit of the queue = {facts.user_masters_limit(leaf)}; "
         f"Queue AM Resource Usage = {leaf.masters_used}; "
     )
 
 
-def _activated(view: ClusterView, leaf: QueueView) -> str:
-    total, spec = view.nodes.total, leaf.spec
-    used = view.calculator.share(leaf.used, total)
+def _activated(facts: Facts, leaf: QueueView) -> str:
+    total, spec = facts.total, leaf.spec
+    used = facts.share(leaf.used)
 
     def part(share: float) -> Resource:
         return Resource(int(total.memory_mb * share), int(total.vcores * share))

@@ -129,6 +129,8 @@ class Preempt:
 
     container_id: ContainerId
     reason: str
+    #: its diagnostics name the reason, where Hadoop would not have killed it
+    tells_why: bool = False
 
 
 Decision = (

@@ -39,6 +39,7 @@ from rm.scheduler.events import (
     SchedulerEvent,
     UpdateAsked,
 )
+from rm.scheduler.facts import Facts
 from rm.scheduler.giving import Giving
 from rm.scheduler.intake import parts, split, take_in
 from rm.scheduler.invariants import validate
@@ -125,6 +126,16 @@ class Scheduler:
         self.opportunistic.lost_places = self.queues.lost_places
         self.opportunistic.queueing = lambda: self.queues.spec
         self.opportunistic.estimate = self.queues.estimate
+        #: what may be asked
+        self.facts: Final = Facts(
+            self.view,
+            self.queues,
+            self.opportunistic,
+            self.updates,
+            limits.bounds,
+            self.log,
+            gives_opportunistic=limits.opportunistic is not None,
+        )
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}

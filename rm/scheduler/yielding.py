@@ -56,7 +56,8 @@ class Yielding:
         wanted = next(_wanted(first)).capability
         view.yielded[held.application.id] = Yielded(first.app.id, wanted, held.resource)
         self._since.clear()
-        yield Preempt(container_id, f"application masters alone leave no room, and {first.app.id} goes on without it")
+        why = f"application masters alone leave no room, and {first.app.id} goes on without it"
+        yield Preempt(container_id, why, tells_why=True)
 
     def settle(self, view: ClusterView, now: float) -> bool:
         """Forget those who may start again; True: there were some."""

@@ -54,7 +54,7 @@ class ClusterRest:
         access, query = self._callers.access, request.query
         caller = self._callers.user(request)
         user, wanted = query.get("user", "").strip(), query.get("queue-acl-type", "").strip()
-        queue = self._cluster.scheduler.view.find_queue(request.match_info["queue"])
+        queue = self._cluster.scheduler.facts.queue(request.match_info["queue"])
         if queue is None:
             text = f"Specified queue={request.match_info['queue'][:256]} doesn't exist"
             raise problem(400, "BadRequestException", f"java.lang.Exception: {text}")

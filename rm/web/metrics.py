@@ -11,9 +11,9 @@ from yaqd.model import NodeState, Resource
 
 def metrics_json(cluster: Cluster) -> dict[str, Any]:
     """Of applications that have ended, those count that are still remembered."""
-    view = cluster.scheduler.view
-    queues = queue_statistics(view.root, cluster)
-    used, total = view.root.used, view.nodes.total
+    facts = cluster.scheduler.facts
+    queues = queue_statistics(facts.root, cluster)
+    used, total = facts.root.used, facts.total
     free, reserved = total - used, Resource(queues.reservedMemoryMB, queues.reservedVCores)
     return {
         "appsSubmitted": queues.numAppsSubmitted,
@@ -30,7 +30,7 @@ def metrics_json(cluster: Cluster) -> dict[str, Any]:
         "availableVirtualCores": free.vcores,
         "allocatedVirtualCores": used.vcores,
         "pendingVirtualCores": queues.pendingVCores,
-        "containersAllocated": view.root.containers,
+        "containersAllocated": facts.root.containers,
         "containersReserved": queues.reservedContainers,
         "containersPending": queues.pendingContainers,
         "totalMB": total.memory_mb,
@@ -40,7 +40,7 @@ def metrics_json(cluster: Cluster) -> dict[str, Any]:
         "totalUsedResourcesAcrossPartition": resource_json(used, cluster.resource_types),
         "totalClusterResourcesAcrossPartition": resource_json(total, cluster.resource_types),
         "totalReservedResourcesAcrossPartition": resource_json(reserved, cluster.resource_types),
-        "totalAllocatedContainersAcrossPartition": view.root.containers,
+        "totalAllocatedContainersAcrossPartition": facts.root.containers,
         "crossPartitionMetricsAvailable": True,
     }
 

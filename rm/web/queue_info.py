@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from rm.cluster import Cluster
 from rm.queue_statistics import queue_statistics
+from rm.scheduler.facts import QueueView, UserView
 from rm.scheduler.queues import QueueState
-from rm.scheduler.users import UserView, masters_limit, user_limit, user_masters_limit
-from rm.scheduler.view import QueueView
 from rm.web.resources import resource_json, usages_json
 from yaqd.model import Resource
 from yaqd.proto import yarn_common_pb2 as common
@@ -29,12 +28,12 @@ class QueueInfo:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._view = cluster.scheduler.view
+        self._facts = cluster.scheduler.facts
         self._types = cluster.resource_types
 
     def scheduler(self) -> dict[str, Any]:
         """The root, with all below it."""
-        root = self._view.root
+        root = self._facts.root
         shown = {"type": "capacityScheduler", **self._shares(root), "queueName": root.spec.name}
         shown |= {"queueCapacityVectorInfo": _vector(root.spec.capacity * 100)}
         shown |= {"queuePath": root.path, "maxParallelApps": _UNLIMITED, "isAbsoluteResource": False}
@@ -79,9 +78,9 @@ class QueueInfo:
             "users": {"user": [self._user(leaf, user) for user in leaf.users.values()]} if leaf.users else {},
             "userLimitFactor": spec.user_limit_factor,
             "configuredMaxAMResourceLimit": spec.maximum_am_share,
-            "AMResourceLimit": self._amount(masters_limit(self._view, leaf)),
+            "AMResourceLimit": self._amount(self._facts.masters_limit(leaf)),
             "usedAMResource": self._amount(leaf.masters_used),
-            "userAMResourceLimit": self._amount(user_masters_limit(self._view, leaf)),
+            "userAMResourceLimit": self._amount(self._facts.user_masters_limit(leaf)),
             "preemptionDisabled": spec.preemption_disabled,
             "intraQueuePreemptionDisabled": True,
             "defaultPriority": spec.default_priority,
@@ -91,7 +90,7 @@ class QueueInfo:
         }
 
     def _user(self, leaf: QueueView, user: UserView) -> dict[str, Any]:
-        limit, nothing = user_masters_limit(self._view, leaf), Resource()
+        limit, nothing = self._facts.user_masters_limit(leaf), Resource()
         amounts = {"used": user.used, "reserved": nothing, "pending": nothing, "amUsed": user.masters_used}
         return {
             "username": user.name,
@@ -99,7 +98,7 @@ class QueueInfo:
             "numPendingApplications": user.applications - user.masters,
             "numActiveApplications": user.masters,
             "AMResourceUsed": self._amount(user.masters_used),
-            "userResourceLimit": self._amount(user_limit(self._view, leaf)),
+            "userResourceLimit": self._amount(self._facts.user_limit(leaf)),
             "resources": usages_json(amounts | {"amLimit": limit, "userAmLimit": nothing}, self._types),
             "userWeight": 1.0,
             "isActive": user.waiting > 0,
@@ -109,7 +108,7 @@ class QueueInfo:
 
     def _shares(self, queue: QueueView) -> dict[str, Any]:
         spec = queue.spec
-        part = self._view.calculator.share(queue.used, self._view.nodes.total) * 100
+        part = self._facts.share(queue.used) * 100
         return {
             "capacity": spec.capacity * 100,
             "usedCapacity": part / spec.absolute_capacity if spec.absolute_capacity > 0 else 0.0,
@@ -122,7 +121,7 @@ class QueueInfo:
         return {
             "absoluteCapacity": queue.spec.absolute_capacity * 100,
             "absoluteMaxCapacity": queue.spec.absolute_maximum * 100,
-            "absoluteUsedCapacity": self._view.calculator.share(queue.used, self._view.nodes.total) * 100,
+            "absoluteUsedCapacity": self._facts.share(queue.used) * 100,
         }
 
     def _capacities(self, queue: QueueView) -> dict[str, Any]:
@@ -149,7 +148,7 @@ class QueueInfo:
             "amUsed": sum((leaf.masters_used for leaf in leaves), Resource()),
         }
         if queue.is_leaf:
-            limits = masters_limit(self._view, queue), user_masters_limit(self._view, queue)
+            limits = self._facts.masters_limit(queue), self._facts.user_masters_limit(queue)
             amounts |= {"amLimit": limits[0], "userAmLimit": limits[1]}
         else:
             amounts |= dict.fromkeys(("amLimit", "userAmLimit"), Resource())
@@ -159,7 +158,7 @@ class QueueInfo:
         spec = queue.spec
         acls = {"ADMINISTER_QUEUE": spec.administer_acl, "APPLICATION_MAX_PRIORITY": "*", "SUBMIT_APP": spec.submit_acl}
         return {
-            "maximumAllocation": self._amount(self._cluster.scheduler.limits.bounds.maximum),
+            "maximumAllocation": self._amount(self._cluster.scheduler.facts.bounds.maximum),
             "queueAcls": {"queueAcl": [{"accessType": k, "accessControlList": v} for k, v in acls.items()]},
             "queuePriority": 0,
             "orderingPolicyInfo": spec.ordering if queue.is_leaf else "utilization",
@@ -172,10 +171,10 @@ class QueueInfo:
         }
 
     def _least(self, queue: QueueView) -> Resource:
-        return _part(self._view.nodes.total, queue.spec.absolute_capacity)
+        return _part(self._facts.total, queue.spec.absolute_capacity)
 
     def _most(self, queue: QueueView) -> Resource:
-        return queue.limit or self._view.nodes.total
+        return queue.limit or self._facts.total
 
     def _amount(self, amount: Resource) -> dict[str, Any]:
         return resource_json(amount, self._types)

@@ -103,7 +103,7 @@ def timeouts_json(report: common.ApplicationReport) -> list[dict[str, Any]]:
 
 def _requests(app: Application, cluster: Cluster) -> list[dict[str, Any]]:
     """What its master waits for, a row for each host, rack and `*` that it names."""
-    scheduled = cluster.scheduler.view.applications.get(app.id)
+    scheduled = cluster.scheduler.facts.application(app.id)
     attempt = scheduled.attempt if scheduled is not None else None
     return [
         {

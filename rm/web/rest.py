@@ -189,7 +189,7 @@ class Rest:
                 "decision": type(entry.decision).__name__,
                 "text": str(entry.decision),
             }
-            for entry in list(self._cluster.scheduler.log)[-200:]
+            for entry in list(self._cluster.scheduler.facts.log)[-200:]
         ]
         return web.json_response({"decisions": entries})
 

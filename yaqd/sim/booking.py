@@ -70,9 +70,8 @@ class Booking:
 
     def left(self, node: SimNode, now: float) -> None:
         self.scheduler.handle(NodeLeft(node.id), now)
-        for container_id, placed in list(self.scheduler.opportunistic.containers.items()):
-            if placed.node_id == node.id:
-                self.scheduler.handle(ContainerEnded(container_id), now)
+        for container_id in self.scheduler.facts.opportunistic_on(node.id):
+            self.scheduler.handle(ContainerEnded(container_id), now)
 
     # ---- jobs
 
@@ -93,8 +92,8 @@ class Booking:
 
     def book(self, job: JobRun, place: Place, now: float) -> bool:
         """False: it is to stay with its manager."""
-        attempt, node_id = self.scheduler.view.attempt(job.attempt_id), place.node.node_id
-        if attempt is not None and not self.scheduler.opportunistic.may_go(attempt, node_id, place.resource):
+        attempt, node_id = self.scheduler.facts.attempt(job.attempt_id), place.node.node_id
+        if attempt is not None and not self.scheduler.facts.may_go(attempt, node_id, place.resource):
             return False
         key = place.priority, place.allocation_request_id
         self.scheduler.handle(ProxyPlaced(place.container_id, node_id, place.resource, *key), now)
@@ -112,13 +111,13 @@ class Booking:
     def publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
         """As the live usage monitor does, to a proxy that reads all of it."""
         self.scheduler.handle(Elapsed(), now)
-        return tuple(map(self._offer, self.scheduler.opportunistic.ranked(job.attempt_id)))
+        return tuple(map(self._offer, self.scheduler.facts.ranked(job.attempt_id)))
 
     def _offer(self, load: NodeLoad) -> NodeOffer:
         node_id = load.node.id
         if node_id in self._stale or node_id not in self._offers:
             self._stale.discard(node_id)
-            has_room = self.scheduler.limits.bounds.minimum.fits_in(load.left)
+            has_room = self.scheduler.facts.bounds.minimum.fits_in(load.left)
             wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
             slots = load.node.queue.slots if load.node.queue is not None else 0
             wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf

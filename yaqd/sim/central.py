@@ -48,7 +48,8 @@ class Central(Model):
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
-        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), self.limits())
+        limits = self.limits()
+        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), limits)
         #: the ResourceManager is told how long tasks should run
         self.tells_estimates: Final = system.name == "yaq-c" or system.job_order != "fifo"
         #: nodes with something to report
@@ -59,8 +60,9 @@ class Central(Model):
         self._gone: dict[int, list[Run]] = {}
         self._limit_at = -math.inf
         self._limit = 0
-        #: when the ResourceManager looks next for queues below their guarantee
-        self._look_at = self.scheduler.limits.preemption.interval_s if system.preempt else math.inf
+        #: how often, and when next, the ResourceManager looks for queues below their guarantee
+        self._look_every_s: Final = limits.preemption.interval_s
+        self._look_at = self._look_every_s if system.preempt else math.inf
         for node in self.nodes:
             self._join(node, 0.0)
 
@@ -140,7 +142,7 @@ class Central(Model):
         loaded = NodeLoaded(node.id, said.opportunistic_queued, -1, said.opportunistic_max)
         self.take(self.scheduler.handle(loaded, now), now)
         if now - self._limit_at >= self.shape.heartbeat_s:
-            self._limit, self._limit_at = self.scheduler.opportunistic.queue_limit, now
+            self._limit, self._limit_at = self.scheduler.facts.queue_limit, now
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
 
     def _take_back(self, now: float) -> None:
@@ -148,14 +150,15 @@ class Central(Model):
 
         Managers hear of a container when it is taken; that they are told before, they make no use of.
         """
-        self._look_at = now + self.scheduler.limits.preemption.interval_s
+        self._look_at = now + self._look_every_s
         for decision in self.scheduler.handle(PreemptionDue(), now):
             if type(decision) is not Preempt:
                 continue
             container_id = decision.container_id
-            node = self._by_host[self.scheduler.view.containers[container_id].node_id.host]
-            run = node.runs.get(container_id)
-            if run is None:
+            node_id = self.scheduler.facts.where(container_id)
+            node = self._by_host[node_id.host] if node_id is not None else None
+            run = node.runs.get(container_id) if node is not None else None
+            if node is None or run is None:
                 continue  # its manager does not know it yet, or its node: it is chosen again
             self.recorder.count("preempted")
             run.is_taken = True
@@ -271,7 +274,7 @@ class Central(Model):
         """Something is to be said at the next poll, or is only given at one."""
         if any(group.is_changed for group in job.groups.values()):
             return True
-        return self.is_opportunistic and self.scheduler.opportunistic.waits(job.attempt_id)
+        return self.is_opportunistic and self.scheduler.facts.waits_for_node(job.attempt_id)
 
     def _ask(self, job: JobRun, now: float) -> None:
         rows: list[AskRow] = []
@@ -280,7 +283,7 @@ class Central(Model):
                 group.is_changed = False
                 given = sum((a.priority, a.allocation_request_id) == group.key for a in job.inbox)
                 rows += self._rows(group, given)
-        if rows or (self.is_opportunistic and self.scheduler.opportunistic.waits(job.attempt_id)):
+        if rows or (self.is_opportunistic and self.scheduler.facts.waits_for_node(job.attempt_id)):
             self.take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
 
     def _rows(self, group: Group, given: int) -> list[AskRow]:

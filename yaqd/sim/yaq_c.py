@@ -99,15 +99,15 @@ class YaqC(Central):
             self.take(self.scheduler.handle(PlaceLost(run.stage.job.id, run.group.key[0], since), now), now)
 
     def facts(self, job: JobRun) -> JobFacts:
-        app = self.scheduler.view.applications.get(job.id)
-        return self.scheduler.queues.jobs.facts(app) if app is not None else job.facts()
+        app = self.scheduler.facts.application(job.id)
+        return self.scheduler.facts.left_of(app) if app is not None else job.facts()
 
     def _version(self, job: JobRun) -> int:
-        return self.scheduler.queues.jobs.version(job.id)
+        return self.scheduler.facts.job_version(job.id)
 
     def _report(self, job: JobRun) -> JobReport:
         """What the ResourceManager knows of it."""
-        estimates = dict(self.scheduler.queues.jobs.estimates(job.id))
+        estimates = dict(self.scheduler.facts.estimates(job.id))
         return JobReport(job.id, self.facts(job), job.spec.arrival_s, estimates)
 
     def job_ended(self, job: JobRun, now: float) -> None:

@@ -1,0 +1,50 @@
+"""Carries out what the scheduler decides: each decision in one place, whatever event led to it."""
+
+from typing import assert_never
+
+from rm.applications import Applications
+from rm.cluster import Cluster
+from rm.preemption import PreemptionMonitor
+from rm.scheduler.decisions import (
+    AcceptApplication,
+    Allocate,
+    Decision,
+    Keep,
+    KeepNoMore,
+    Preempt,
+    RefuseApplication,
+    Reserve,
+    Unreserve,
+    Update,
+    Warn,
+)
+from rm.updates import ContainerUpdates
+
+
+class Carrier:
+    def __init__(
+        self, cluster: Cluster, applications: Applications, updates: ContainerUpdates, preemption: PreemptionMonitor
+    ) -> None:
+        self._cluster = cluster
+        self._applications = applications
+        self._updates = updates
+        self._preemption = preemption
+
+    def carry_out(self, decision: Decision) -> None:
+        match decision:
+            case Allocate():
+                self._cluster.allocate(decision)
+            case Update():
+                self._updates.granted(decision)
+            case AcceptApplication():
+                self._applications.accepted(decision)
+            case RefuseApplication():
+                self._applications.refused(decision)
+            case Warn():
+                self._preemption.warn(decision)
+            case Preempt():
+                self._preemption.kill(decision)
+            case Reserve() | Unreserve() | Keep() | KeepNoMore():
+                pass  # the scheduler's own business, said to people by its log
+            case _:
+                assert_never(decision)

@@ -1,0 +1,247 @@
+"""What the rest of the ResourceManager may ask the scheduler, which is told things through `Scheduler.handle` alone.
+
+Nothing here changes anything: a question that is asked, or is not, leads to the same decisions. What is handed out
+(queues, applications, attempts, nodes, asks) is the scheduler's own, and is only read.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from rm.scheduler.admission import refusal, why_inactive
+from rm.scheduler.asks import Ask
+from rm.scheduler.calculators import AllocationBounds, Calculator
+from rm.scheduler.decisions import DecisionLog
+from rm.scheduler.jobs import Jobs
+from rm.scheduler.kept_nodes import KeptNode
+from rm.scheduler.masters import masters_to_come
+from rm.scheduler.node_load import NodeLoad
+from rm.scheduler.node_queue import NodeQueue
+from rm.scheduler.nodes import NodeView
+from rm.scheduler.opportunistic import Opportunistic
+from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.updates import Updates
+from rm.scheduler.users import UserView, masters_limit, user_limit, user_masters_limit
+from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
+from rm.scheduler.why import NoNodeTakes, Reasons, own_master_alone
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.queueing.facts import JobFacts
+from yaqd.policies.queueing.left import StageLeft
+
+__all__ = ["AppView", "AttemptView", "Facts", "NodeLoad", "NodeQueue", "NodeView", "QueueView", "UserView"]
+
+
+class Facts:
+    """The scheduler's answers."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        queues: NodeQueues,
+        opportunistic: Opportunistic,
+        updates: Updates,
+        bounds: AllocationBounds,
+        log: DecisionLog,
+        *,
+        gives_opportunistic: bool,
+    ) -> None:
+        self._view = view
+        self._queues = queues
+        self._opportunistic = opportunistic
+        self._updates = updates
+        #: the last decisions
+        self.log = log
+        #: the smallest and the largest container
+        self.bounds = bounds
+        #: are opportunistic containers given as such?
+        self.gives_opportunistic = gives_opportunistic
+
+    # ---- sizes
+
+    @property
+    def calculator(self) -> Calculator:
+        return self._view.calculator
+
+    @property
+    def total(self) -> Resource:
+        """Of all nodes in use."""
+        return self._view.nodes.total
+
+    def share(self, held: Resource) -> float:
+        """The part of all nodes that this is, by the scarcest of what is counted."""
+        return self._view.calculator.share(held, self.total)
+
+    # ---- queues
+
+    @property
+    def root(self) -> QueueView:
+        return self._view.root
+
+    def queue(self, name: str) -> QueueView | None:
+        """By its path, or by its last part where that names one leaf."""
+        return self._view.find_queue(name)
+
+    def refusal(self, app_id: ApplicationId, queue: str, user: str) -> str | None:
+        """Why the queue would take no new application of this user now; None when it would."""
+        return refusal(self._view, app_id, queue, user)
+
+    def masters_limit(self, leaf: QueueView) -> Resource:
+        """What masters of the leaf may hold together."""
+        return masters_limit(self._view, leaf)
+
+    def user_masters_limit(self, leaf: QueueView) -> Resource:
+        """What masters of one user may hold there."""
+        return user_masters_limit(self._view, leaf)
+
+    def user_limit(self, leaf: QueueView) -> Resource:
+        """What one user may hold there."""
+        return user_limit(self._view, leaf)
+
+    def reserved_in(self, queue: QueueView) -> list[Resource]:
+        """Containers of the queue, and those below it, for which nodes are reserved."""
+        within = {leaf.path for leaf in queue.walk() if leaf.is_leaf}
+        held = self._view.reservations.values()
+        return [one.ask.capability for one in held if one.attempt.app.leaf.path in within]
+
+    # ---- applications
+
+    def application(self, app_id: ApplicationId) -> AppView | None:
+        """None: the scheduler does not have it, or no longer."""
+        return self._view.applications.get(app_id)
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> AttemptView | None:
+        return self._view.attempt(attempt_id)
+
+    def headroom(self, attempt_id: ApplicationAttemptId) -> Resource:
+        """What the attempt could still be given if it were alone; nothing for one that is not there."""
+        attempt = self._view.attempt(attempt_id)
+        return self._view.headroom(attempt) if attempt is not None else Resource()
+
+    def why_inactive(self, attempt: AttemptView) -> str | None:
+        """Why its master may not start, None when it may."""
+        return why_inactive(self._view, attempt)
+
+    def why_alone(self, attempt: AttemptView) -> str | None:
+        """Why it can get nothing beside its master, where that is so."""
+        return own_master_alone(self._view, attempt)
+
+    def reasons(self, attempt: AttemptView, heard_since: float) -> Reasons:
+        """Why its asks wait; `heard_since`: older reports of nodes are not gone by, scheduler's seconds."""
+        return Reasons(self._view, attempt, heard_since)
+
+    # ---- what is left of a job
+
+    @property
+    def counts_jobs(self) -> bool:
+        """Does anything go by what is left of jobs?"""
+        return self._view.jobs is not None
+
+    @property
+    def _jobs(self) -> Jobs:
+        return self._queues.jobs
+
+    def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
+        """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
+        return self._queues.estimate(app_id, priority)
+
+    def estimates(self, app_id: ApplicationId) -> Mapping[int, float]:
+        """The same of all its priorities that were told, s."""
+        return self._jobs.estimates(app_id)
+
+    def job_version(self, app_id: ApplicationId) -> int:
+        """Moves whenever something about the job does; 0 when nothing is known of it."""
+        return self._jobs.version(app_id)
+
+    def left_of(self, app: AppView) -> JobFacts:
+        """What is left of it, as its master says or as far as it has asked."""
+        return self._jobs.facts(app)
+
+    def held(self, app_id: ApplicationId) -> Mapping[int, int]:
+        """Its containers that are not over, by priority, without masters."""
+        return self._jobs.held(app_id)
+
+    def elsewhere(self, app_id: ApplicationId) -> Mapping[int, int]:
+        """How many of each priority it still wants of proxies at the nodes."""
+        return self._jobs.elsewhere(app_id)
+
+    def stage_told(self, attempt_id: ApplicationAttemptId, priority: int) -> StageLeft | None:
+        """What the attempt's master says of a stage that is not over; None: it says nothing of it."""
+        return self._jobs.stage_told(attempt_id, priority)
+
+    # ---- nodes and their queues
+
+    @property
+    def usable_nodes(self) -> int:
+        return len(self._view.nodes)
+
+    def node(self, node_id: NodeId) -> NodeView | None:
+        return self._view.nodes.get(node_id)
+
+    def node_queue(self, node_id: NodeId) -> NodeQueue | None:
+        """None: the node is not in use, or has no queue."""
+        node = self._view.nodes.get(node_id)
+        return node.queue if node is not None else None
+
+    @property
+    def fills_queues(self) -> bool:
+        """Are nodes given more than fits?"""
+        return self._queues.spec is not None
+
+    def bound_of(self, node_id: NodeId) -> int:
+        """How many may wait there now."""
+        return self._queues.bound_of(node_id)
+
+    def masters_to_come(self, node_id: NodeId) -> dict[ApplicationId, Resource]:
+        """For which room is kept at the node."""
+        node = self._view.nodes.get(node_id)
+        return masters_to_come(self._view, node) if node is not None else {}
+
+    def where(self, container_id: ContainerId) -> NodeId | None:
+        """The node of a container that is charged; None: it is over, or charged to nobody."""
+        held = self._view.containers.get(container_id)
+        return held.node_id if held is not None else None
+
+    # ---- opportunistic containers
+
+    @property
+    def queue_limit(self) -> int:
+        """How many containers any node should let wait (Hadoop's QueueLimitCalculator)."""
+        return self._opportunistic.queue_limit
+
+    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+        """The nodes that take opportunistic containers, the least loaded first, as of the last `Elapsed`."""
+        return self._opportunistic.ranked(attempt_id)
+
+    def waits_for_node(self, attempt_id: ApplicationAttemptId) -> bool:
+        """Has it opportunistic asks that a call of its master may place?"""
+        return self._opportunistic.waits(attempt_id)
+
+    def opportunistic_asks(self, attempt_id: ApplicationAttemptId) -> Iterator[Ask]:
+        return self._opportunistic.pending(attempt_id)
+
+    def opportunistic_on(self, node_id: NodeId) -> list[ContainerId]:
+        """The opportunistic containers of the node that are not over."""
+        held = self._opportunistic.containers.items()
+        return [container_id for container_id, placed in held if placed.node_id == node_id]
+
+    def no_node_takes(self, attempt: AttemptView) -> NoNodeTakes:
+        """Why its opportunistic asks wait."""
+        return NoNodeTakes(self._opportunistic, attempt)
+
+    def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
+        """Is a node not kept for others, and would what somebody else wants there not wait for longer than it may?"""
+        return self._opportunistic.may_go(attempt, node_id, need)
+
+    def wait_limit(self, attempt: AttemptView) -> float:
+        """None of its opportunistic containers is sent where it is expected to wait as long, s."""
+        return self._opportunistic.wait_limit(attempt)
+
+    def kept_nodes(self, attempt_id: ApplicationAttemptId) -> list[KeptNode]:
+        """Nodes whose queues are kept for it."""
+        return self._opportunistic.kept.facts_of(attempt_id)
+
+    def nodes_kept_from(self, attempt_id: ApplicationAttemptId) -> int:
+        """How many are kept for others."""
+        return self._opportunistic.kept.number_closed_to(attempt_id)
+
+    def is_update_waiting(self, container_id: ContainerId, node_id: NodeId) -> bool:
+        """Has the container's master asked for a change of it that was not made yet?"""
+        return self._updates.is_waiting(container_id, node_id)
