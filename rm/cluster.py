@@ -17,8 +17,10 @@ from rm.container import Completion, ContainerEvent, ContainerStage, RmContainer
 from rm.effects import Effect, LaunchMaster
 from rm.liveness import Liveness
 from rm.node import RmNode
+from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
+from rm.scheduler.queues import QueueConfigError
 from rm.scheduler.scheduler import Scheduler
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExitStatus, NodeId
@@ -56,6 +58,8 @@ class Cluster:
         self.unconfirmed: Liveness[ContainerId] = Liveness(allocation_expiry_s)
         #: what is done about each decision of the scheduler; set by the daemon (`rm.carrier`)
         self.carry_out: Callable[[Decision], None] = _nobody_carries
+        #: hears of each event and its decisions, None where it was refused; set by the daemon
+        self.record: Callable[[float, SchedulerEvent, list[Decision] | None], None] = lambda now, event, decided: None
         #: nodes that became usable or unusable, numbered from 1
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
@@ -80,8 +84,15 @@ class Cluster:
     # ---- decisions
 
     def schedule(self, event: SchedulerEvent) -> None:
-        """Tell the scheduler, and carry out what it decides."""
-        for decision in self.scheduler.handle(event, self.clock.now()):
+        """Tell the scheduler, and carry out what it decides. Raises as `Scheduler.handle`."""
+        now = self.clock.now()
+        try:
+            decisions = self.scheduler.handle(event, now)
+        except (TooManyAsks, QueueConfigError):
+            self.record(now, event, None)
+            raise
+        self.record(now, event, decisions)
+        for decision in decisions:
             self.carry_out(decision)
 
     def allocate(self, decision: Allocate) -> None:

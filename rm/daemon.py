@@ -52,6 +52,7 @@ from rm.nodes import Nodes
 from rm.placement import PlacementRequests
 from rm.preemption import PreemptionMonitor
 from rm.rebalancing import Rebalancer
+from rm.record_file import RecordFile
 from rm.reports import Reports
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.servers import Servers
@@ -105,7 +106,8 @@ class ResourceManager:
             job_starvation=settings.queues.job_starvation,
             masters_yield_after_s=settings.masters_yield_after_s,
         )
-        self.scheduler = Scheduler(read_queues(conf), scheduler_limits)
+        queues = read_queues(conf)
+        self.scheduler = Scheduler(queues, scheduler_limits)
         self.cluster = Cluster(
             self.scheduler,
             self._clock,
@@ -113,6 +115,10 @@ class ResourceManager:
             allocation_expiry_s=settings.allocation_expiry_s,
             resource_types=settings.resource_types,
         )
+        self.record: RecordFile | None = None
+        if settings.scheduler_record is not None:
+            self.record = RecordFile.of(conf, settings.scheduler_record, queues, scheduler_limits)
+            self.cluster.record = self.record.note
         limits = ApplicationLimits(
             settings.attempts_max,
             settings.completed_max,
@@ -325,6 +331,8 @@ class ResourceManager:
         if self.launcher is not None:
             self.queueing.estimates.save()
             self.queueing.records.save()
+        if self.record is not None:
+            await asyncio.to_thread(self.record.close)
         await asyncio.to_thread(self.store.close)
 
     def address(self, server: RpcServer, configured: tuple[str, int]) -> str:

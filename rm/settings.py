@@ -66,6 +66,8 @@ class RmSettings:
     ask_rows_max: int
     containers: ContainerSettings
     decision_log_entries: int
+    #: where the scheduler is recorded; None: nowhere
+    scheduler_record: Path | None
     #: nodes upload logs
     log_aggregation: bool
     log_status_timeout_ms: int
@@ -134,6 +136,7 @@ class RmSettings:
             ask_rows_max=conf.get_int("yaq.rm.scheduler.resource-requests-max", minimum=1),
             containers=ContainerSettings.read(conf),
             decision_log_entries=conf.get_int("yaq.rm.scheduler.decision-log-entries", minimum=1),
+            scheduler_record=Path(record) if (record := conf.get("yaq.rm.scheduler.record")) else None,
             log_aggregation=conf.get_bool("yarn.log-aggregation-enable"),
             log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),
             delegation=DelegationLimits(

@@ -354,5 +354,25 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     compared(experiment, options, trace, as_json)
 
 
+@sim.command("replay-decisions")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def replay_decisions(file: Path, as_json: bool) -> None:
+    """Play a live scheduler's events again, and compare what it decides.
+
+    Does this version decide as the one that ran? The first event that leads to other decisions is shown, and the exit
+    code is 1.
+
+    FILE: what a ResourceManager has written whose `yaq.rm.scheduler.record` names it, compressed or not.
+
+    \b
+    Example:
+      yaq sim replay-decisions /var/log/yaq/scheduler.jsonl.gz
+    """
+    from yaqd.cli.sim_decisions import show_replayed
+
+    show_replayed(file, as_json)
+
+
 def _shape_of(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("nodes", "slots", "heartbeat", "polling", "network", "start", "systems")}
