@@ -9,12 +9,8 @@ from rm.scheduler.decisions import (
     AcceptApplication,
     Allocate,
     Decision,
-    Keep,
-    KeepNoMore,
     Preempt,
     RefuseApplication,
-    Reserve,
-    Unreserve,
     Update,
     Warn,
 )
@@ -44,7 +40,5 @@ class Carrier:
                 self._preemption.warn(decision)
             case Preempt():
                 self._preemption.kill(decision)
-            case Reserve() | Unreserve() | Keep() | KeepNoMore():
-                pass  # the scheduler's own business, said to people by its log
             case _:
                 assert_never(decision)

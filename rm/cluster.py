@@ -18,7 +18,7 @@ from rm.effects import Effect, LaunchMaster
 from rm.liveness import Liveness
 from rm.node import RmNode
 from rm.scheduler.asks import TooManyAsks
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Decision, Note, Outcome
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.queues import QueueConfigError
 from rm.scheduler.scheduler import Scheduler
@@ -59,7 +59,7 @@ class Cluster:
         #: what is done about each decision of the scheduler; set by the daemon (`rm.carrier`)
         self.carry_out: Callable[[Decision], None] = _nobody_carries
         #: hears of each event and its decisions, None where it was refused; set by the daemon
-        self.record: Callable[[float, SchedulerEvent, list[Decision] | None], None] = lambda now, event, decided: None
+        self.record: Callable[[float, SchedulerEvent, list[Outcome] | None], None] = lambda now, event, decided: None
         #: nodes that became usable or unusable, numbered from 1
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
@@ -87,13 +87,14 @@ class Cluster:
         """Tell the scheduler, and carry out what it decides. Raises as `Scheduler.handle`."""
         now = self.clock.now()
         try:
-            decisions = self.scheduler.handle(event, now)
+            outcomes = self.scheduler.handle(event, now)
         except (TooManyAsks, QueueConfigError):
             self.record(now, event, None)
             raise
-        self.record(now, event, decisions)
-        for decision in decisions:
-            self.carry_out(decision)
+        self.record(now, event, outcomes)
+        for outcome in outcomes:
+            if not isinstance(outcome, Note):
+                self.carry_out(outcome)
 
     def allocate(self, decision: Allocate) -> None:
         """Book a container that the scheduler gives."""

@@ -24,10 +24,10 @@ from rm.node_queueing import NodeQueueing
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import (
     Allocate,
-    Decision,
     Keep,
     KeepNoMore,
     LogEntry,
+    Outcome,
     Preempt,
     Reserve,
     Unreserve,
@@ -314,7 +314,7 @@ def _final_state(app: Application) -> str | None:
     return app.conclusion.final_status.name if app.state.is_final and app.conclusion is not None else None
 
 
-def _whose(decision: Decision) -> ApplicationId:
+def _whose(decision: Outcome) -> ApplicationId:
     match decision:
         case Allocate(container_id) | Update(container_id) | Warn(container_id) | Preempt(container_id):
             return container_id.application_id

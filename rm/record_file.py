@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from rm.scheduler import recording
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.scheduler import SchedulerLimits
@@ -52,7 +52,7 @@ class RecordFile:
         except OSError as error:
             raise conf.error(KEY, f"cannot be written: {error.strerror}", "name a file in a folder of yours") from None
 
-    def note(self, now: float, event: SchedulerEvent, decided: Iterable[Decision] | None) -> None:
+    def note(self, now: float, event: SchedulerEvent, decided: Iterable[Outcome] | None) -> None:
         if not self._is_going:
             return
         try:

@@ -1,4 +1,5 @@
-"""What the scheduler decides: values, carried out by the daemon or by the simulator."""
+"""What the scheduler decides: values, carried out by the daemon or by the simulator. What it only notes for people to
+read, about business of its own, is nobody's to carry out."""
 
 from collections import deque
 from collections.abc import Collection, Iterator
@@ -133,9 +134,11 @@ class Preempt:
     tells_why: bool = False
 
 
-Decision = (
-    Warn | Preempt | Allocate | Update | Reserve | Unreserve | Keep | KeepNoMore | AcceptApplication | RefuseApplication
-)
+Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication
+#: about nodes that are kept for somebody
+Note = Reserve | Unreserve | Keep | KeepNoMore
+#: what comes of an event
+Outcome = Decision | Note
 
 
 @value()
@@ -144,18 +147,18 @@ class LogEntry:
     at: float
     #: class name of the event that led to it
     event: str
-    decision: Decision
+    decision: Outcome
 
 
 class DecisionLog:
     """The last decisions, oldest first. Entries are made when they are read: most never are."""
 
     def __init__(self, entries_max: int) -> None:
-        self._entries: deque[tuple[float, str, Decision]] = deque(maxlen=entries_max)
+        self._entries: deque[tuple[float, str, Outcome]] = deque(maxlen=entries_max)
         #: decisions since the start, also those no longer kept
         self.count = 0
 
-    def note(self, at: float, event: str, decisions: Collection[Decision]) -> None:
+    def note(self, at: float, event: str, decisions: Collection[Outcome]) -> None:
         """What one event led to."""
         if self._entries.maxlen:
             self._entries.extend(zip(repeat(at), repeat(event), decisions))

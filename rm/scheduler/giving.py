@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Pass, Pick
-from rm.scheduler.decisions import Allocate, Decision, QueuePlace
+from rm.scheduler.decisions import Allocate, Outcome, QueuePlace
 from rm.scheduler.filling import BEFORE_QUEUE, QueueFilling, QueuePick
 from rm.scheduler.job_order import JobStarvation, Starving
 from rm.scheduler.keeping import Keep
@@ -47,7 +47,7 @@ class Giving:
 
     def place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
-    ) -> Iterator[Decision]:
+    ) -> Iterator[Outcome]:
         """Give these asks what there is room for, and file the attempt for the rest."""
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
@@ -67,7 +67,7 @@ class Giving:
             self.starving.waits(self._view.jobs, attempt, now)
         self._view.file(attempt)
 
-    def give_away(self, node: NodeView, now: float) -> Iterable[Decision]:
+    def give_away(self, node: NodeView, now: float) -> Iterable[Outcome]:
         """Something became free on the node; one that is drained gives it to nobody."""
         if node.is_draining:
             self.shrink(node)
@@ -79,7 +79,7 @@ class Giving:
         self._view.nodes.resize(node, node.total - node.free)
         self._view.set_limits()
 
-    def fill(self, node: NodeView, now: float) -> Iterable[Decision]:
+    def fill(self, node: NodeView, now: float) -> Iterable[Outcome]:
         """Give away what the node has free."""
         if self._view.root.waiting or self._view.reservations or self._updates.any_waiting:
             return self._fill(node, now)
@@ -87,7 +87,7 @@ class Giving:
             self.filling.for_nobody(node)
         return ()
 
-    def _fill(self, node: NodeView, now: float) -> Iterator[Decision]:
+    def _fill(self, node: NodeView, now: float) -> Iterator[Outcome]:
         if self._updates.any_waiting:
             yield from self._updates.settle(node)
         reservation = self._view.reservations.get(node.id)
@@ -175,7 +175,7 @@ class Giving:
             view.tags.add(container_id, node, app.asking, decision.tags)
         return decision
 
-    def settle(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
+    def settle(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
         """Give up the attempt's reservation when it is of no use any more."""
         reservation = attempt.reservation
         if reservation is not None and is_void(self._view, reservation):

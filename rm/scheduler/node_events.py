@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import NodeBeat, NodeDraining, NodeJoined, NodeLeft, NodeResized, NodeSilent
 from rm.scheduler.giving import Giving
 from rm.scheduler.nodes import NodeView
@@ -32,7 +32,7 @@ class NodeEvents:
         self._queues = queues
         self._starting = starting
 
-    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Decision]]]:
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
         return {
             NodeJoined: self._joined,
             NodeLeft: self._left,
@@ -42,7 +42,7 @@ class NodeEvents:
             NodeSilent: self._silent,
         }
 
-    def _joined(self, event: NodeJoined, now: float) -> Iterator[Decision]:
+    def _joined(self, event: NodeJoined, now: float) -> Iterator[Outcome]:
         if self._view.nodes.get(event.node_id) is not None:
             return
         node = NodeView(event.node_id, event.rack, event.total)
@@ -59,7 +59,7 @@ class NodeEvents:
         yield from self._giving.fill(node, now)
         yield from self._starting.admit_everywhere(now)
 
-    def _left(self, event: NodeLeft, now: float) -> Iterator[Decision]:
+    def _left(self, event: NodeLeft, now: float) -> Iterator[Outcome]:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
@@ -72,7 +72,7 @@ class NodeEvents:
         self._view.set_limits()
         yield from self._starting.shrunk(now)
 
-    def _resized(self, event: NodeResized, now: float) -> Iterator[Decision]:
+    def _resized(self, event: NodeResized, now: float) -> Iterator[Outcome]:
         node = self._view.nodes.get(event.node_id)
         if node is None or (node.total == event.total and not node.is_draining):
             return
@@ -84,7 +84,7 @@ class NodeEvents:
         yield from self._giving.fill(node, now)
         yield from self._starting.admit_everywhere(now)
 
-    def _draining(self, event: NodeDraining, now: float) -> Iterator[Decision]:
+    def _draining(self, event: NodeDraining, now: float) -> Iterator[Outcome]:
         node = self._view.nodes.get(event.node_id)
         if node is None or node.is_draining:
             return
@@ -94,7 +94,7 @@ class NodeEvents:
         self._giving.shrink(node)
         yield from self._starting.shrunk(now)
 
-    def _silent(self, event: NodeSilent, now: float) -> Iterator[Decision]:
+    def _silent(self, event: NodeSilent, now: float) -> Iterator[Outcome]:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
@@ -104,7 +104,7 @@ class NodeEvents:
         self._queues.silent(node)
         self._opportunistic.node_silent(node.id)
 
-    def _beat(self, event: NodeBeat, now: float) -> Iterable[Decision]:
+    def _beat(self, event: NodeBeat, now: float) -> Iterable[Outcome]:
         """Most of them come to nothing, at once: there are as many as nodes, however few wait."""
         if not self._view.root.waiting and not self._updates.any_waiting:
             return ()

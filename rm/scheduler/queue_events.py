@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
     Estimated,
     LeftTold,
@@ -43,7 +43,7 @@ class QueueEvents:
         if any(queue.spec.orders_jobs for queue in view.queues.values()):
             self.count_jobs()
 
-    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Decision]]]:
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
         return {
             NodeQueueReported: self._reported,
             Estimated: self._estimated,
@@ -79,7 +79,7 @@ class QueueEvents:
             self._queues.jobs.ended(app_id, priority)
         self._view.reorder(app_id)
 
-    def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Decision]:
+    def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
         queue = self._queues.get(event.node_id) or self._begin_queue(event.node_id)
         if queue is not None:
             ran = queue.started
@@ -94,7 +94,7 @@ class QueueEvents:
         node = self._view.nodes.get(node_id)
         return self._queues.begin(node) if node is not None else None
 
-    def _estimated(self, event: Estimated, now: float) -> Iterator[Decision]:
+    def _estimated(self, event: Estimated, now: float) -> Iterator[Outcome]:
         """What could not wait before, because nobody knew its end, may now."""
         app = self._view.applications.get(event.application_id)
         if app is None:
@@ -113,19 +113,19 @@ class QueueEvents:
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
 
-    def _master_called(self, event: MasterCalled, now: float) -> Iterable[Decision]:
+    def _master_called(self, event: MasterCalled, now: float) -> Iterable[Outcome]:
         if self._queues.spec is not None and event.application_id in self._view.applications:
             self._queues.polls.called(event.application_id, now)
         return ()
 
-    def _waiting_tolerated(self, event: WaitingTolerated, now: float) -> Iterator[Decision]:
+    def _waiting_tolerated(self, event: WaitingTolerated, now: float) -> Iterator[Outcome]:
         attempt = self._view.attempt(event.attempt_id)
         if attempt is not None:
             attempt.tolerates_waiting = True
             self._view.use_changed(attempt)  # a master that waits for nobody comes first where it was cut off
         yield from ()
 
-    def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Decision]:
+    def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Outcome]:
         app = self._view.applications.get(event.application_id)
         if app is not None:
             self._queues.jobs.wanted_elsewhere(app.id, dict(event.counts))
@@ -135,14 +135,14 @@ class QueueEvents:
                 self._wanted(app.attempt, Wishes(number, event.sizes, event.bound), now)
         yield from ()
 
-    def _left_told(self, event: LeftTold, now: float) -> Iterator[Decision]:
+    def _left_told(self, event: LeftTold, now: float) -> Iterator[Outcome]:
         app_id = event.attempt_id.application_id
         if self._view.attempt(event.attempt_id) is not None:
             self._queues.jobs.left_told(app_id, event.attempt_id, event.stages)
             self._view.reorder(app_id)
         yield from ()
 
-    def _ran(self, event: TaskTimes, now: float) -> Iterator[Decision]:
+    def _ran(self, event: TaskTimes, now: float) -> Iterator[Outcome]:
         node = self._view.nodes.get(event.node_id) if event.node_id is not None else None
         if node is not None:
             self._queues.ran(node, event.run_s)
@@ -154,13 +154,13 @@ class QueueEvents:
                 self._view.reorder(app_id)
         yield from ()
 
-    def _place_lost(self, event: PlaceLost, now: float) -> Iterator[Decision]:
+    def _place_lost(self, event: PlaceLost, now: float) -> Iterator[Outcome]:
         app = self._view.applications.get(event.application_id)
         if app is not None and app.attempt is not None:
             self._queues.place_lost(app.attempt, event.priority, event.since, now)
         yield from ()
 
-    def _changed(self, event: QueueingChanged, now: float) -> Iterator[Decision]:
+    def _changed(self, event: QueueingChanged, now: float) -> Iterator[Outcome]:
         self._queues.change(event.spec)
         if event.job_starvation is not None:
             self._giving.starving.spec = event.job_starvation

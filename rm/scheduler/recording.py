@@ -31,7 +31,7 @@ from rm.scheduler import (
     queues,
     scheduler,
 )
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.queues import QueueConfigError, SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -132,7 +132,7 @@ def header(spec: SchedulerSpec, limits: SchedulerLimits) -> str:
     return _line(FORMAT, VERSION, spec, limits)
 
 
-def entry(now: float, event: SchedulerEvent, decided: Iterable[Decision] | None) -> str:
+def entry(now: float, event: SchedulerEvent, decided: Iterable[Outcome] | None) -> str:
     """The line of one event; `decided` is None where it was refused."""
     return _line(now, event, None if decided is None else tuple(decided))
 
@@ -145,8 +145,8 @@ class Difference:
     line: int
     now: float
     event: SchedulerEvent
-    recorded: tuple[Decision, ...] | None
-    decided: tuple[Decision, ...] | None
+    recorded: tuple[Outcome, ...] | None
+    decided: tuple[Outcome, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def replay(lines: Iterable[str], told: Callable[[int], None] = lambda events: No
     count = decided_count = 0
     for number, text in numbered:
         now, event, recorded = _entry(number, text)
-        decided: tuple[Decision, ...] | None
+        decided: tuple[Outcome, ...] | None
         try:
             decided = tuple(scheduler_again.handle(event, now))
         except (asks.TooManyAsks, QueueConfigError):
@@ -203,7 +203,7 @@ def _begin(text: str) -> Scheduler:
     raise BadRecord("line 1 has no queues and limits of a scheduler")
 
 
-def _entry(number: int, text: str) -> tuple[float, SchedulerEvent, tuple[Decision, ...] | None]:
+def _entry(number: int, text: str) -> tuple[float, SchedulerEvent, tuple[Outcome, ...] | None]:
     match _parsed(number, text):
         case (int() | float() as now, event, None | tuple() as decided) if math.isfinite(now) and _is_event(event):
             return now, event, decided

@@ -16,8 +16,8 @@ from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy
 from rm.scheduler.decisions import (
     AcceptApplication,
-    Decision,
     DecisionLog,
+    Outcome,
     RefuseApplication,
 )
 from rm.scheduler.events import (
@@ -139,7 +139,7 @@ class Scheduler:
         self._submissions = 0
         #: asked without further types -> given
         self._sizes: dict[tuple[int, int], Resource] = {}
-        self._handlers: dict[type[Any], Callable[[Any, float], Iterable[Decision]]] = {
+        self._handlers: dict[type[Any], Callable[[Any, float], Iterable[Outcome]]] = {
             ApplicationSubmitted: self._application_submitted,
             ApplicationEnded: self._application_ended,
             AttemptStarted: self._attempt_started,
@@ -160,7 +160,7 @@ class Scheduler:
             **self._queue_events.handlers(),
         }
 
-    def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
+    def handle(self, event: SchedulerEvent, now: float) -> list[Outcome]:
         """Take one event in and decide.
 
         Raises `TooManyAsks` (an attempt holds too much) or `QueueConfigError` (a refresh that cannot be); the view is
@@ -225,7 +225,7 @@ class Scheduler:
 
     # ---- applications and attempts
 
-    def _application_submitted(self, event: ApplicationSubmitted, now: float) -> Iterator[Decision]:
+    def _application_submitted(self, event: ApplicationSubmitted, now: float) -> Iterator[Outcome]:
         app_id = event.application_id
         leaf = self.view.find_queue(event.queue)
         reason = refusal(self.view, app_id, event.queue, event.user)
@@ -239,7 +239,7 @@ class Scheduler:
         self.view.enter(app)
         yield AcceptApplication(app_id, leaf.path)
 
-    def _application_ended(self, event: ApplicationEnded, now: float) -> Iterator[Decision]:
+    def _application_ended(self, event: ApplicationEnded, now: float) -> Iterator[Outcome]:
         app = self.view.applications.get(event.application_id)
         if app is None:
             return
@@ -251,7 +251,7 @@ class Scheduler:
         if self.view.yielded:
             yield from self._settle_yielded(now)
 
-    def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Decision]:
+    def _attempt_started(self, event: AttemptStarted, now: float) -> Iterator[Outcome]:
         app = self.view.applications.get(event.attempt_id.application_id)
         if app is None:
             return
@@ -263,12 +263,12 @@ class Scheduler:
         insort(app.leaf.inactive, (-app.priority, app.sequence))
         yield from self._starting.admit(app.leaf, now)
 
-    def _attempt_ended(self, event: AttemptEnded, now: float) -> Iterator[Decision]:
+    def _attempt_ended(self, event: AttemptEnded, now: float) -> Iterator[Outcome]:
         attempt = self.view.attempt(event.attempt_id)
         if attempt is not None:
             yield from self._end_attempt(attempt, now)
 
-    def _end_attempt(self, attempt: AttemptView, now: float) -> Iterator[Decision]:
+    def _end_attempt(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
         leaf = attempt.app.leaf
         self.view.masters_wanted.discard(attempt.id)
         self.view.unfile(attempt)
@@ -285,7 +285,7 @@ class Scheduler:
             self.view.count_master(attempt, attempt.master, -1)
             yield from self._starting.admit(leaf, now)
 
-    def _priority_changed(self, event: PriorityChanged, now: float) -> Iterator[Decision]:
+    def _priority_changed(self, event: PriorityChanged, now: float) -> Iterator[Outcome]:
         app = self.view.applications.get(event.application_id)
         if app is None:
             return
@@ -299,7 +299,7 @@ class Scheduler:
             self.view.file(app.attempt)
         yield from ()
 
-    def _application_moved(self, event: ApplicationMoved, now: float) -> Iterator[Decision]:
+    def _application_moved(self, event: ApplicationMoved, now: float) -> Iterator[Outcome]:
         app, target = self.view.applications.get(event.application_id), self.view.find_queue(event.queue)
         if app is None or target is None or not target.is_leaf or target is app.leaf:
             return
@@ -313,7 +313,7 @@ class Scheduler:
 
     # ---- asks and containers
 
-    def _asked(self, event: Asked, now: float) -> Iterator[Decision]:
+    def _asked(self, event: Asked, now: float) -> Iterator[Outcome]:
         attempt = self.view.attempt(event.attempt_id)
         if attempt is None:
             return
@@ -335,7 +335,7 @@ class Scheduler:
         yield from self._giving.place(attempt, asks, touched, now)
         yield from self._giving.settle(attempt, now)
 
-    def _update_asked(self, event: UpdateAsked, now: float) -> Iterator[Decision]:
+    def _update_asked(self, event: UpdateAsked, now: float) -> Iterator[Outcome]:
         for update in self.updates.ask(event):
             yield update
             held = self.view.containers.get(event.container_id) or self.opportunistic.containers[event.container_id]
@@ -343,22 +343,22 @@ class Scheduler:
             if node is not None:
                 yield from self._giving.give_away(node, now)
 
-    def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Decision]:
+    def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Outcome]:
         self.opportunistic.node_loaded(event, now)
         yield from ()
 
-    def _elapsed(self, event: Elapsed, now: float) -> Iterator[Decision]:
+    def _elapsed(self, event: Elapsed, now: float) -> Iterator[Outcome]:
         self.opportunistic.elapsed(now)
         yield from ()
 
-    def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Decision]:
+    def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Outcome]:
         """As in Hadoop neither the node's room nor a queue's share is asked; no answer where it cannot be."""
         attempt, container_id = self.view.attempt(event.container_id.attempt_id), event.container_id
         known = container_id in self.view.containers or container_id in self.opportunistic.containers
         if attempt is not None and not known and self.view.nodes.get(event.node_id) is not None:
             yield self.opportunistic.book(event, now)
 
-    def _container_ended(self, event: ContainerEnded, now: float) -> Iterable[Decision]:
+    def _container_ended(self, event: ContainerEnded, now: float) -> Iterable[Outcome]:
         self.view.tags.remove(event.container_id)
         held = self.view.discharge(event.container_id)
         if self.view.shares is not None:
@@ -381,18 +381,18 @@ class Scheduler:
 
     # ---- what comes with time and from the administrator
 
-    def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Decision]:
+    def _preemption_due(self, event: PreemptionDue, now: float) -> Iterator[Outcome]:
         yield from self._preemption.decide(self.view, now)
 
-    def _masters_due(self, event: MastersDue, now: float) -> Iterator[Decision]:
+    def _masters_due(self, event: MastersDue, now: float) -> Iterator[Outcome]:
         yield from self._settle_yielded(now)
         yield from self._yielding.decide(self.view, self.opportunistic.containers, now)
 
-    def _settle_yielded(self, now: float) -> Iterator[Decision]:
+    def _settle_yielded(self, now: float) -> Iterator[Outcome]:
         if self._yielding.settle(self.view, now):
             yield from self._starting.admit_everywhere(now)
 
-    def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Decision]:
+    def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Outcome]:
         if event.starts_anew:
             self._preemption = Preemption(event.spec)
             if self.view.shares is not None:
@@ -400,7 +400,7 @@ class Scheduler:
         self._preemption.spec = event.spec
         yield from ()
 
-    def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Decision]:
+    def _queues_refreshed(self, event: QueuesRefreshed, now: float) -> Iterator[Outcome]:
         """Take a new configuration: capacities, limits, states, added queues, removed empty ones."""
         if any(queue.orders_jobs for queue in event.spec.root.walk()):
             self._queue_events.count_jobs()

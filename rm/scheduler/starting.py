@@ -4,7 +4,7 @@ from bisect import insort
 from collections.abc import Iterator
 
 from rm.scheduler.admission import admissible
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.giving import Giving
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.reservations import unreserve
@@ -18,7 +18,7 @@ class Starting:
         self._giving = giving
         self._queues = queues
 
-    def admit(self, leaf: QueueView, now: float) -> Iterator[Decision]:
+    def admit(self, leaf: QueueView, now: float) -> Iterator[Outcome]:
         """Let masters start while the shares for masters last; the first one always may."""
         for attempt, need in admissible(self._view, leaf):
             leaf.inactive.remove((-attempt.app.priority, attempt.app.sequence))
@@ -28,12 +28,12 @@ class Starting:
                 self._view.masters_wanted.add(attempt.id)
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
 
-    def admit_everywhere(self, now: float) -> Iterator[Decision]:
+    def admit_everywhere(self, now: float) -> Iterator[Outcome]:
         for queue in self._view.queues.values():
             if queue.inactive:
                 yield from self.admit(queue, now)
 
-    def shrunk(self, now: float) -> Iterator[Decision]:
+    def shrunk(self, now: float) -> Iterator[Outcome]:
         """The cluster is smaller: where masters have more than their share, those that hold nothing yet wait for it."""
         view = self._view
         for leaf in {attempt.app.leaf.path: attempt.app.leaf for attempt in self._wanted()}.values():
@@ -46,7 +46,7 @@ class Starting:
         found = (self._view.attempt(attempt_id) for attempt_id in sorted(self._view.masters_wanted))
         return [attempt for attempt in found if attempt is not None]
 
-    def _withdraw(self, attempt: AttemptView) -> Iterator[Decision]:
+    def _withdraw(self, attempt: AttemptView) -> Iterator[Outcome]:
         """It was let start, and is not any more."""
         view, leaf, app = self._view, attempt.app.leaf, attempt.app
         assert attempt.master is not None, f"{attempt.id} was not let start"

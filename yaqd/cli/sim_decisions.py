@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from rm.scheduler import recording
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.recording import BadRecord, Difference
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.output import print_json
@@ -97,7 +97,7 @@ def _told(difference: Difference) -> str:
     )
 
 
-def _each(decided: tuple[Decision, ...] | None) -> list[str]:
+def _each(decided: tuple[Outcome, ...] | None) -> list[str]:
     if decided is None:
         return ["    the event was refused"]
     return [f"    {one}" for one in decided] or ["    nothing"]

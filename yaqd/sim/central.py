@@ -11,7 +11,7 @@ from typing import Final
 
 from nm.queue import NodeQueue, OpportunisticLimit
 from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.decisions import Allocate, Decision, Preempt
+from rm.scheduler.decisions import Allocate, Outcome, Preempt
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
@@ -305,7 +305,7 @@ class Central(Model):
         node = self._by_host.get(host)
         return node.rack if node is not None else "/default-rack"
 
-    def take(self, decisions: Iterable[Decision], now: float) -> None:
+    def take(self, decisions: Iterable[Outcome], now: float) -> None:
         """What is given waits for its manager's poll."""
         for decision in decisions:
             if type(decision) is Allocate:

@@ -18,7 +18,7 @@ import yaqd.sim.booking
 import yaqd.sim.central
 from benchmarks.scheduler import ROWS, Play
 from rm.scheduler import recording
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.queues import SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -40,7 +40,7 @@ class RecordedScheduler(Scheduler):
         self.lines = [recording.header(spec, limits)]
         _made.append(self)
 
-    def handle(self, event: SchedulerEvent, now: float) -> list[Decision]:
+    def handle(self, event: SchedulerEvent, now: float) -> list[Outcome]:
         decisions = super().handle(event, now)
         self.lines.append(recording.entry(now, event, decisions))
         return decisions
