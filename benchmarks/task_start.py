@@ -108,7 +108,7 @@ class Maps:
         return measure(run)
 
     def _run(self, tasks: LocalTasks, index: int) -> None:
-        task = LocalTask(self._description(index), self._spec, str(self._folder), str(self._folder))
+        task = LocalTask(self._description(index), self._spec, None, self._folder)
         ended = tasks.run(task)
         if ended.outcome is None or ended.outcome[:1] != b"D":
             raise RuntimeError(f"a task failed: {ended}")

@@ -18,7 +18,7 @@ from typing import Any
 from tez_adapter.core.wording import left_out_text
 from tez_adapter.failure import describe_death
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
-from tez_adapter.local_files import working_folder
+from tez_adapter.local_files import laid_out
 from tez_adapter.local_tasks import LocalAttempt, LocalTask, LocalTasks
 from tez_adapter.outcome import told_by
 from tez_adapter.output import JobOutput
@@ -135,9 +135,9 @@ def _run(
     try:
         with (
             tempfile.TemporaryDirectory(prefix="yaq-local-") as folder,
-            working_folder(attachments or Attachments(), conf),
+            laid_out(attachments or Attachments(), conf) as files,
         ):
-            counters = _LocalJob(tasks, spec, conf, Path(folder), progress).run(splits, *phases)
+            counters = _LocalJob(tasks, spec, conf, Path(folder), files, progress).run(splits, *phases)
     except BaseException:
         result.abort()
         raise
@@ -173,13 +173,22 @@ def _spec(
 
 
 class _LocalJob:
-    def __init__(self, tasks: LocalTasks, spec: JobSpec, conf: Configuration, folder: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        tasks: LocalTasks,
+        spec: JobSpec,
+        conf: Configuration,
+        folder: Path,
+        files: Path | None,
+        progress: Progress,
+    ) -> None:
+        """`files`: where what travels with the job lies."""
         self._tasks = tasks
         self._spec = spec
         self._conf = conf
         self._folder = folder
         self._progress = progress
-        self._work_folder = str(Path.cwd())
+        self._files = files
         self._counters = Counters(conf.get_int("mapreduce.job.counters.max", 120, minimum=1))
 
     def run(self, splits: Sequence[InputSplit], maps: _Phase, reduces: _Phase) -> Counters:
@@ -220,7 +229,7 @@ class _LocalJob:
         )
         attempt = LocalAttempt(description, self._spec, self._conf, self._folder)
         ended = self._tasks.run(
-            LocalTask(description.SerializeToString(), self._spec, self._work_folder, str(self._folder), tuple(outputs))
+            LocalTask(description.SerializeToString(), self._spec, self._files, self._folder, tuple(outputs))
         )
         told = told_by(ended.outcome) if ended.outcome is not None else None
         if not isinstance(told, pb.TaskDoneRequest):

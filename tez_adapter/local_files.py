@@ -1,9 +1,9 @@
-"""What travels with a job, laid out for a run in this process: the working folder that a container would have.
+"""What travels with a job, laid out for a run without a cluster: what the folder of a container would have.
 
-Files are links to where they lie, archives are unpacked under their names, and both are gone after the run.
+Files are copied, archives are unpacked under their names, and both are gone after the run.
 """
 
-import os
+import shutil
 import tarfile
 import tempfile
 import zipfile
@@ -22,29 +22,24 @@ _TAR = (".tar", ".tar.gz", ".tgz")
 
 
 @contextmanager
-def working_folder(attachments: Attachments, conf: Configuration) -> Iterator[None]:
-    """The process's working folder for the time of the context; the caller's own where nothing travels.
+def laid_out(attachments: Attachments, conf: Configuration) -> Iterator[Path | None]:
+    """The folder in which they lie for the time of the context; None where nothing travels.
 
     Raises SubmitError, in one line, for a file that is missing or an archive that cannot be read.
     """
     if not (attachments.files or attachments.py_files or attachments.archives):
-        yield
+        yield None
         return
-    before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="yaq-local-files-") as name:
         folder = Path(name, "work")
         folder.mkdir()
         for text in (*attachments.files, *attachments.py_files):
             source, place = _places(text, folder, conf)
-            place.symlink_to(source)
+            shutil.copy(source, place)  # as a cluster does: what a task writes there is not the user's own file
         for text in attachments.archives:
             source, place = _places(text, folder, conf)
             _unpack(source, place)
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
+        yield folder
 
 
 def _places(text: str, folder: Path, conf: Configuration) -> tuple[Path, Path]:
@@ -87,6 +82,6 @@ def _unpack(source: Path, target: Path) -> None:
                     archive.extraction_filter = tarfile.data_filter
                 archive.extractall(target)
         else:
-            target.symlink_to(source)
+            shutil.copy(source, target)
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
         raise SubmitError(f"{source} cannot be unpacked: {error}") from None

@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn
 
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
+from tez_adapter import own_folder
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import ReduceInput
 from tez_adapter.forked import Ended, die_with, end_by, run_in_child
@@ -45,12 +46,17 @@ class LocalTask:
     #: a serialized TaskDescription
     description: bytes
     spec: JobSpec
-    #: where the tasks of the job work
-    work_folder: str
-    #: where map outputs lie and what memory does not hold goes
-    folder: str
+    #: where what travels with the job lies; None: nothing does
+    files: Path | None
+    #: where tasks work, map outputs lie and what memory does not hold goes
+    folder: Path
     #: reduce: folders of map outputs
     outputs: tuple[str, ...] = ()
+
+    @property
+    def own_folder(self) -> Path:
+        name = pb.TaskDescription.FromString(self.description).attempt_id
+        return own_folder.own_folder(self.folder, name)
 
 
 class LocalAttempt(Attempt):
@@ -67,12 +73,15 @@ class LocalAttempt(Attempt):
 class LocalTasks:
     """Runs tasks, one at a time, each in a process of its own; a context. Make it before the program is loaded."""
 
-    def __init__(self, load: Load, conf: Configuration) -> None:
+    def __init__(self, load: Load, conf: Configuration, *, prints_aside: bool = False) -> None:
+        """`prints_aside`: what tasks print goes to standard error."""
         self._ours, theirs = socket.socketpair()
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
             self._ours.close()
+            if prints_aside:
+                os.dup2(2, 1)
             _serve(theirs, load, conf, parent)
         theirs.close()
 
@@ -116,7 +125,10 @@ def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: i
                 return shared.with_report(_outcome(task, lambda: load(shared.try_out), conf))
 
             shared.load()
-            ended = run_in_child(work, told_with=signal.SIGKILL)
+            try:
+                ended = run_in_child(work, told_with=signal.SIGKILL)
+            finally:
+                own_folder.leave(task.own_folder)
             if ended.is_told:
                 end_by(signal.SIGTERM)
             if ended.outcome is not None:
@@ -136,12 +148,12 @@ def _forget_exit_functions() -> None:
 
 
 def _outcome(task: LocalTask, load: Callable[[], tuple[type[Job], dict[str, Any]]], conf: Configuration) -> bytes:
-    folder = Path(task.folder)
+    folder = task.folder
     attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, folder)
 
     def work() -> PartFile | None:
         job_class, params = load()
-        os.chdir(task.work_folder)
+        own_folder.enter(task.own_folder, task.files)
         if attempt.is_map:
             return run_map(attempt, job_class, params)
         return reduce_from(attempt, job_class, params, folder, fetch)

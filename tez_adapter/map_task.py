@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
+from riffle_merger.format.columns import I64, U8
 from tez_adapter.attempt import Attempt
 from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.data.partition import Partitions
 from tez_adapter.forked import end_copy, or_undo
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.pairs import Pair, looked_at, refuse_no_pairs
@@ -128,9 +130,40 @@ def _open_output(
     )
 
 
+class _JobPartitioner(KeyPartitioner):
+    """The job's own function of a key. It is asked when pairs are sorted, once for equal keys."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(lambda code, partitions: job.partition(decode_key(code), partitions))
+        self._job = job
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        task: Any = self._job.task
+        self._job.task = _TaskOfKeys(task)  # type: ignore[assignment]
+        try:
+            return super().partition(data, offsets, partitions)
+        finally:
+            self._job.task = task
+
+
+class _TaskOfKeys:
+    """`self.task` within partition(): there is no record at hand, and the file would be that of another one."""
+
+    def __init__(self, task: TaskContext) -> None:
+        self._task = task
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("input_"):
+            raise JobError(
+                f"partition() cannot ask for self.task.{name}: it is asked about a key, and equal keys go to one "
+                "reducer from whatever file they are; put what it needs into the key"
+            )
+        return getattr(self._task, name)
+
+
 def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
     if job.overrides_partition:
-        return KeyPartitioner(lambda code, partitions: job.partition(decode_key(code), partitions))
+        return _JobPartitioner(job)
     if attempt.spec.boundaries:
         return RangePartitioner([bytes.fromhex(key) for key in attempt.spec.boundaries])
     return HashPartitioner()

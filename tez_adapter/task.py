@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tez_adapter import own_folder
 from tez_adapter.attempt import Attempt, Reporter
 from tez_adapter.failure import describe_death
 from tez_adapter.forked import end_by, run_in_child
@@ -49,6 +50,8 @@ class TaskProcess:
         if token is None:
             raise RuntimeError("the container's credentials hold no job token")
         self._token: Token = token
+        #: the container's folder
+        self._base = Path.cwd()
         self._spec = JobSpec.read(Path(JOB_FILE))
         conf = self._spec.configuration()
         self._conf = conf.with_overrides({k: v for k, v in _PATIENCE.items() if k not in self._spec.conf})
@@ -74,7 +77,11 @@ class TaskProcess:
         name = description.attempt_id
         log.info("%s starts", name)
         self._shared.load()
-        ended = run_in_child(lambda: self._shared.with_report(self._outcome(description)))
+        folder = own_folder.own_folder(self._base, name)
+        try:
+            ended = run_in_child(lambda: self._shared.with_report(self._outcome(description, folder)))
+        finally:
+            own_folder.leave(folder)
         if ended.is_told:
             end_by(signal.SIGTERM)  # it is the container that is to end, and not the task that has failed
         if ended.code == -signal.SIGTERM:
@@ -94,8 +101,9 @@ class TaskProcess:
         else:
             log.warning("%s is no longer wanted: another attempt has taken its place, or the job is over", name)
 
-    def _outcome(self, description: pb.TaskDescription) -> bytes:
+    def _outcome(self, description: pb.TaskDescription, folder: Path) -> bytes:
         """In the child."""
+        own_folder.enter(folder, self._base)
         faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
         self._client.close()  # the parent's
         attempt = Attempt(description, self._spec, self._conf)
@@ -129,9 +137,10 @@ class TaskProcess:
         from tez_adapter.scripts import add_import_path
         from yaqd.mapreduce import load_job, parse_params
 
-        sys.path.insert(0, str(Path.cwd()))
+        # the container's, not the task's: what is compiled there serves the next task, too
+        sys.path.insert(0, str(self._base))
         for name in self._spec.py_files:
-            add_import_path(Path(name))
+            add_import_path(self._base / name)
         job_class = load_job(self._spec.script, self._spec.class_name, before=self._shared.try_out)
         return job_class, parse_params(job_class, self._spec.conf)
 

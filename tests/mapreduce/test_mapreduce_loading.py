@@ -124,3 +124,12 @@ def test_the_traceback_shows_the_authors_frames_only(tmp_path: Path) -> None:
     assert str(error).endswith("does not import: KeyError: 'x'")
     assert error.detail.count("File ") == 2 and "job.py" in error.detail
     assert "importlib" not in error.detail and "loading.py" not in error.detail
+
+
+def test_an_init_that_no_task_can_call_is_refused_and_one_that_it_can_is_not(tmp_path: Path) -> None:
+    head = "from yaqd.mapreduce import Job\nclass Own(Job):\n    def __init__(self"
+    said = str(failure(script(tmp_path, f"{head}):\n        self.seen = {{}}\n")))
+    assert "Own.__init__(self) cannot be called by a task: do in setup(self) what a task begins with" in said
+    assert (
+        load_job(script(tmp_path, f"{head}, *args):\n        super().__init__(*args)\n", "fits.py")).__name__ == "Own"
+    )

@@ -18,6 +18,7 @@ SEEN: list[str] = []
 #: the position in it is the process's
 SELF = open(__file__)  # noqa: SIM115
 #: what a program names its own files by
+CONTAINER = os.environ.get("CONTAINER_ID")
 TOKEN, PID = uuid.uuid4().hex, os.getpid()
 
 
@@ -38,6 +39,8 @@ class LeavesAllBehind(Job):
             "globals": len(SEEN),
             "cache": remembered.cache_info().currsize,
             "cwd": Path.cwd().name == "left",
+            "left in the folder": Path("left").exists() or Path("own.txt").exists(),
+            "missing in it": CONTAINER is not None and not Path(Path(__file__).name).exists(),
             "environment": os.environ.get("LEFT"),
             "umask": umask == 0o177,
             "handler": signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN,
@@ -69,10 +72,12 @@ class LeavesAllBehind(Job):
         yield "total", LeavesAllBehind.total
         yield "token", TOKEN
         yield "random", random.random()
-        yield "container", os.environ.get("CONTAINER_ID")
+        yield "container", CONTAINER
         yield from self.found
+        Path("own.txt").write_text("left")
+        Path(Path(__file__).name).unlink(missing_ok=True)  # the link to what was shipped
         folder = Path("left")
-        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
         os.chdir(folder)
 
     def reduce(self, key: str, values: Iterator[Any]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Each task finds its program as freshly loaded, with the hash seed that all have; whatever becomes of its process."""
 
 import faulthandler
+import json
 import os
 import random
 import select
@@ -20,7 +21,7 @@ import pytest
 from tez_adapter.forked import run_in_child
 from tez_adapter.launch import python_context
 from tez_adapter.local import run_local
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.submit import Attachments, submit_mapreduce, submit_streaming
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
 from yaqd.model.hash_seed import hash_seed
@@ -36,6 +37,8 @@ FRESH = {
     "globals": "0",
     "cache": "0",
     "cwd": "False",
+    "left in the folder": "False",
+    "missing in it": "False",
     "environment": "None",
     "umask": "False",
     "handler": "False",
@@ -255,6 +258,31 @@ def test_what_threads_still_do_is_part_of_the_task(tmp_path: Path) -> None:
     assert (tmp_path / "mark").read_text() == "done"
 
 
+#: leaves a folder and a file behind, and removes what it was sent along with
+UNTIDY = """
+mkdir work || exit 1
+cat >> all.txt
+echo "$(grep -c . words.txt) $(wc -l < all.txt)"
+rm words.txt
+"""
+
+
+def check_scripts(conf: Configuration, source: str, folder: Path) -> None:
+    """Each run of a script finds a folder with what was shipped, and nothing else."""
+    (folder / "untidy.sh").write_text(UNTIDY)
+    (folder / "words.txt").write_text("one\ntwo\n")
+    files = Attachments(files=[f"{folder}/untidy.sh", f"{folder}/words.txt"])
+    job = submit_streaming(
+        conf, inputs=[source], output=f"{folder}/untidy", mapper="sh untidy.sh", reduces=0, attachments=files
+    )
+    result = job.wait(timeout_s=90)
+    job.close()
+    assert result.state == "SUCCEEDED", result.diagnostics
+    lines = [line.strip() for part in bytes_of(folder / "untidy") for line in part.decode().splitlines()]
+    assert lines == [f"2 {LINES}"] * TASKS
+    assert (folder / "words.txt").read_text() == "one\ntwo\n"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_tasks_on_a_cluster_are_fresh_and_have_one_hash_seed(
@@ -278,6 +306,7 @@ def test_tasks_on_a_cluster_are_fresh_and_have_one_hash_seed(
         found = table(tmp_path / "out")
         assert int(found.pop("container")) < TASKS
         assert found == FRESH
+        check_scripts(conf, many, tmp_path)
         script = f"{tmp_path}/scatters.py"
         run(script, few, "warm")
         run(script, few, "cold", **{"mapreduce.map.env": "LD_BIND_NOW=1"})
@@ -306,3 +335,23 @@ def test_a_tasks_end_is_not_that_of_who_runs_the_job(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as own:
         run_local(Job, [f"{tmp_path}/in"], f"{tmp_path}/out", CONF)
         assert Path(own).is_dir()
+
+
+def test_what_a_local_task_prints_stays_out_of_an_answer_for_programs(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a\n")
+    (tmp_path / "prints.py").write_text(
+        "from yaqd.mapreduce import Job\nclass Prints(Job):\n    def setup(self):\n        print('noise')\n"
+    )
+    words = [
+        "mr",
+        "local",
+        f"{tmp_path}/prints.py",
+        "--input",
+        f"{tmp_path}/in",
+        "--output",
+        f"{tmp_path}/out",
+        "--json",
+    ]
+    done = subprocess.run([sys.executable, "-m", "yaqd.cli", *words], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["state"] == "SUCCEEDED"
+    assert "noise" in done.stderr

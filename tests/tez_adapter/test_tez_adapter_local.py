@@ -404,6 +404,58 @@ def test_an_empty_input_has_an_empty_output(tmp_path: Path) -> None:
     assert counters.get(TASK_GROUP, TaskCounter.MAP_INPUT_RECORDS) == 0
 
 
+class SkipsByNone(WordCount):
+    """`return` is missing in front of a bare `yield`, which is a pair that is none."""
+
+    def map(self, key: int, value: str) -> Iterator[Any]:
+        if value == "nothing":
+            yield
+        yield from ((word, 1) for word in value.split())
+
+
+class SkipsByNoneInLists(SkipsByNone):
+    """Keys that are encoded, after as many as one look takes."""
+
+    def map(self, key: int, value: str) -> Iterator[Any]:
+        for pair in super().map(key, value):
+            yield None if pair is None else ([pair[0]], pair[1])
+
+
+@pytest.mark.parametrize("job", [SkipsByNone, SkipsByNoneInLists])
+@pytest.mark.parametrize("before", [0, 8192, 8193])
+def test_a_none_is_no_end_of_what_a_map_with_a_combiner_yields(job: type[Job], before: int, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a\n" * before + "nothing\nb c\n")
+    with pytest.raises(
+        JobError, match=r"^map\(\) must yield pairs of key and value: cannot unpack non-iterable NoneType"
+    ):
+        run_local(job, [f"{tmp_path}/in"], f"{tmp_path}/out", conf())
+
+
+class PartitionsByFile(Job):
+    reduces = 2
+    asks = "input_path"
+
+    def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+        yield value, self.task.partitions
+
+    def partition(self, key: str, partitions: int) -> int:
+        return len(str(getattr(self.task, self.asks))) % partitions
+
+
+@pytest.mark.parametrize("combiner", [Job.combine, lambda self, key, values: [(key, max(values))]])
+def test_partition_is_of_a_key_and_knows_no_file(combiner: Any, tmp_path: Path) -> None:
+    """The record at hand is a later one by then."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"of {name}\n")
+    inputs = [f"{tmp_path}/a", f"{tmp_path}/b"]
+    job = type("ByFile", (PartitionsByFile,), {"combine": combiner})
+    with pytest.raises(JobError, match=r"^partition\(\) cannot ask for self.task.input_path: it is asked about a key"):
+        run_local(job, inputs, f"{tmp_path}/out", conf())
+    counting = type("ByPhase", (job,), {"asks": "partitions"})
+    run_local(counting, inputs, f"{tmp_path}/out", conf())
+    assert sorted(b"".join(parts(tmp_path / "out")).splitlines()) == [b"of a\t2", b"of b\t2"]
+
+
 class NamesItsFile(Job):
     reduces = 0
 

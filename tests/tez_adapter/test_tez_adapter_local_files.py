@@ -3,13 +3,13 @@
 import os
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tez_adapter.local import run_local
-from tez_adapter.local_files import working_folder
+from tez_adapter.local_files import laid_out
 from tez_adapter.staging import SubmitError
 from tez_adapter.submit import Attachments
 from yaqd.config import Configuration
@@ -61,19 +61,47 @@ def test_a_job_in_this_process_finds_its_files(
 
 
 def test_the_folder_is_gone_afterwards_and_the_files_stand(tmp_path: Path, travelling: Attachments) -> None:
-    before = Path.cwd()
-    with pytest.raises(KeyError), working_folder(travelling, CONF):
-        folder = Path.cwd()
+    with pytest.raises(KeyError), laid_out(travelling, CONF) as folder:
+        assert folder is not None and folder.is_dir()
         raise KeyError
     assert not folder.exists()
-    assert Path.cwd() == before
     assert (tmp_path / "side.txt").read_text() == "from file"
 
 
-def test_nothing_that_travels_leaves_the_folder_as_it_is() -> None:
-    before = Path.cwd()
-    with working_folder(Attachments(), CONF):
-        assert Path.cwd() == before
+def test_where_nothing_travels_there_is_no_folder() -> None:
+    with laid_out(Attachments(), CONF) as folder:
+        assert folder is None
+
+
+class Untidy(Job):
+    """Writes to a file of its own, to what was sent along and to a folder; says what it found."""
+
+    reduces = 0
+
+    def map(self, key: int, value: str) -> Iterable[tuple[str, int]]:
+        Path("work").mkdir()
+        for name in ("own.txt", "side.txt"):
+            with Path(name).open("a") as file:
+                file.write(value)
+        yield Path("own.txt").read_text(), len(list(Path().iterdir()))
+
+    def cleanup(self) -> None:
+        Path("side.txt").unlink()
+
+
+def test_a_task_works_in_a_folder_of_its_own_and_never_in_the_callers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "c"):
+        Path(name).write_text(f"{name}\n")
+    Path("side.txt").write_text("from file")
+    apart = CONF.with_overrides({"yaq.input.combine-small-files": "false"})
+    run_local(Untidy, ["a", "b", "c"], "out", apart, attachments=Attachments(files=["side.txt"]))
+    lines = sorted(line for part in Path("out").glob("part-*") for line in part.read_text().splitlines())
+    assert lines == ["a\t3", "b\t3", "c\t3"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "out", "side.txt"]
+    assert Path("side.txt").read_text() == "from file"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +119,6 @@ def test_what_cannot_travel_is_one_line(
     monkeypatch.chdir(tmp_path)
     for name in ("BROKEN.zip", "BROKEN.tar.gz"):
         Path(name).write_bytes(b"no archive at all")
-    with pytest.raises(SubmitError, match=message), working_folder(attachments, CONF):
+    with pytest.raises(SubmitError, match=message), laid_out(attachments, CONF):
         pass
     assert Path.cwd() == tmp_path

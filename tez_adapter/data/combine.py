@@ -126,11 +126,10 @@ class HashCombiner:
         """Take a few thousand pairs; False if there were no more."""
         if self._repeats_constant:
             return self._absorb_counted(islice(pairs, _COUNTED_PAIRS)) == _COUNTED_PAIRS
-        first = next(pairs, None)
-        if first is None:
-            return False
-        self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
-        return True
+        for first in pairs:  # whatever it is: `next(pairs, None)` would take a None for the end
+            self._absorb(chain((first,), islice(pairs, _CHUNK_PAIRS)))
+            return True
+        return False
 
     def _absorb_counted(self, pairs: Iterable[Pair]) -> int:
         """Pairs that mostly have the constant value: their keys are counted together. How many there were."""

@@ -237,7 +237,7 @@ def local(
     if count is not None and count < 0:
         raise CommandError(f"--reduces {count}: ask for 0 or more")
     progress = local_progress(is_quiet=as_json or quiet)
-    with LocalTasks(load, conf) as tasks:
+    with LocalTasks(load, conf, prints_aside=as_json) as tasks:
         checked = check_script(conf, script, None, attachments.py_files, attachments.files)
         for note in checked.notes:
             _note(note)

@@ -21,6 +21,8 @@ _OWN_ROOT: Final = Path(__file__).resolve().parents[2]
 _OWN_FOLDERS: Final = tuple(str(_OWN_ROOT / package) + "/" for package in _OWN_PACKAGES)
 _TRACEBACK_CHARS_MAX: Final = 8000
 
+#: values that a task makes a job of: params, counters, task
+_MADE_OF: Final = 3
 #: methods with the arguments they are called with, after self
 _ARGUMENTS: Final = {"map": 2, "combine": 2, "reduce": 2, "partition": 2, "setup": 0, "cleanup": 0}
 
@@ -62,6 +64,7 @@ def load_job(
 
 def check_job(job: type[Job], path: str) -> type[Job]:
     """The class itself, once its formats exist and its methods take the arguments they will get."""
+    _check_making(job, path)
     for param in declared_params(job).values():
         if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
             raise JobError(f"{path}: {job.__name__}.{param.attribute} cannot be an option: every job has that name")
@@ -84,6 +87,15 @@ def check_job(job: type[Job], path: str) -> type[Job]:
                 f"define it as {name}({expected})"
             ) from None
     return job
+
+
+def _check_making(job: type[Job], path: str) -> None:
+    try:
+        inspect.signature(job).bind(*range(_MADE_OF))
+    except TypeError:
+        made = f"{job.__name__}.__init__{inspect.signature(job.__init__)}"
+        remedy = "do in setup(self) what a task begins with"
+        raise JobError(f"{path}: {made} cannot be called by a task: {remedy}") from None
 
 
 class _ScriptLoader(SourceFileLoader):
