@@ -6,6 +6,7 @@ import numpy as np
 
 from riffle_merger.format.columns import Columns
 from tez_adapter.data.order import same_as_previous
+from yaqd.mapreduce.errors import JobError
 
 #: So many pairs at a time become Python objects, about three times as large as their columns.
 _SLICE_PAIRS = 16 * 1024
@@ -15,7 +16,8 @@ class Groups:
     """Iterating gives (key, iterator of its values), keys ascending.
 
     Values are read lazily and need not be consumed: asking for the next group skips what is left of the current one.
-    A group may be larger than memory.
+    A group may be larger than memory. An iterator that is kept until another group was asked for gives all of its
+    values or raises JobError.
     """
 
     def __init__(self, batches: Iterator[Columns]) -> None:
@@ -28,6 +30,8 @@ class Groups:
         self._values: list[bytes] = []
         #: The first group of the current slice that has not been handed out.
         self._first = 0
+        #: Counts the tail groups that are over.
+        self._turn = 0
         #: Whether the tail group has reached the slice after it (or the end).
         self._advanced = True
 
@@ -41,15 +45,23 @@ class Groups:
                 yield keys[group], iter(values[bounds[group] : bounds[group + 1]])
             self.groups += 1
             self._advanced = False
-            yield keys[last], self._tail(keys[last], values[bounds[last] :])
+            yield keys[last], self._tail(keys[last], values[bounds[last] :], self._turn)
+            self._turn += 1
             while not self._advanced:  # whatever the reducer left, or all of it if it closed the iterator
-                for _ in self._tail(keys[last], []):
+                for _ in self._tail(keys[last], [], self._turn):
                     pass
 
-    def _tail(self, key: bytes, values: list[bytes]) -> Iterator[bytes]:
-        """The slice's last group, which may go on in the slices that follow."""
+    def _tail(self, key: bytes, values: list[bytes], turn: int) -> Iterator[bytes]:
+        """The slice's last group, which may go on in the slices that follow as long as it is its turn."""
         yield from values
-        while not self._advanced:
+        while True:
+            if turn != self._turn:
+                raise JobError(
+                    "the values of a key were read after its call had returned: what comes after it is read by then; "
+                    "keep them as list(values)"
+                )
+            if self._advanced:
+                return
             self._next_slice()
             if not self._keys or self._keys[0] != key:
                 self._advanced = True
