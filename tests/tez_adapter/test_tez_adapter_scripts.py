@@ -25,6 +25,7 @@ def make_attempt(**settings: str) -> Attempt:
         kind=JobKind.STREAMING,
         conf=settings,
         staging="file:///tmp/x",
+        output="file:///tmp/out",
         reduces=2,
         streaming=Streaming("cat", "cat"),
     )
@@ -185,6 +186,8 @@ def test_the_configuration_is_in_the_environment() -> None:
     assert environment["my_own_key"] == "v"
     assert "nul" not in environment
     assert environment["mapreduce_task_attempt_id"] == "attempt_1_0001_r_000003_0"
+    folder = "file:/tmp/out/_temporary/job_1_0001/attempt_1_0001_r_000003_0"
+    assert environment["mapreduce_task_output_dir"] == environment["mapred_work_output_dir"] == folder
     assert (environment["mapreduce_task_partition"], environment["mapreduce_task_ismap"]) == ("3", "false")
 
 
