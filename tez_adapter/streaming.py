@@ -53,7 +53,7 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Task
     environment = script_environment(
         attempt,
         {
-            "mapreduce.map.input.file": split.path,
+            "mapreduce.map.input.file": as_hadoop_writes(split.path),
             "mapreduce.map.input.start": str(split.start),
             "mapreduce.map.input.length": str(split.length),
         },
