@@ -73,6 +73,15 @@ def test_a_script_that_was_sent_along_need_not_be_executable(tmp_path: Path, mon
     assert run("plain.sh") == b"ran\n"
 
 
+@pytest.mark.parametrize("name", ["plain.sh", "./plain.sh"])
+def test_a_script_that_does_not_say_of_what_is_the_shells(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plain.sh").write_text('for word; do echo "$word"; done\ncat\n')
+    monkeypatch.chdir(tmp_path)
+    assert run(f"{name} -a 'b c'", b"line\n") == b"-a\nb c\nline\n"
+
+
 def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> None:
     attempt = make_attempt()
     script = "printf 'reporter:counter:a,b,2\\nreporter:status:half way\\nreporter:counter:a,b,3\\nhello\\n' >&2"
