@@ -91,9 +91,23 @@ def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == "hello\n"
 
 
+@pytest.mark.parametrize("ending", [",", ",,,", ", "])
+def test_commas_at_a_counters_end_do_not_count(ending: str) -> None:
+    attempt = make_attempt()
+    list(pipe(f"sh -c 'echo \"reporter:counter:a,b,2{ending}\" >&2'", attempt).output(()))
+    assert attempt.counters.get("a", "b") == 2
+
+
 @pytest.mark.parametrize(
     "line",
-    ["reporter:counter:a,b", "reporter:counter:a,b, 1", "reporter:counter:a,b,--1", f"reporter:counter:a,b,{1 << 63}"],
+    [
+        "reporter:counter:a,b",
+        "reporter:counter:a,b,,",
+        "reporter:counter:,a,b,1",
+        "reporter:counter:a,b, 1",
+        "reporter:counter:a,b,--1",
+        f"reporter:counter:a,b,{1 << 63}",
+    ],
 )
 def test_what_only_looks_like_a_counter_is_a_line(line: str, capfd: pytest.CaptureFixture[str]) -> None:
     attempt = make_attempt()
