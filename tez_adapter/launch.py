@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import yaqd
 from tez_adapter.jobspec import JobResource
 from yaqd.config import Configuration
+from yaqd.model import fixed_addresses
 from yaqd.model.hash_seed import DEFAULT, VARIABLE, hash_seed
 from yaqd.proto import yarn_common_pb2 as pb
 
@@ -55,7 +56,7 @@ def python_context(
     # bash's default value: a stock node has no YAQ_PYTHON and gets the path of this very interpreter
     python = f"${{YAQ_PYTHON:-{sys.executable}}}"
     start = f"PYTHONPATH={{{{YAQ_PYTHONPATH}}}} {VARIABLE}={seed} {python}"
-    context.command.append(f"{start} -m {module} {_escaped(line)} {_OUTPUT}")
+    context.command.append(f"{start} -m {fixed_addresses.__name__} {module} {_escaped(line)} {_OUTPUT}")
     _set(context, "YAQ_WARM_ENTRY", entry)
     _set(context, "YAQ_WARM_ARGS", line)
     return context

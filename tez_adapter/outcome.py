@@ -7,7 +7,7 @@ from tez_adapter.attempt import Attempt
 from tez_adapter.failure import describe_failure
 from tez_adapter.forked import end_copy, has_threads, join_threads
 from tez_adapter.shuffle_input import NoLongerWanted
-from tez_adapter.task_output import PartFile
+from tez_adapter.task_output import TaskFiles
 from yaqd.proto import job_pb2 as pb
 
 _DONE: Final = b"D"
@@ -17,7 +17,7 @@ _UNWANTED: Final = b"U"
 Told = pb.TaskDoneRequest | pb.TaskFailedRequest
 
 
-def outcome_of(attempt: Attempt, work: Callable[[], PartFile | None], may_commit: Callable[[], bool]) -> bytes:
+def outcome_of(attempt: Attempt, work: Callable[[], TaskFiles | None], may_commit: Callable[[], bool]) -> bytes:
     """Run the attempt to its end: the work, what threads of the program still do, the commit."""
     try:
         part = work()

@@ -5,12 +5,13 @@ environment. Three threads (ours, a feeder, the stderr reader), because each of 
 blocks. What goes wrong in one of them ends the run, whoever else still holds the script's pipes open.
 """
 
+import errno
 import os
 import select
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
@@ -19,6 +20,7 @@ from tez_adapter.script_command import executable, make_executable, split_comman
 from tez_adapter.script_stderr import StderrReader
 
 _READ_BYTES = 1 << 20
+_SHELL = "/bin/sh"
 #: after its end, for what it left in its pipes
 _EXIT_WAIT_S = 30.0
 
@@ -46,15 +48,14 @@ class ScriptPipe:
         try:
             words = split_command(self._command)
             make_executable(words[0])
-            return subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                bufsize=0,
-                executable=executable(words[0], environment["PATH"]),
-            )
+            program = executable(words[0], environment["PATH"])
+            try:
+                return _spawn(words, program, environment)
+            except OSError as error:
+                if error.errno != errno.ENOEXEC:
+                    raise
+                # a script that does not say of what: the shell's, as for Java
+                return _spawn([_SHELL, program or words[0], *words[1:]], _SHELL, environment)
         except (OSError, ValueError, IndexError) as error:
             raise ScriptFailed(
                 f"cannot start the {self._role} {self._command!r}: {error}; is it sent along (-file) and executable?"
@@ -123,6 +124,18 @@ class ScriptPipe:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
         tail = self._stderr.tail()
         return f"the {self._role} {self._command!r} {how}" + (f"; its last lines on stderr:\n{tail}" if tail else "")
+
+
+def _spawn(words: Sequence[str], program: str | None, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        bufsize=0,
+        executable=program,
+    )
 
 
 def _write_all(stdin: IO[bytes], view: memoryview) -> bool:

@@ -73,7 +73,7 @@ class StderrReader:
 
     def _count(self, content: str) -> bool:
         """Whether it is a counter's name and a number, as Hadoop reads them."""
-        parts = content.split(",")
+        parts = content.rstrip(",").split(",")  # Java's split drops empty parts at the end
         if len(parts) != 3 or not _AMOUNT.fullmatch(parts[2]) or int(parts[2]) not in _INT64:
             return False
         try:

@@ -23,11 +23,12 @@ from tez_adapter.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.shuffle_input import fetch_all
 from tez_adapter.stream_formats import PairReader, StreamFormat, input_block, output_lines, pairs_block
 from tez_adapter.stream_settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSettings, stream_settings
-from tez_adapter.task_output import PartFile
+from tez_adapter.task_output import PartFile, TaskFiles, make_task_folder, side_files, task_folder
 from yaqd.config.deprecated import former_names
 from yaqd.ipc import BlockingRpcClient
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.storage import RecordReader, open_reader
+from yaqd.storage.paths import as_hadoop_writes
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]")
 #: longer values are left out of the environment (stream.jobconf.truncate.limit)
@@ -38,8 +39,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Combine = Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]
 
 
-def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) -> PartFile | None:
-    """The task; returns the output file to commit, if it writes one."""
+def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) -> TaskFiles | None:
+    """The task; returns the output to commit, if it writes some."""
     assert attempt.spec.streaming is not None
     settings = stream_settings(attempt.conf)
     if attempt.is_map:
@@ -47,16 +48,18 @@ def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) ->
     return _reduce(attempt, attempt.spec.streaming, settings, client, secret)
 
 
-def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> PartFile | None:
+def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> TaskFiles | None:
     split = split_of(attempt)
     environment = script_environment(
         attempt,
         {
-            "mapreduce.map.input.file": split.path,
+            "mapreduce.map.input.file": as_hadoop_writes(split.path),
             "mapreduce.map.input.start": str(split.start),
             "mapreduce.map.input.length": str(split.length),
         },
     )
+    if not attempt.spec.reduces:
+        make_task_folder(attempt)  # the script may use it at once
     pipe = ScriptPipe("mapper", scripts.mapper, environment, attempt)
     reader = open_reader("bytes", split, attempt.conf)
     pieces = pipe.output(_input_blocks(attempt, reader, settings))
@@ -83,7 +86,7 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Part
         output.abandon()
         raise
     attempt.end_phase("sort")
-    return None
+    return side_files(attempt)
 
 
 def _open_output(attempt: Attempt, settings: StreamSettings, combine: Combine | None, memory_bytes: int) -> MapOutput:
@@ -123,6 +126,7 @@ def _reduce(
             return _to_file(attempt, "r", settings.map_output_format, map(settings.from_shuffle, merged))
         first = next(merged, None)
         blocks = _read_by_reducer(settings, merged if first is None else chain((first,), merged))
+        make_task_folder(attempt)  # the script may use it at once
         pieces = ScriptPipe("reducer", scripts.reducer, script_environment(attempt), attempt).output(blocks)
         if first is None:
             # what a reducer writes without any input is nobody's output, as in Hadoop
@@ -209,7 +213,7 @@ def script_environment(attempt: Attempt, more: Mapping[str, str] = MappingProxyT
         "mapreduce.task.partition": str(attempt.index),
         "mapreduce.task.ismap": str(attempt.is_map).lower(),
         "mapreduce.job.reduces": str(attempt.spec.reduces),
-        "mapreduce.task.output.dir": attempt.spec.output,
+        "mapreduce.task.output.dir": as_hadoop_writes(task_folder(attempt)),
     }
     values = {**attempt.spec.conf, **own, **more}
     named = {

@@ -24,7 +24,7 @@ from tez_adapter.outcome import Told, outcome_of, told_by
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.runners import import_runners
 from tez_adapter.shared_imports import SHARE_KEY, SharedImports
-from tez_adapter.task_output import PartFile
+from tez_adapter.task_output import TaskFiles
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.mapreduce import Job
 from yaqd.model import steady_hash
@@ -110,8 +110,8 @@ class TaskProcess:
         with self._connect() as client, Reporter(attempt, self._connect):
             return outcome_of(attempt, lambda: self._work(attempt, client), lambda: _may_commit(attempt, client))
 
-    def _work(self, attempt: Attempt, client: BlockingRpcClient) -> PartFile | None:
-        """What it does to the end, but for the commit of its output file, where it has one."""
+    def _work(self, attempt: Attempt, client: BlockingRpcClient) -> TaskFiles | None:
+        """What it does to the end, but for the commit of its output, where it has some."""
         part = self._computed(attempt, client)
         if attempt.is_map and self._spec.reduces:
             from tez_adapter.shared_outputs import publish_output
@@ -119,7 +119,7 @@ class TaskProcess:
             publish_output(attempt)
         return part
 
-    def _computed(self, attempt: Attempt, client: BlockingRpcClient) -> PartFile | None:
+    def _computed(self, attempt: Attempt, client: BlockingRpcClient) -> TaskFiles | None:
         if self._spec.kind is JobKind.STREAMING:
             from tez_adapter.streaming import run_streaming
 

@@ -12,12 +12,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nm.warm import forker as wire
-from yaqd.model import hash_seed
+from yaqd.model import fixed_addresses, hash_seed
 
 log = logging.getLogger(__name__)
 
@@ -214,15 +215,17 @@ class ForkerClient:
 
     def _spawn(self, theirs: socket.socket) -> "subprocess.Popen[bytes]":
         bare = () if self._preload else ("-I", "-S")
-        return subprocess.Popen(
-            [sys.executable, *bare, "-c", _PROGRAM, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, **_PREPARED} if self._preload else os.environ,
-            cwd="/",
-            start_new_session=True,
-        )
+        # for hashes, as the seed; commands, which the bare one starts, are none of ours
+        with fixed_addresses.fixed_for_children() if self._preload else nullcontext():
+            return subprocess.Popen(
+                [sys.executable, *bare, "-c", _PROGRAM, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**os.environ, **_PREPARED} if self._preload else os.environ,
+                cwd="/",
+                start_new_session=True,
+            )
 
     async def _prepare(self) -> bool:
         """Loads the libraries; False when the process must not be used because it has threads."""

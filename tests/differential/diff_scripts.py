@@ -61,7 +61,7 @@ for at, line in enumerate(sys.stdin.buffer):
 """
 _HEADER = """import os, sys
 start = int(os.environ["mapreduce_map_input_start"])
-name = os.environ["mapreduce_map_input_file"].rpartition("/")[2]
+name = os.environ["mapreduce_map_input_file"]
 for at, line in enumerate(sys.stdin.buffer):
     if not (start == 0 and at == 0):
         sys.stdout.buffer.write(os.fsencode(name) + b"\\t" + line.split(b"\\t")[0].rstrip(b"\\n") + b"\\n")

@@ -158,6 +158,46 @@ def test_streaming_agrees_with_the_pipe(cluster: Configuration, write: Write, tm
     assert result.counters["mine"]["lines"] == 2  # one a map, and a job hopes for two (mapreduce.job.maps)
 
 
+def test_a_script_is_told_its_input_file_as_hadoop_writes_it(
+    cluster: Configuration, write: Write, tmp_path: Path
+) -> None:
+    source = write("in.txt", "a\n")
+    mapper = "printenv mapreduce_map_input_file map_input_file"
+    where = {"inputs": [source], "output": str(tmp_path / "out")}
+    conf = cluster.with_overrides({"mapreduce.job.maps": "1"}, source="test")
+    result = finish(submit_streaming(conf, mapper=mapper, reduces=0, **where))
+    assert result.state == "SUCCEEDED", result.diagnostics
+    assert parts(tmp_path / "out") == [f"file:{source}\t\n" * 2]
+
+
+@pytest.mark.parametrize("reduces", [0, 1])
+def test_files_in_a_scripts_work_folder_are_output_if_its_attempt_succeeds(
+    cluster: Configuration, write: Write, tmp_path: Path, reduces: int
+) -> None:
+    script = write(
+        "side.sh",
+        "#!/bin/sh\nfolder=${mapred_work_output_dir#file:}/of\nmkdir -p $folder\n"
+        "echo more > $folder/$mapreduce_task_id-$mapreduce_task_attempt_id\ncat\n"
+        "case $mapreduce_task_attempt_id in *_0) exit 1; esac\n",
+    )
+    job = submit_streaming(
+        cluster.with_overrides({"mapreduce.job.maps": "1"}, source="test"),
+        inputs=[write("in.txt", "a\n")],
+        output=str(tmp_path / "out"),
+        mapper="side.sh",
+        reducer="side.sh",
+        reduces=reduces,
+        attachments=Attachments(files=[script]),
+    )
+    result = finish(job)
+    assert result.state == "SUCCEEDED", result.diagnostics
+    name = job.job_id.removeprefix("job_")
+    kinds = ("m", "r")[: 1 + reduces]
+    sides = [f"of/task_{name}_{kind}_000000-attempt_{name}_{kind}_000000_1" for kind in kinds]
+    found = [str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert sorted(found) == ["_SUCCESS", *sides, "part-00000"]
+
+
 @pytest.mark.parametrize(
     ("body", "expected", "attempts"),
     [

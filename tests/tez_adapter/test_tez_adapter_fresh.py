@@ -24,6 +24,7 @@ from tez_adapter.local import run_local
 from tez_adapter.submit import Attachments, submit_mapreduce, submit_streaming
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
+from yaqd.model import fixed_addresses
 from yaqd.model.hash_seed import hash_seed
 
 CONF = Configuration.load(environ={})
@@ -165,7 +166,13 @@ def yaq(*words: str, **environment: str) -> str:
     return done.stderr if done.returncode else ""
 
 
-SCATTERS = """
+with fixed_addresses.fixed_for_children():
+    #: what hashes by its address, where that is settled
+    ADDRESSED = "int, ..., frozenset([len])" if fixed_addresses.are_fixed() else ""
+SCATTERS = f"""
+PARTS = frozenset([("a", None)]), {ADDRESSED}
+"""
+SCATTERS += """
 import os
 from yaqd.mapreduce import Job
 class ByHash(Job):
@@ -175,7 +182,7 @@ class ByHash(Job):
             os.kill(os.getpid(), 9)
         yield ("word" + value, None), {hash(value + "x")}.pop()
     def partition(self, key, partitions):
-        return hash(key) % partitions
+        return hash((key, PARTS)) % partitions
     def reduce(self, key, values):
         values = list(values)
         yield key, [len(values), values[0] if len(set(values)) == 1 else "scattered"]

@@ -238,6 +238,26 @@ def test_a_count_that_is_no_whole_number_is_named(amount: Any, tmp_path: Path) -
     )
 
 
+def test_the_limit_of_counters_is_of_each_task(tmp_path: Path) -> None:
+    class Counts(Job):
+        reduces = 0
+
+        def setup(self) -> None:
+            for number in range(100):
+                self.counters.increment(f"of {self.task.index}", str(number))
+
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in "ab":
+        (source / name).write_text("x\n")
+    apart = conf(**{"yaq.input.combine-small-files": "false"})
+    counters = run_local(Counts, [str(source)], str(tmp_path / "out"), apart)
+    assert [len([cell for cell in counters if cell.group == f"of {index}"]) for index in range(2)] == [100, 100]
+    few = apart.with_overrides({"mapreduce.job.counters.max": "99"})
+    with pytest.raises(JobError, match="more than 99 counters at 'of 0' '99'"):
+        run_local(Counts, [str(source)], str(tmp_path / "few"), few)
+
+
 #: a number of records that makes more than one batch
 LAST = 20_000
 

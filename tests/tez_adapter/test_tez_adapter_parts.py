@@ -185,7 +185,7 @@ def test_both_ways_to_start_are_told() -> None:
     environment = {e.key: e.value for e in context.environment}
     assert environment == {"A": "b", "YAQ_WARM_ENTRY": "tez_adapter.task:main", "YAQ_WARM_ARGS": "h:1"}
     variables = "PYTHONPATH={{YAQ_PYTHONPATH}} PYTHONHASHSEED=0"
-    start = f"{variables} ${{YAQ_PYTHON:-{sys.executable}}} -m tez_adapter.task h:1 1>"
+    start = f"{variables} ${{YAQ_PYTHON:-{sys.executable}}} -m yaqd.model.fixed_addresses tez_adapter.task h:1 1>"
     assert context.command[0].startswith(start)
     local = context.localResources[0]
     assert (local.key, local.value.size, local.value.timestamp) == ("job.json", 10, 20)

@@ -25,6 +25,7 @@ def make_attempt(**settings: str) -> Attempt:
         kind=JobKind.STREAMING,
         conf=settings,
         staging="file:///tmp/x",
+        output="file:///tmp/out",
         reduces=2,
         streaming=Streaming("cat", "cat"),
     )
@@ -72,6 +73,15 @@ def test_a_script_that_was_sent_along_need_not_be_executable(tmp_path: Path, mon
     assert run("plain.sh") == b"ran\n"
 
 
+@pytest.mark.parametrize("name", ["plain.sh", "./plain.sh"])
+def test_a_script_that_does_not_say_of_what_is_the_shells(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plain.sh").write_text('for word; do echo "$word"; done\ncat\n')
+    monkeypatch.chdir(tmp_path)
+    assert run(f"{name} -a 'b c'", b"line\n") == b"-a\nb c\nline\n"
+
+
 def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> None:
     attempt = make_attempt()
     script = "printf 'reporter:counter:a,b,2\\nreporter:status:half way\\nreporter:counter:a,b,3\\nhello\\n' >&2"
@@ -81,9 +91,23 @@ def test_messages_on_stderr_reach_the_job(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == "hello\n"
 
 
+@pytest.mark.parametrize("ending", [",", ",,,", ", "])
+def test_commas_at_a_counters_end_do_not_count(ending: str) -> None:
+    attempt = make_attempt()
+    list(pipe(f"sh -c 'echo \"reporter:counter:a,b,2{ending}\" >&2'", attempt).output(()))
+    assert attempt.counters.get("a", "b") == 2
+
+
 @pytest.mark.parametrize(
     "line",
-    ["reporter:counter:a,b", "reporter:counter:a,b, 1", "reporter:counter:a,b,--1", f"reporter:counter:a,b,{1 << 63}"],
+    [
+        "reporter:counter:a,b",
+        "reporter:counter:a,b,,",
+        "reporter:counter:,a,b,1",
+        "reporter:counter:a,b, 1",
+        "reporter:counter:a,b,--1",
+        f"reporter:counter:a,b,{1 << 63}",
+    ],
 )
 def test_what_only_looks_like_a_counter_is_a_line(line: str, capfd: pytest.CaptureFixture[str]) -> None:
     attempt = make_attempt()
@@ -185,6 +209,8 @@ def test_the_configuration_is_in_the_environment() -> None:
     assert environment["my_own_key"] == "v"
     assert "nul" not in environment
     assert environment["mapreduce_task_attempt_id"] == "attempt_1_0001_r_000003_0"
+    folder = "file:/tmp/out/_temporary/job_1_0001/attempt_1_0001_r_000003_0"
+    assert environment["mapreduce_task_output_dir"] == environment["mapred_work_output_dir"] == folder
     assert (environment["mapreduce_task_partition"], environment["mapreduce_task_ismap"]) == ("3", "false")
 
 

@@ -26,4 +26,4 @@ class CorruptDataError(JobError):
 
 
 class TooManyCounters(JobError):
-    """A job that makes more counters than `mapreduce.job.counters.max` (names made from data, as a rule)."""
+    """A task that makes more counters than `mapreduce.job.counters.max` (names made from data, as a rule)."""

@@ -8,10 +8,14 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
+from yaqd.model import fixed_addresses
+
 VARIABLE: Final = "PYTHONHASHSEED"
 #: the seed of whoever asks for no other; prepared processes run with it
 DEFAULT: Final = "0"
 _MAX: Final = (1 << 32) - 1
+#: in the environment of a program that takes its own place: it is not to do so again
+_AGAIN: Final = "YAQ_STARTED_AGAIN"
 
 
 def hash_seed(environment: Mapping[str, str]) -> str:
@@ -21,7 +25,10 @@ def hash_seed(environment: Mapping[str, str]) -> str:
 
 
 def start_again_with_seed() -> None:
-    """Go on only with a fixed seed: without one, this program takes its own place from the beginning, with one."""
+    """Go on only with a fixed seed and, where the system allows it, fixed addresses: without them, this program takes
+    its own place from the beginning, with them."""
+    if os.environ.pop(_AGAIN, None) is not None:
+        return
     seed = hash_seed(os.environ)
-    if os.environ.get(VARIABLE) != seed:
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {VARIABLE: seed})
+    if fixed_addresses.fix() or os.environ.get(VARIABLE) != seed:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {VARIABLE: seed, _AGAIN: "1"})

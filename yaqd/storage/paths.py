@@ -57,6 +57,12 @@ def qualify(path: str, conf: Configuration) -> str:
     return str(locate(path, conf))
 
 
+def as_hadoop_writes(path: str) -> str:
+    """A full URI as Java's Path has it as text: file:/x, with one slash where no authority is."""
+    scheme, found, rest = path.partition(":///")
+    return f"{scheme}:/{rest}" if found else path
+
+
 def normal_path(path: str) -> str:
     """Absolute, without `.`, `..`, doubled or trailing slashes."""
     return posixpath.normpath("/" + path.lstrip("/"))
