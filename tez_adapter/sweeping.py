@@ -11,16 +11,18 @@ import importlib
 import json
 import os
 import pwd
+import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.history import HISTORY_DIR_KEY
-from tez_adapter.jobspec import BadJobSpec
-from tez_adapter.staging import Staging, SubmitError
+from tez_adapter.jobspec import JOB_FILE, BadJobSpec
+from tez_adapter.staging import STAGING_KEY, Staging, SubmitError
 from yaqd.config import Configuration
-from yaqd.storage import FileStatus, PathNotFound, StorageError, get_filesystem, qualify
+from yaqd.storage import FileStatus, PathNotFound, StorageError, get_filesystem, locate, qualify
 from yaqd.storage.paths import hadoop_user, name_of
 
 _PROBLEMS_MAX: Final = 20
@@ -40,12 +42,13 @@ class Swept:
         self.problems = (self.problems + other.problems)[:_PROBLEMS_MAX]
 
 
-def sweep_jobs(conf: Configuration, user: str, jobs: Iterable[str]) -> Swept:
-    """Blocking, as this user. `jobs` are over, and no process of theirs lives any more."""
+def sweep_jobs(conf: Configuration, user: str, jobs: Mapping[str, str]) -> Swept:
+    """Blocking, as this user. `jobs` are over, and no process of theirs lives any more; with each where its submission
+    says that its job file is, or an empty text."""
     swept = Swept()
-    for job in jobs:
-        staging = Staging(conf, user, job)
+    for job, job_file in jobs.items():
         try:
+            staging = Staging(conf, user, job, _named_root(conf, user, job, job_file))
             folder = get_filesystem(staging.path, conf).status(staging.path)
             if folder.owner not in (user, _os_user()):
                 swept.problems.append(f"{staging.path} is {folder.owner}'s: left alone")
@@ -56,6 +59,43 @@ def sweep_jobs(conf: Configuration, user: str, jobs: Iterable[str]) -> Swept:
         except (StorageError, BadJobSpec, SubmitError) as error:
             swept.problems.append(f"{job}: {error}")
     return swept
+
+
+def _named_root(conf: Configuration, user: str, job: str, job_file: str) -> str | None:
+    """The staging folder that the job's submission named, where it is another than this configuration's.
+
+    Raises SubmitError for one where nothing is to be done, PathNotFound where nothing is left.
+    """
+    below = f"/{user}/.staging/{job}"
+    if not job_file or not (named := locate(job_file, conf)).path.endswith(f"{below}/{JOB_FILE}"):
+        return None  # not as we submit it
+    own = locate(conf.require(STAGING_KEY), conf)
+    root = named.path.removesuffix(f"{below}/{JOB_FILE}") or "/"
+    if (named.root.lower(), root) == (own.root.lower(), own.path):
+        return None
+    if named.scheme == "file":
+        root = os.path.realpath(root)
+        _check_settled(root.rstrip("/") + below, user)
+    elif named.root.lower() not in (own.root.lower(), locate("/", conf).root.lower()):
+        raise SubmitError(f"{named} is on a file system that is not this cluster's: left alone")
+    return named.root + root
+
+
+def _check_settled(folder: str, user: str) -> None:
+    """That nobody but the user and this machine's root can put another folder in the place of this one or of one above
+    it while it is swept: this process may have more rights than whoever submitted the job in the user's name."""
+    owners = {"root", user, _os_user()}
+    try:
+        if os.path.realpath(folder) != folder:
+            raise SubmitError(f"{folder} is reached by a symbolic link: left alone")
+        for path in (Path(folder), *Path(folder).parents):
+            found = path.lstat()
+            if _user_of(found.st_uid) not in owners or found.st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
+                raise SubmitError(f"{folder} is left alone: others may change {path}")
+    except FileNotFoundError as error:
+        raise PathNotFound(folder) from error
+    except OSError as error:
+        raise SubmitError(f"{folder} is left alone: {error.strerror}") from None
 
 
 def sweep_histories(conf: Configuration, cutoff_ms: int) -> Swept:
@@ -133,10 +173,14 @@ def _become(user: str) -> None:
 
 
 def _os_user() -> str:
+    return _user_of(os.geteuid())
+
+
+def _user_of(number: int) -> str:
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(number).pw_name
     except KeyError:
-        return str(os.geteuid())
+        return str(number)
 
 
 def _dump(swept: Swept) -> bytes:
