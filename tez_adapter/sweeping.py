@@ -15,6 +15,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,13 +43,13 @@ class Swept:
         self.problems = (self.problems + other.problems)[:_PROBLEMS_MAX]
 
 
-def sweep_jobs(conf: Configuration, user: str, jobs: Mapping[str, str]) -> Swept:
+def sweep_jobs(conf: Configuration, user: str, jobs: Mapping[str, str], *, has_more_rights: bool = True) -> Swept:
     """Blocking, as this user. `jobs` are over, and no process of theirs lives any more; with each where its submission
-    says that its job file is, or an empty text."""
+    says that its job file is, or an empty text. `has_more_rights`: than the user has on this machine's disks."""
     swept = Swept()
     for job, job_file in jobs.items():
         try:
-            staging = Staging(conf, user, job, _named_root(conf, user, job, job_file))
+            staging = Staging(conf, user, job, _named_root(conf, user, job, job_file, has_more_rights))
             folder = get_filesystem(staging.path, conf).status(staging.path)
             if folder.owner not in (user, _os_user()):
                 swept.problems.append(f"{staging.path} is {folder.owner}'s: left alone")
@@ -61,7 +62,7 @@ def sweep_jobs(conf: Configuration, user: str, jobs: Mapping[str, str]) -> Swept
     return swept
 
 
-def _named_root(conf: Configuration, user: str, job: str, job_file: str) -> str | None:
+def _named_root(conf: Configuration, user: str, job: str, job_file: str, has_more_rights: bool) -> str | None:
     """The staging folder that the job's submission named, where it is another than this configuration's.
 
     Raises SubmitError for one where nothing is to be done, PathNotFound where nothing is left.
@@ -75,7 +76,8 @@ def _named_root(conf: Configuration, user: str, job: str, job_file: str) -> str 
         return None
     if named.scheme == "file":
         root = os.path.realpath(root)
-        _check_settled(root.rstrip("/") + below, user)
+        if has_more_rights:
+            _check_settled(root.rstrip("/") + below, user)
     elif named.root.lower() not in (own.root.lower(), locate("/", conf).root.lower()):
         raise SubmitError(f"{named} is on a file system that is not this cluster's: left alone")
     return named.root + root
@@ -134,7 +136,7 @@ def _delete(conf: Configuration, paths: Iterable[str]) -> Swept:
 
 def _as_user(user: str, work: Callable[[], Swept]) -> Swept:
     """What it returns in a process that is the user; in this one where that is the user."""
-    if user in (hadoop_user(), _os_user()):
+    if _is_this(user):
         return work()
     reader, writer = os.pipe()
     child = os.fork()
@@ -151,6 +153,10 @@ def _as_user(user: str, work: Callable[[], Swept]) -> Swept:
         text = said.read()
     os.waitpid(child, 0)
     return Swept(**json.loads(text)) if text else Swept(problems=[f"as {user}: it ended without an answer"])
+
+
+def _is_this(user: str) -> bool:
+    return user in (hadoop_user(), _os_user())
 
 
 def _become(user: str) -> None:
@@ -194,7 +200,9 @@ def answer(request: dict[str, Any]) -> Swept:
     conf = Configuration.load(environ={}, overrides=request["conf"])
     swept = Swept()
     for user, jobs in request["jobs"].items():
-        swept.add(_as_user(user, lambda user=user, jobs=jobs: sweep_jobs(conf, user, jobs)))  # type: ignore[misc]
+        has_more_rights = _is_this(user) or os.geteuid() != 0
+        sweep = partial(sweep_jobs, conf, user, jobs, has_more_rights=has_more_rights)
+        swept.add(_as_user(user, sweep))
     if request["cutoff_ms"] is not None:
         swept.add(sweep_histories(conf, request["cutoff_ms"]))
     return swept

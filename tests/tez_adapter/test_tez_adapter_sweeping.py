@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import psutil
 import pytest
@@ -87,22 +89,49 @@ def test_a_folder_of_somebody_else_is_left_alone(conf: Configuration, tmp_path: 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_users_files_are_touched_with_that_users_rights(conf: Configuration, tmp_path: Path) -> None:
     """A job file says what its user likes: here, that the output is a folder which that user may not change."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_mode & 0o005 != 0o005:
-            folder.chmod(folder.stat().st_mode | 0o055)
-    folder = _left(conf, tmp_path)
-    theirs = tmp_path / "staging" / "nobody" / ".staging"
+    for path in (tmp_path, *tmp_path.parents):
+        if path.stat().st_mode & 0o005 != 0o005:
+            path.chmod(path.stat().st_mode | 0o055)
+    _nobodys(_left(conf, tmp_path), tmp_path / "staging")
+    swept = _swept(conf, "")
+    assert swept["jobs"] == 0 and "permission" in swept["problems"][0].lower()
+    assert (tmp_path / f"out-{JOB}" / "part-r-00000").exists()  # root's
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_with_the_users_rights_a_named_folder_may_lie_below_anybodys(conf: Configuration, tmp_path: Path) -> None:
+    """Whoever submits first to a new staging folder owns it; a job of another user is in it as well."""
+    with TemporaryDirectory() as name:  # other tests' folders are closed to others
+        Path(name).chmod(0o1777)
+        root, output = Path(name, "own"), Path(name, f"out-{JOB}")
+        folder = _nobodys(_left(conf, Path(name)), root)
+        root.chmod(0o1777)
+        os.chown(root, 12345, 12345)
+        for path in (output, *output.rglob("*")):
+            os.chown(path, 65534, 65534)
+        swept = _swept(conf, f"file://{folder}/{JOB_FILE}")
+        assert not folder.exists(), swept
+        assert not output.exists(), swept
+
+
+def _nobodys(folder: Path, root: Path) -> Path:
+    """The job's folder, moved to that user below `root`."""
+    theirs = root / "nobody" / ".staging"
     theirs.mkdir(parents=True)
     folder = folder.rename(theirs / JOB)
     for path in (theirs.parent, theirs, folder, folder / JOB_FILE):
         os.chown(path, 65534, 65534)
-    request = {"conf": dict(conf.items()), "jobs": {"nobody": {JOB: ""}}, "cutoff_ms": None}
+    return folder
+
+
+def _swept(conf: Configuration, job_file: str) -> dict[str, Any]:
+    """By the process of a ResourceManager that is root, for nobody."""
+    request = {"conf": dict(conf.items()), "jobs": {"nobody": {JOB: job_file}}, "cutoff_ms": None}
     done = subprocess.run(
         [sys.executable, "-m", "tez_adapter.sweeping"], input=json.dumps(request), capture_output=True, text=True
     )
-    swept = json.loads(done.stdout)
-    assert swept["jobs"] == 0 and "permission" in swept["problems"][0].lower()
-    assert (tmp_path / f"out-{JOB}" / "part-r-00000").exists()  # root's
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 # ---- a staging folder that the job's submission named
