@@ -151,6 +151,7 @@ async def test_what_lost_its_limits_ends_with_its_container(
     stops: bool, rm: FakeResourceManager, master: Master, escaped: Escaped, stranger: psutil.Process
 ) -> None:
     await master.run(container_id(2), launch_context("exec sleep 1000"))
+    await rm.until(lambda: rm.sub_state(container_id(2)) == ContainerSubState.RUNNING)
     await master.run(ONE, launch_context(escaped.command("until [ -e {folder}/go ]; do sleep 0.01; done", RESET)))
     processes = await escaped.running(2)
     assert not any(is_mark(mark_of(process.pid)) for process in processes)
