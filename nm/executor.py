@@ -77,19 +77,26 @@ class DefaultExecutor:
         if spec.warm is not None and prepared is not None and (prepared.is_ready or prepared.is_loading):
             try:
                 await prepared.ready(_LOADING_TIMEOUT_S)
-                return await self._start(prepared, _warm_request(spec, spec.warm, is_batch))
+                return await self._start(prepared, spec.container_id, _warm_request(spec, spec.warm, is_batch))
             except ForkerUnavailable:
                 pass  # it was not asked, so the script may run instead
         try:
-            return await self._start(self._bare, _script_request(spec, is_batch))
+            return await self._start(self._bare, spec.container_id, _script_request(spec, is_batch))
         except ForkerUnavailable as error:
             raise LaunchFailed(str(error)) from None
 
-    async def _start(self, forker: ForkerClient, request: StartRequest) -> ContainerProcess:
+    async def _start(self, forker: ForkerClient, container: str, request: StartRequest) -> ContainerProcess:
         try:
             pid = await forker.start_process(request)
             is_warm = request.entry is not None
-            return ContainerProcess(pid, forker.reap, request.mark, kill_delay_s=self._kill_delay_s, is_warm=is_warm)
+            return ContainerProcess(
+                pid,
+                forker.reap,
+                request.mark,
+                container=container,
+                kill_delay_s=self._kill_delay_s,
+                is_warm=is_warm,
+            )
         except OSError as error:
             raise LaunchFailed(str(error)) from None
 

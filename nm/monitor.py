@@ -16,7 +16,7 @@ from nm.container_states import Stage
 from nm.heartbeat import Utilization
 from nm.memory_limit import MemoryLimits, excess, is_over
 from nm.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
-from nm.processes import is_mark
+from nm.strays import named
 from nm.warm import marks
 from yaqd.model import ContainerId
 
@@ -61,7 +61,7 @@ class Monitor:
     async def tick(self) -> None:
         """One scan and what follows from it."""
         running = [c for c in self._runtime.containers.values() if c.process is not None]
-        table = await self._loop.run_in_executor(self._threads, ProcessTable.scan)
+        table, orphans = await self._loop.run_in_executor(self._threads, _scan)
         now = self._loop.time()
         elapsed_s = max(now - self._scanned_at, 1e-3)
         self._scanned_at = now
@@ -69,9 +69,12 @@ class Monitor:
         total = Usage()
         cpu_s: dict[ContainerId, float] = {}
         for container in running:
-            if container.process is None or container.process.pid not in table.by_pid:
+            process = container.process
+            if process is None or process.pid not in table.by_pid:
                 continue
-            usage = table.usage(container.process.pid, container.process.mark, self._earlier)
+            others = table.still_there(process.strays) + orphans.get(str(container.id), [])
+            usage = table.usage(process.pid, process.mark, self._earlier, others)
+            process.strays = table.strays(process.pid, usage.pids)
             cpu_s[container.id] = usage.cpu_s
             total.cpu_s += max(0.0, usage.cpu_s - self._cpu_s.get(container.id, 0.0))
             total.physical_bytes += usage.physical_bytes
@@ -131,9 +134,16 @@ class Monitor:
             if child.state == "Z":
                 if before is not None and before.state == "Z":
                     _reap(child.pid)
-            elif is_mark(child.mark) and child.mark not in known:
+            elif marks.is_mark(child.mark) and child.mark not in known:
                 log.warning("killing process %d, which a container left behind", child.pid)
                 marks.signal_marked(child.pid, signal.SIGKILL, {child.mark})
+
+
+def _scan() -> tuple[ProcessTable, dict[str, list[int]]]:
+    """All processes and, by container, children of this one that lost its mark but say whose they are. Blocking."""
+    table = ProcessTable.scan()
+    orphans = (child.pid for child in table.children(os.getpid()) if not marks.is_mark(child.mark))
+    return table, named(orphans)
 
 
 def _share_out(usage: Usage) -> None:

@@ -1,9 +1,9 @@
 """One look at /proc: which processes belong to which container, and what they use.
 
-A container is what carries its mark, its leader's descendants and everything in its session; each process is read
-once per scan however many containers there are. Numbers are the kernel's: resident pages count shared ones in full, so
-whoever looks overdrawn is asked for its proportional share (PSS) before anything is done about it: forked tasks share
-most of their pages.
+A container is what carries its mark, its leader's descendants, everything in its session and its strays
+(`nm.strays`); each process is read once per scan however many containers there are. Numbers are the kernel's: resident
+pages count shared ones in full, so whoever looks overdrawn is asked for its proportional share (PSS) before anything is
+done about it: forked tasks share most of their pages.
 """
 
 import contextlib
@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nm.warm.marks import mark_of
+from nm.strays import Stray
+from nm.warm.marks import is_mark, mark_of
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -68,9 +69,10 @@ class ProcessTable:
             names = [entry.name for entry in entries if entry.name.isdigit()]
         return cls(reading for name in names if (reading := _read(name)) is not None)
 
-    def members(self, leader: int, mark: int) -> list[int]:
-        """The container's processes: those marked, the leader and its session, and the descendants of all these."""
-        found = {leader, *self._sessions.get(leader, ()), *self._marked.get(mark, ())} & self.by_pid.keys()
+    def members(self, leader: int, mark: int, others: Iterable[int] = ()) -> list[int]:
+        """The container's processes: those marked, the leader and its session, `others`, and the descendants of all
+        these."""
+        found = {leader, *self._sessions.get(leader, ()), *self._marked.get(mark, ()), *others} & self.by_pid.keys()
         pending = sorted(found)
         while pending:
             for child in self._children.get(pending.pop(), ()):
@@ -82,8 +84,16 @@ class ProcessTable:
     def children(self, parent: int) -> list[ProcessReading]:
         return [self.by_pid[pid] for pid in self._children.get(parent, ())]
 
-    def usage(self, leader: int, mark: int, earlier: "ProcessTable | None") -> Usage:
-        usage = Usage(pids=tuple(self.members(leader, mark)))
+    def still_there(self, strays: Iterable[Stray]) -> list[int]:
+        return [pid for pid, started in strays if pid in self.by_pid and self.by_pid[pid].started == started]
+
+    def strays(self, leader: int, members: Iterable[int]) -> frozenset[Stray]:
+        """Those of a container that carry no mark."""
+        found = (self.by_pid[pid] for pid in members if pid != leader)
+        return frozenset((one.pid, one.started) for one in found if not is_mark(one.mark))
+
+    def usage(self, leader: int, mark: int, earlier: "ProcessTable | None", others: Iterable[int] = ()) -> Usage:
+        usage = Usage(pids=tuple(self.members(leader, mark, others)))
         for pid in usage.pids:
             reading = self.by_pid[pid]
             usage.physical_bytes += reading.resident_bytes

@@ -2,8 +2,9 @@
 
 A process is a group leader and, since the NodeManager is a child subreaper, its child whoever forked it. Its group
 is killed before it is reaped: until then the kernel gives its number to nobody else, so no stranger can be hit.
-All processes of a container carry its mark (`nm.warm.marks`). When the leader has ended, those that it left behind are
-asked to end and, some time later, killed: a shell that SIGTERM ends at once gives the program it waited for that time.
+All processes of a container carry its mark (`nm.warm.marks`) or are its strays (`nm.strays`). When the leader has
+ended, those that it left behind are asked to end and, some time later, killed: a shell that SIGTERM ends at once gives
+the program it waited for that time.
 """
 
 import asyncio
@@ -12,10 +13,10 @@ import hashlib
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
-from typing import TypeGuard
 
+from nm.strays import Stray, is_stray, signal_strays, strays
 from nm.warm import marks
 from nm.warm.client import Reaped
 
@@ -49,6 +50,7 @@ class ContainerProcess:
         reap_by_forker: Callable[[int], Awaitable[Reaped | None]],
         mark: int,
         *,
+        container: str,
         kill_delay_s: float,
         is_warm: bool = False,
     ) -> None:
@@ -57,6 +59,9 @@ class ContainerProcess:
         #: forked from the prepared process rather than started by the script
         self.is_warm = is_warm
         self.mark = mark
+        self._container = container
+        #: what was found of it without its mark, at the last look
+        self.strays: frozenset[Stray] = frozenset()
         self._kill_delay_s = kill_delay_s
         #: it has been asked to end, and is killed then
         self._kill_at: float | None = None
@@ -105,7 +110,7 @@ class ContainerProcess:
 
     def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        if _may_have_left(self.mark):
+        if _may_have_left(self.mark, self._container, self.strays):
             self._clearing = self._loop.create_task(self._clear())
         else:
             self._over()
@@ -115,24 +120,31 @@ class ContainerProcess:
         left = self._left()
         if self._kill_at is None:
             self._kill_at = self._loop.time() + self._kill_delay_s
-            for pid in left:
-                marks.signal_marked(pid, signal.SIGTERM, {self.mark})
-        while left and self._loop.time() < self._kill_at + _KILLING_S:
+            self._signal_left(left, signal.SIGTERM)
+        while (left or self.strays) and self._loop.time() < self._kill_at + _KILLING_S:
             if self._loop.time() >= self._kill_at:
-                for pid in left:
-                    marks.signal_marked(pid, signal.SIGKILL, {self.mark})
+                self._signal_left(left, signal.SIGKILL)
             await asyncio.sleep(_LOOK_S)
             left = self._left()
+        left += [pid for pid, _ in self.strays]
         if left:
             log.warning("processes %s, which process %d left behind, cannot be killed", left, self.pid)
         self._over()
 
+    def _signal_left(self, marked: list[int], number: int) -> None:
+        for pid in marked:
+            marks.signal_marked(pid, number, {self.mark})
+        signal_strays(self.strays, number)
+
     def _left(self) -> list[int]:
+        """Those with its mark; the others are its strays then."""
         try:
-            return [pid for pid in marks.marked({self.mark}) if pid != self.pid]
+            left = [pid for pid in marks.marked({self.mark}) if pid != self.pid]
         except OSError as error:
             log.warning("cannot tell what process %d left behind: %s", self.pid, error)
-            return []
+            left = []
+        self.strays = frozenset(strays(self._container, left, self.strays))
+        return left
 
     def _over(self) -> None:
         self.signal_group(signal.SIGKILL)  # what took its mark away
@@ -174,18 +186,14 @@ def mark_for(pid_file: Path) -> int:
     return int.from_bytes(digest) >> 3 | 1 << 61
 
 
-def is_mark(limit: int | None) -> TypeGuard[int]:
-    return limit is not None and limit >> 61 == 1
-
-
-def _may_have_left(mark: int) -> bool:
+def _may_have_left(mark: int, container: str, seen: Collection[Stray]) -> bool:
     """Quicker than a look at all processes: whatever lost its parents has become this process's child."""
     pid = os.getpid()
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()
     except OSError:
         return True  # a kernel that does not tell
-    return any(marks.mark_of(int(child)) == mark for child in children)
+    return any(marks.mark_of(child) == mark or is_stray(child, container, seen) for child in map(int, children))
 
 
 def kill_leftovers(pid_files: Iterable[Path]) -> None:

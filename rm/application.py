@@ -100,6 +100,21 @@ _USE: Final = (
 _TOTAL_MAX: Final = 2**63 - 1
 
 
+#: what our jobs call it; its folder is the job's, wherever whoever submitted it has such folders
+_JOB_FILE: Final = "job.json"
+#: no path is longer
+_URI_MAX: Final = 9000
+
+
+def _job_file(launch: common.ContainerLaunchContext) -> str:
+    """Kept, because the launch context is dropped when the application is over. The user's word."""
+    url = next((entry.value.resource for entry in launch.localResources if entry.key == _JOB_FILE), None)
+    if url is None:
+        return ""
+    uri = f"{url.scheme}://{url.host}{f':{url.port}' if url.port > 0 else ''}{url.file}"
+    return uri if len(uri) <= _URI_MAX else ""
+
+
 def _is_total(amount: object) -> bool:
     return type(amount) is int and 0 <= amount <= _TOTAL_MAX
 
@@ -137,6 +152,8 @@ class Application:
         #: who else may see it, and change it
         self.view_acl = AccessControlList.parse(acls.get(common.APPACCESS_VIEW_APP, " "))
         self.modify_acl = AccessControlList.parse(acls.get(common.APPACCESS_MODIFY_APP, " "))
+        #: full URI; empty: it is none of our jobs
+        self.job_file = _job_file(context.am_container_spec)
         self.submitted_ms = submitted_ms
         self.launched_ms = 0
         self.machine = Machine(app_id, APPLICATION_TRANSITIONS, AppStage.NEW)

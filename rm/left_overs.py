@@ -87,9 +87,9 @@ class LeftOvers:
             return
         if histories:
             self._histories_at = now
-        jobs: dict[str, list[str]] = {}
+        jobs: dict[str, dict[str, str]] = {}
         for app in over:
-            jobs.setdefault(app.user, []).append(str(app.id).replace("application_", "job_", 1))
+            jobs.setdefault(app.user, {})[str(app.id).replace("application_", "job_", 1)] = app.job_file
         self._done.update(app.id for app in over)
         self._done &= self._cluster.applications.keys()
         cutoff_ms = self._cluster.clock.wall_ms() - (self._settings.max_age_ms or 0) if histories else None

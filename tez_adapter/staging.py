@@ -40,9 +40,10 @@ def alias_of(text: str) -> tuple[str, str]:
 
 
 class Staging:
-    def __init__(self, conf: Configuration, user: str, job_id: str) -> None:
+    def __init__(self, conf: Configuration, user: str, job_id: str, root: str | None = None) -> None:
+        """`root`: a full URI, where another is meant than the configuration's."""
         self._conf = conf
-        self._root = qualify(conf.require(STAGING_KEY), conf)
+        self._root = qualify(conf.require(STAGING_KEY), conf) if root is None else root
         #: full URI
         self.path = f"{self._root}/{user}/.staging/{job_id}"
         self._files: FileSystem = get_filesystem(self.path, conf)

@@ -16,6 +16,7 @@ import resource
 import signal
 import time
 from collections.abc import Collection
+from typing import TypeGuard
 
 #: RLIMIT_LOCKS
 _LIMIT = 10
@@ -40,6 +41,11 @@ def mark_of(pid: int) -> int | None:
         return resource.prlimit(pid, _LIMIT)[0]
     except OSError:
         return None
+
+
+def is_mark(limit: int | None) -> TypeGuard[int]:
+    """Of any container, rather than a limit that somebody set."""
+    return limit is not None and limit >> 61 == 1
 
 
 def marked(marks: Collection[int]) -> list[int]:

@@ -13,8 +13,8 @@ from nm_faults import NodeProcess, gone
 from nm_processes import is_over
 
 from nm.daemon import NodeManager
-from nm.processes import is_mark, mark_for
-from nm.warm.marks import kill_marked, mark_of, marked, signal_marked
+from nm.processes import mark_for
+from nm.warm.marks import is_mark, kill_marked, mark_of, marked, signal_marked
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 
 ONE = container_id(1)
@@ -38,9 +38,9 @@ class Escaped:
         script.write_text(before.format(folder=self.folder) + then.format(folder=self.folder) + "\n")
         return f"bash {script}"
 
-    async def running(self) -> list[psutil.Process]:
+    async def running(self, number: int = 3) -> list[psutil.Process]:
         """Once all of them run."""
-        assert await gone(lambda: len(self.processes()) < 3)
+        assert await gone(lambda: len(self.processes()) < number)
         return self.processes()
 
     def processes(self) -> list[psutil.Process]:
@@ -133,11 +133,63 @@ async def test_what_escaped_does_not_outlive_a_node_that_is_killed(
     assert not is_over(stranger)
 
 
-async def test_memory_of_what_escaped_counts(rm: FakeResourceManager, start_node: StartNode, escaped: Escaped) -> None:
+#: as `su` does it: PAM sets the limits anew, and the environment stays
+RESET = """
+(ulimit -S -x unlimited; setsid bash -c '(echo $BASHPID > {folder}/daemon; exec sleep 1000) & exit') &
+(ulimit -S -x unlimited
+setsid bash -c '(trap "" TERM; echo $BASHPID > {folder}/deaf; sleep 1000; sleep 1000) & exit') &
+"""
+#: and as `su -` does it, which clears the environment too; the parent ends when it is told to
+CLEARED = """
+env -i bash -c 'ulimit -S -x unlimited; setsid sleep 1000 & echo $! > {folder}/daemon
+until [ -e {folder}/alone ]; do sleep 0.01; done' &
+"""
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_what_lost_its_limits_ends_with_its_container(
+    stops: bool, rm: FakeResourceManager, master: Master, escaped: Escaped, stranger: psutil.Process
+) -> None:
+    await master.run(container_id(2), launch_context("exec sleep 1000"))
+    await rm.until(lambda: rm.sub_state(container_id(2)) == ContainerSubState.RUNNING)
+    await master.run(ONE, launch_context(escaped.command("until [ -e {folder}/go ]; do sleep 0.01; done", RESET)))
+    processes = await escaped.running(2)
+    assert not any(is_mark(mark_of(process.pid)) for process in processes)
+    if stops:
+        await master.stop(ONE)
+    (escaped.folder / "go").touch()
+    await rm.end_of(ONE)
+    assert all(is_over(process) for process in processes), "before its end is told"
+    assert not is_over(stranger) and rm.sub_state(container_id(2)) == ContainerSubState.RUNNING
+
+
+async def test_what_lost_its_environment_too_is_remembered(
+    start_node: StartNode, rm: FakeResourceManager, escaped: Escaped
+) -> None:
+    node = await start_node({"yarn.nodemanager.resource-monitor.interval-ms": "50"})
+    master = Master(rm, node)
+    await master.run(ONE, launch_context(escaped.command("exec sleep 1000", CLEARED)))
+    (process,) = await escaped.running(1)
+    held = node.runtime.containers[ONE].process
+    assert held is not None and await gone(lambda: process.pid not in dict(held.strays))
+    (escaped.folder / "alone").touch()
+    assert await gone(lambda: process.ppid() != os.getpid())
+    await asyncio.sleep(0.2)  # some looks of the monitor, which sees it without its parent
+    assert process.pid in dict(held.strays) and not is_over(process)
+    await master.stop(ONE)
+    await rm.end_of(ONE)
+    assert is_over(process)
+    await master.client.close()
+
+
+@pytest.mark.parametrize(("first", "limit"), [("env -i", ""), ("", "ulimit -S -x unlimited;")])
+async def test_memory_of_what_escaped_counts(
+    first: str, limit: str, rm: FakeResourceManager, start_node: StartNode, escaped: Escaped
+) -> None:
     node = await start_node({"yarn.nodemanager.resource-monitor.interval-ms": "50"})
     master = Master(rm, node)
     hold = "import time; held = bytearray(200 << 20); time.sleep(1000)"
-    before = f"env -i setsid bash -c '(python3 -c \"{hold}\") & exit' &"
+    before = f"({limit} {first} setsid bash -c '(python3 -c \"{hold}\") & exit') &"
     await master.run(ONE, launch_context(escaped.command("exec sleep 1000", before)), resource=Resource(50, 1))
     assert (await rm.end_of(ONE)).exit_status in (ExitStatus.KILLED_EXCEEDED_PMEM, ExitStatus.KILLED_EXCEEDED_VMEM)
     await master.client.close()

@@ -1,0 +1,91 @@
+"""Processes of containers that have lost their mark (`nm.warm.marks`): for what runs by `su`, PAM sets all limits anew.
+
+Whose they are is known by CONTAINER_ID in the environment that they began with, by their parents, and, where they have
+neither any more (`su -`), by a look of the monitor that found them below their container. Orphans become children of
+this process (a child subreaper), so that no look goes further than these and what is below. Who comes and loses all of
+it between two looks is not found, nor is any of this where the NodeManager was killed: then only marks count.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection, Iterable
+
+from nm.warm.marks import is_mark, mark_of
+
+#: a process's number and when it began, in clock ticks after boot: nobody else's, ever
+Stray = tuple[int, int]
+_NAME = b"CONTAINER_ID="
+#: a longer environment is not read to its end
+_ENVIRONMENT_MAX = 1 << 20
+
+
+def container_of(pid: int) -> str | None:
+    """Whose environment it began with. None: nobody's, or it has ended, or is not ours to ask."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            values = file.read(_ENVIRONMENT_MAX).split(b"\0")
+    except OSError:
+        return None
+    return next((value[len(_NAME) :].decode(errors="replace") for value in values if value.startswith(_NAME)), None)
+
+
+def named(pids: Iterable[int]) -> dict[str, list[int]]:
+    """By container, those that began with the environment of one. Blocking."""
+    found: dict[str, list[int]] = {}
+    for pid in pids:
+        if (container := container_of(pid)) is not None:
+            found.setdefault(container, []).append(pid)
+    return found
+
+
+def is_stray(pid: int, container: str, seen: Collection[Stray]) -> bool:
+    """A child of this process that is the container's, though it does not carry its mark. `seen`: earlier."""
+    if is_mark(mark_of(pid)):
+        return False
+    stray = _living(pid)
+    return stray is not None and (stray in seen or container_of(pid) == container)
+
+
+def strays(container: str, marked: Iterable[int], seen: Collection[Stray]) -> set[Stray]:
+    """What there is of a container besides those that are marked. Blocking, shortly."""
+    pending = [pid for pid in _children(os.getpid()) if is_stray(pid, container, seen)]
+    pending += [pid for pid, started in seen if _living(pid) == (pid, started)]
+    found = set(pending)
+    pending += marked
+    while pending:
+        new = {pid for pid in _children(pending.pop()) if not is_mark(mark_of(pid))} - found
+        found |= new
+        pending += new
+    return {stray for pid in found if (stray := _living(pid)) is not None}
+
+
+def signal_strays(found: Iterable[Stray], number: int) -> None:
+    """Those that have not ended; never another process that has such a number by now."""
+    for stray in found:
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            descriptor = os.pidfd_open(stray[0])
+            try:
+                if _living(stray[0]) == stray:
+                    signal.pidfd_send_signal(descriptor, number)
+            finally:
+                os.close(descriptor)
+
+
+def _living(pid: int) -> Stray | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b") ")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in b"ZX" else (pid, int(fields[19]))
+
+
+def _children(pid: int) -> set[int]:
+    """Of all its threads; empty where the kernel does not tell."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found.update(map(int, file.read().split()))
+    return found
