@@ -1,11 +1,13 @@
 """What is said of a job's options that do nothing, before it runs."""
 
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from yaqd.cli.mr import local
+from yaqd.config import ConfigError
 
 SCRIPT = """\
 from yaqd.mapreduce import Job, Param
@@ -44,6 +46,29 @@ def test_options_that_set_nothing_are_named(tmp_path: Path, words: tuple[str, ..
 
 def test_an_option_that_a_job_declares_is_none_of_them(tmp_path: Path) -> None:
     assert run(tmp_path, "WithOption", "-D", "shortest=4").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("textinputformat.record.delimiter", ";"),
+        ("mapreduce.output.basename", "foo"),
+        ("mapreduce.job.skiprecords", "true"),
+        ("mapreduce.job.output.key.comparator.class", "X"),
+    ],
+)
+def test_what_would_make_another_answer_is_refused_without_a_cluster_too(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(key)):
+        run(tmp_path, "Plain", "-D", f"{key}={value}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_only_tunes_hadoop_is_named_without_a_cluster_too(tmp_path: Path) -> None:
+    said = run(tmp_path, "Plain", "-D", "mapreduce.task.io.sort.factor=7").stderr
+    assert said == (
+        "yaq: -D mapreduce.task.io.sort.factor sets nothing here: it is for "
+        "buffers and threads of Hadoop's sort and shuffle\n"
+    )
 
 
 def run(folder: Path, job: str, *words: str) -> Result:

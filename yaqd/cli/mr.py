@@ -220,6 +220,7 @@ def local(
 
         start_again_with_seed()
 
+    from tez_adapter.job_keys import key_notes, refuse_keys
     from tez_adapter.local import run_local
     from tez_adapter.local_tasks import LocalTasks
     from tez_adapter.scripts import check_script
@@ -227,6 +228,7 @@ def local(
     from yaqd.cli.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
+    refuse_keys(conf, is_streaming=False)
     attachments = Attachments(words(files), words(py_files), words(archives))
 
     def load(before: "Callable[[Path], None]") -> "tuple[type[Job], dict[str, Any]]":
@@ -239,7 +241,7 @@ def local(
     progress = local_progress(is_quiet=as_json or quiet)
     with LocalTasks(load, conf) as tasks:
         checked = check_script(conf, script, None, attachments.py_files, attachments.files)
-        for note in checked.notes:
+        for note in (*key_notes(conf, is_streaming=False), *checked.notes):
             _note(note)
         try:
             counters = run_local(
