@@ -18,6 +18,7 @@ from yaqd.config.catalogue import documented_names
 from yaqd.mapreduce import Job, load_job, parse_params, unread_names
 from yaqd.mapreduce.errors import JobError, SampleError
 from yaqd.mapreduce.loading import split_script, user_traceback
+from yaqd.mapreduce.params import declared_params
 from yaqd.mapreduce.serde import encode_key
 from yaqd.storage import InputSplit, StorageError, open_reader
 
@@ -83,13 +84,15 @@ def _lay_out(files: Sequence[str], py_files: Sequence[str]) -> None:
 
 
 def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
-    """Options that were given and that nothing reads."""
+    """Keys and options that were given and that nothing reads."""
     given = {key: conf.raw(key) or "" for key in conf.changed_keys() if is_given(conf, key)}
+    from tez_adapter.job_keys import key_notes  # tasks, which start often, need none of it
+
+    notes = list(key_notes(conf, is_streaming=False, own=declared_params(job_class)))
     names = unread_names(job_class, given)
     if not names:
-        return ()
+        return tuple(notes)
     keys = {key.rpartition(".")[2]: key for key in reversed(documented_names()) if key.startswith(_JOB_KEYS)}
-    notes = []
     for name in names:
         near = get_close_matches(name, keys, 1, _ALIKE)
         meant = f"; did you mean {keys[near[0]]}?" if near else ""

@@ -144,7 +144,7 @@ def submit_mapreduce(
 
     refuse_keys(conf, is_streaming=False)
     checked = check_script(conf, script, class_name, attachments.py_files, attachments.files)
-    for note in (*key_notes(conf, is_streaming=False), *checked.notes):
+    for note in checked.notes:
         notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces

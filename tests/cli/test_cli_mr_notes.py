@@ -19,6 +19,7 @@ class Plain(Job):
 
 class WithOption(Plain):
     shortest = Param(int, default=1)
+    limit = Param(int, default=1, name="mapreduce.limit")
 """
 
 
@@ -45,7 +46,7 @@ def test_options_that_set_nothing_are_named(tmp_path: Path, words: tuple[str, ..
 
 
 def test_an_option_that_a_job_declares_is_none_of_them(tmp_path: Path) -> None:
-    assert run(tmp_path, "WithOption", "-D", "shortest=4").stderr == ""
+    assert run(tmp_path, "WithOption", "-D", "shortest=4", "-D", "mapreduce.limit=4").stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def local(
 
         start_again_with_seed()
 
-    from tez_adapter.job_keys import key_notes, refuse_keys
+    from tez_adapter.job_keys import refuse_keys
     from tez_adapter.local import run_local
     from tez_adapter.local_tasks import LocalTasks
     from tez_adapter.scripts import check_script
@@ -241,7 +241,7 @@ def local(
     progress = local_progress(is_quiet=as_json or quiet)
     with LocalTasks(load, conf) as tasks:
         checked = check_script(conf, script, None, attachments.py_files, attachments.files)
-        for note in (*key_notes(conf, is_streaming=False), *checked.notes):
+        for note in checked.notes:
             _note(note)
         try:
             counters = run_local(
