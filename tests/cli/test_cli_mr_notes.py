@@ -1,6 +1,9 @@
 """What is said of a job's options that do nothing, before it runs."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,16 @@ def test_what_only_tunes_hadoop_is_named_without_a_cluster_too(tmp_path: Path) -
         "yaq: -D mapreduce.task.io.sort.factor sets nothing here: it is for "
         "buffers and threads of Hadoop's sort and shuffle\n"
     )
+
+
+def test_a_note_is_given_once_by_a_program_that_starts_again_with_a_seed(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+    (tmp_path / "in").write_text("a\n")
+    words = ["mr", "local", f"{tmp_path}/job.py:Plain", "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]
+    environment = {key: value for key, value in os.environ.items() if key not in ("HADOOP_CONF_DIR", "PYTHONHASHSEED")}
+    command = [sys.executable, "-m", "yaqd.cli", *words, "--quiet", "-D", "mapred.reduce.tasks=1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
+    assert done.stderr == "yaq: -D: note: mapred.reduce.tasks: old name; write mapreduce.job.reduces\n"
 
 
 def run(folder: Path, job: str, *words: str) -> Result:
