@@ -5,13 +5,14 @@ is submitted. What only tunes Hadoop's own tasks sets nothing; whoever gives it 
 compatibility page shows both tables, and an interop test holds them against Hadoop's mapred-default.xml.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from tez_adapter.harmless_keys import HARMLESS
+from tez_adapter.idle_keys import why_idle
 from yaqd.config import Configuration
 from yaqd.config.catalogue import documentation
-from yaqd.config.check import nearest_key
+from yaqd.config.check import HADOOP_PREFIXES, nearest_key
 
 _JAVA: Final = "it names Java classes, which cannot run here"
 _SKIPPING: Final = "records that fail are not skipped here"
@@ -79,8 +80,24 @@ STREAMING_ONLY: Final = {
 }
 
 _SPLIT_MAX: Final = "mapreduce.input.fileinputformat.split.maxsize"
-#: what a key begins with that Hadoop's jobs know
-_HADOOPS: Final = ("mapreduce.", "mapred.", "stream.", "yarn.app.mapreduce.", "map.", "job.", "jobclient.")
+#: what a key begins with that Hadoop knows; those of yarn. and yaq. are judged with the command line
+_HADOOPS: Final = (*HADOOP_PREFIXES, "stream.", "map.", "job.", "jobclient.", "num.key.fields.")
+#: what the HDFS client may read of the keys that it is handed whole
+_HDFS_CLIENT: Final = (
+    "dfs.client.",
+    "dfs.data.transfer.",
+    "dfs.encrypt.data.transfer",
+    "dfs.ha.",
+    "dfs.internal.nameservices",
+    "dfs.namenode.http-address",
+    "dfs.namenode.kerberos.",
+    "dfs.namenode.rpc-address",
+    "dfs.nameservice",
+    "dfs.user.home.dir.prefix",
+    "fs.viewfs.",
+    "hadoop.rpc.protection",
+    "hadoop.security.",
+)
 _FOR: Final = {name: purpose for purpose, names in HARMLESS.items() for name in names}
 
 
@@ -95,20 +112,45 @@ def refuse_keys(conf: Configuration, *, is_streaming: bool) -> None:
             raise conf.error(key, "is for streaming jobs", f"leave it out, and {STREAMING_ONLY[key]}")
 
 
-def key_notes(conf: Configuration, *, is_streaming: bool) -> Iterator[str]:
-    """A line for each key of the command line that sets nothing, though Hadoop's jobs know such."""
-    for key in conf.changed_keys():
-        origin = conf.origin(key)
-        if origin is None or origin.file is not None:
-            continue
-        if is_streaming and key == _SPLIT_MAX:
-            yield f"-D {key} sets nothing in streaming jobs, as on Hadoop: mapreduce.job.maps says how many splits"
-        if documentation(key) is not None or key in REFUSED:
-            continue
-        if key in _FOR:
-            yield f"-D {key} sets nothing here: it is for {_FOR[key]}"
-        elif key.startswith(_HADOOPS) and nearest_key(key) is None:  # misspelt ones are named with the command line
-            yield f"-D {key}: nothing here reads this key"
+def key_notes(conf: Configuration, *, is_streaming: bool, own: Container[str] = ()) -> Iterator[str]:
+    """A line for each key of the command line that sets nothing, though it looks like Hadoop's or ours. `own`: names
+    of the job's options, which may look so."""
+    given = [key for key in conf.changed_keys() if _is_given(conf, key)]
+    texts = [conf.raw(key) or "" for key in given]
+    for key in given:
+        is_used = key in own or any(f"${{{key}}}" in text for text in texts)
+        said = None if is_used else _said_of(key, is_streaming=is_streaming)
+        if said is not None:
+            yield f"-D {key}{said}"
+
+
+def _is_given(conf: Configuration, key: str) -> bool:
+    origin = conf.origin(key)
+    return origin is not None and origin.file is None
+
+
+def _said_of(key: str, *, is_streaming: bool) -> str | None:
+    """What follows the key in its line; None where it sets something, is refused, or is named already."""
+    if is_streaming and key == _SPLIT_MAX:
+        return " sets nothing in streaming jobs, as on Hadoop: mapreduce.job.maps says how many splits"
+    if key in REFUSED or (not is_streaming and key in STREAMING_ONLY):
+        return None
+    if documentation(key) is not None:
+        idle = why_idle(key, is_streaming=is_streaming)
+        return f" {idle}" if idle else None
+    if key in _FOR:
+        return f" sets nothing here: it is for {_FOR[key]}"
+    return _said_of_unknown(key)
+
+
+def _said_of_unknown(key: str) -> str | None:
+    if not key.startswith(_HADOOPS) or key.startswith(_HDFS_CLIENT):
+        return None
+    near = nearest_key(key)
+    if near is None:
+        return ": nothing here reads this key"
+    # misspelt ones of these families are named with the command line
+    return None if key.startswith(HADOOP_PREFIXES) else f": nothing here reads this key; did you mean {near}?"
 
 
 def _refusal(key: str) -> tuple[tuple[str, ...], str] | None:

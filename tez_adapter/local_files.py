@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tez_adapter.archives import TAR_ENDS, ZIP_ENDS
 from tez_adapter.staging import SubmitError, alias_of
 from tez_adapter.submit import Attachments
 from yaqd.config import Configuration
 from yaqd.storage import get_filesystem
-
-_ZIP = (".zip", ".jar")
-_TAR = (".tar", ".tar.gz", ".tgz")
 
 
 @contextmanager
@@ -70,13 +68,13 @@ def _unpack(source: Path, target: Path) -> None:
     """By the name, as nodes do; what is no archive by its name is taken as the file that it is."""
     name = source.name.lower()
     try:
-        if name.endswith(_ZIP):
+        if name.endswith(ZIP_ENDS):
             with zipfile.ZipFile(source) as zipped:
                 for member in zipped.infolist():
                     written = Path(zipped.extract(member, target))
                     if written.is_file():
                         written.chmod(member.external_attr >> 16 & 0o777 or 0o644)
-        elif name.endswith(_TAR):
+        elif name.endswith(TAR_ENDS):
             with tarfile.open(source) as archive:
                 if hasattr(tarfile, "data_filter"):  # came with a later patch release of Python 3.11
                     archive.extraction_filter = tarfile.data_filter

@@ -34,11 +34,12 @@ def split_of(attempt: Attempt) -> InputSplit:
 def task_context(attempt: Attempt, phase: str, split: InputSplit | None = None) -> TaskContext:
     context = TaskContext(phase=phase, index=attempt.index, attempt=attempt.ref.number, partitions=attempt.spec.reduces)
     if split is not None:
-        _read_from(context, split.ranges[0])
+        read_from(context, split.ranges[0])
     return context
 
 
-def _read_from(context: TaskContext, part: FileRange) -> None:
+def read_from(context: TaskContext, part: FileRange) -> None:
+    """The records that follow are of this piece of a file."""
     context.input_path, context.input_start, context.input_length = part.path, part.start, part.length
 
 
@@ -200,7 +201,7 @@ def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Itera
     for batch in reader.batches():
         end_copy()
         _count_input(attempt, reader, batch.input_bytes, len(batch))
-        _read_from(context, reader.current)
+        read_from(context, reader.current)
         if job.overrides_map:
             end = _End()
             yield chain.from_iterable(map(job.map, chain(batch.keys(), end), batch.values()))

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.machinery import EXTENSION_SUFFIXES
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tez_adapter.staging import SubmitError, alias_of
 from yaqd.config import Configuration
 from yaqd.config.catalogue import documented_names
-from yaqd.mapreduce import Job, load_job, parse_params, unread_names
+from yaqd.mapreduce import Counters, Job, load_job, parse_params, unread_names
 from yaqd.mapreduce.errors import JobError, SampleError
+from yaqd.mapreduce.job import MAP, TaskContext
 from yaqd.mapreduce.loading import split_script, user_traceback
+from yaqd.mapreduce.params import declared_params
 from yaqd.mapreduce.serde import encode_key
 from yaqd.storage import InputSplit, StorageError, open_reader
 
@@ -83,13 +85,15 @@ def _lay_out(files: Sequence[str], py_files: Sequence[str]) -> None:
 
 
 def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
-    """Options that were given and that nothing reads."""
+    """Keys and options that were given and that nothing reads."""
     given = {key: conf.raw(key) or "" for key in conf.changed_keys() if is_given(conf, key)}
+    from tez_adapter.job_keys import key_notes  # tasks, which start often, need none of it
+
+    notes = list(key_notes(conf, is_streaming=False, own=declared_params(job_class)))
     names = unread_names(job_class, given)
     if not names:
-        return ()
+        return tuple(notes)
     keys = {key.rpartition(".")[2]: key for key in reversed(documented_names()) if key.startswith(_JOB_KEYS)}
-    notes = []
     for name in names:
         near = get_close_matches(name, keys, 1, _ALIKE)
         meant = f"; did you mean {keys[near[0]]}?" if near else ""
@@ -150,20 +154,33 @@ def sample_boundaries(
 
 
 def _sample_split(script: CheckedScript, split: InputSplit, wanted: int, conf: Configuration) -> list[bytes]:
-    records = chain.from_iterable(open_reader(script.job_class.input_format, split, conf).batches())
-    return list(islice(_mapped_keys(script, records), wanted))
+    return list(islice(_mapped_keys(script, split, conf), wanted))
 
 
-def _mapped_keys(script: CheckedScript, records: Iterator[tuple[Any, Any]]) -> Iterator[bytes]:
+def _mapped_keys(script: CheckedScript, split: InputSplit, conf: Configuration) -> Iterator[bytes]:
     """Encoded keys of what the job's map yields. What fails there is the job's own mistake, and told as such."""
-    job = script.job_class(script.params)
+    from tez_adapter.map_task import read_from  # whose module this one serves, too
+
+    reader = open_reader(script.job_class.input_format, split, conf)
+    task = TaskContext(phase=MAP)
+    read_from(task, split.ranges[0])
+    job = script.job_class(script.params, Counters(), task)
     try:
         job.setup()
-        for key, value in records:
-            for mapped, _ in job.map(key, value):
-                yield encode_key(mapped)
+        for batch in reader.batches():
+            read_from(task, reader.current)
+            for key, value in batch:
+                for mapped, _ in job.map(key, value):
+                    yield encode_key(mapped)
     except (StorageError, JobError):
         raise
     except (Exception, SystemExit) as error:
-        summary = f"{type(error).__name__}: {error}"
+        summary = f"{type(error).__name__}: {error}{_where_sampled(error)}"
         raise SampleError(f"map() fails on a sample of the input: {summary}", detail=user_traceback(error)) from None
+
+
+def _where_sampled(error: BaseException) -> str:
+    """Why a file that tasks would find may be missing here."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    return "; keys are sampled where the job is submitted, without the files of --files and --archives"

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tez_adapter.archives import check_archives
 from tez_adapter.follow import SubmittedJob
 from tez_adapter.job_keys import key_notes, refuse_keys
 from tez_adapter.jobspec import (
@@ -144,7 +145,7 @@ def submit_mapreduce(
 
     refuse_keys(conf, is_streaming=False)
     checked = check_script(conf, script, class_name, attachments.py_files, attachments.files)
-    for note in (*key_notes(conf, is_streaming=False), *checked.notes):
+    for note in checked.notes:
         notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
@@ -259,6 +260,7 @@ def _submit(
     replaces: bool = False,
 ) -> SubmittedJob:
     """`replaces`: what stands in the output folder goes, once nothing but the submission itself can fail."""
+    check_archives(request.attachments.archives)
     conf = in_single_units(request.conf)
     request = replace(request, conf=conf)
     if kind is not JobKind.COMMAND:

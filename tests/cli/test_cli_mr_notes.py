@@ -1,11 +1,16 @@
 """What is said of a job's options that do nothing, before it runs."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from yaqd.cli.mr import local
+from yaqd.config import ConfigError
 
 SCRIPT = """\
 from yaqd.mapreduce import Job, Param
@@ -17,6 +22,7 @@ class Plain(Job):
 
 class WithOption(Plain):
     shortest = Param(int, default=1)
+    limit = Param(int, default=1, name="mapreduce.limit")
 """
 
 
@@ -43,7 +49,40 @@ def test_options_that_set_nothing_are_named(tmp_path: Path, words: tuple[str, ..
 
 
 def test_an_option_that_a_job_declares_is_none_of_them(tmp_path: Path) -> None:
-    assert run(tmp_path, "WithOption", "-D", "shortest=4").stderr == ""
+    assert run(tmp_path, "WithOption", "-D", "shortest=4", "-D", "mapreduce.limit=4").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("textinputformat.record.delimiter", ";"),
+        ("mapreduce.output.basename", "foo"),
+        ("mapreduce.job.skiprecords", "true"),
+        ("mapreduce.job.output.key.comparator.class", "X"),
+    ],
+)
+def test_what_would_make_another_answer_is_refused_without_a_cluster_too(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(key)):
+        run(tmp_path, "Plain", "-D", f"{key}={value}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_only_tunes_hadoop_is_named_without_a_cluster_too(tmp_path: Path) -> None:
+    said = run(tmp_path, "Plain", "-D", "mapreduce.task.io.sort.factor=7").stderr
+    assert said == (
+        "yaq: -D mapreduce.task.io.sort.factor sets nothing here: it is for "
+        "buffers and threads of Hadoop's sort and shuffle\n"
+    )
+
+
+def test_a_note_is_given_once_by_a_program_that_starts_again_with_a_seed(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+    (tmp_path / "in").write_text("a\n")
+    words = ["mr", "local", f"{tmp_path}/job.py:Plain", "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]
+    environment = {key: value for key, value in os.environ.items() if key not in ("HADOOP_CONF_DIR", "PYTHONHASHSEED")}
+    command = [sys.executable, "-m", "yaqd.cli", *words, "--quiet", "-D", "mapred.reduce.tasks=1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
+    assert done.stderr == "yaq: -D: note: mapred.reduce.tasks: old name; write mapreduce.job.reduces\n"
 
 
 def run(folder: Path, job: str, *words: str) -> Result:

@@ -43,6 +43,20 @@ def test_spellings_that_fingers_produce() -> None:
     assert parse("-queue", "q").defines == {"mapreduce.job.queuename": "q"}
 
 
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        ("pin/{a,b}.txt", ["pin/{a,b}.txt"]),
+        ("x,pin/{a,{b,c}}.txt,,y", ["x", "pin/{a,{b,c}}.txt", "y"]),
+        ("{a,b},{c,d},e", ["{a,b}", "{c,d}", "e"]),
+        ("a{b,c", ["a{b,c"]),
+        ("a},b", ["a}", "b"]),
+    ],
+)
+def test_commas_within_braces_are_part_of_an_input_pattern(value: str, paths: list[str]) -> None:
+    assert parse("-input", value).inputs == ["in", *paths]
+
+
 def test_our_own_flags() -> None:
     options = parse("--overwrite", "--quiet", "--json")
     assert options.overwrite and options.is_quiet and options.as_json

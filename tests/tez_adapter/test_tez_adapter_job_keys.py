@@ -2,8 +2,10 @@
 
 import pytest
 
+from tez_adapter.idle_keys import is_daemons
 from tez_adapter.job_keys import key_notes, refuse_keys
 from tez_adapter.stream_settings import stream_settings
+from yaqd.cli.compatibility.keys import key_uses
 from yaqd.config import ConfigError, Configuration
 
 FIELDS = "org.apache.hadoop.mapred.lib.KeyFieldBased"
@@ -63,6 +65,60 @@ def test_orders_of_keys_are_for_streaming_alone() -> None:
 def test_what_sets_nothing_is_named(key: str, said: str) -> None:
     notes = list(key_notes(conf(**{key: "4"}), is_streaming=True))
     assert (said in notes[0]) if said else notes == []
+
+
+DAEMONS = "sets nothing in a job: daemons alone read it"
+STREAMING = "sets nothing in Job classes: it is for streaming jobs"
+CLASSES = "sets nothing in streaming jobs: it is for Job classes"
+UNREAD = ": nothing here reads this key"
+
+
+@pytest.mark.parametrize(
+    ("key", "in_class", "in_streaming"),
+    [
+        ("stream.num.map.output.key.fields", STREAMING, ""),
+        ("stream.non.zero.exit.is.failure", STREAMING, ""),
+        ("mapreduce.partition.keycomparator.options", STREAMING, ""),
+        ("mapreduce.map.output.key.field.separator", STREAMING, ""),
+        ("num.key.fields.for.partition", STREAMING, ""),
+        ("mapreduce.job.maps", STREAMING, ""),
+        ("yaq.input.combine-small-files", "", CLASSES),
+        ("mapreduce.totalorderpartitioner.sample-records", "", CLASSES),
+        ("yarn.nodemanager.pmem-check-enabled", DAEMONS, DAEMONS),
+        ("yaq.queue.order", DAEMONS, DAEMONS),
+        ("yaq.rm.scheduler.at-asks", DAEMONS, DAEMONS),
+        ("yaq.nm.queue.order", DAEMONS, DAEMONS),
+        ("yarn.resourcemanager.address", "", ""),
+        ("yarn.nodemanager.remote-app-log-dir", "", ""),
+        ("yaq.job.command.vcores", "it is for yaq run", "it is for yaq run"),
+        ("fs.permissions.umask-mode", UNREAD, UNREAD),
+        ("io.compression.codecs", UNREAD, UNREAD),
+        ("stream.num.map.output.key.field", "did you mean stream.num.map", "did you mean stream.num.map"),
+        ("dfs.client.use.datanode.hostname", "", ""),
+        ("dfs.namenode.rpc-address.ns.nn1", "", ""),
+        ("mapreduce.task.io.sort.mb", "", ""),
+        ("mapreduce.framework.name", "", ""),
+        ("my.own", "", ""),
+    ],
+)
+def test_what_this_kind_of_job_does_not_read_is_named_once(key: str, in_class: str, in_streaming: str) -> None:
+    for is_streaming, said in ((False, in_class), (True, in_streaming)):
+        notes = list(key_notes(conf(**{key: "4"}), is_streaming=is_streaming))
+        assert len(notes) == bool(said)
+        assert not said or (notes[0].startswith(f"-D {key}") and said in notes[0])
+
+
+def test_keys_that_the_job_or_another_value_uses_set_something() -> None:
+    used = {"hadoop.tmp.dir": "/t", "yarn.app.mapreduce.am.staging-dir": "${hadoop.tmp.dir}/s", "stream.mine": "1"}
+    assert list(key_notes(conf(**used), is_streaming=False, own=["stream.mine"])) == []
+
+
+def test_daemons_keys_are_those_that_the_source_of_daemons_reads() -> None:
+    for use in key_uses():
+        if use.rooms and set(use.rooms) <= {"rm", "nm"}:
+            assert is_daemons(use.name), use.name
+        if "tez_adapter" in use.rooms:
+            assert not is_daemons(use.name), use.name
 
 
 @pytest.mark.parametrize(

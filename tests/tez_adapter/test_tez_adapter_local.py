@@ -192,6 +192,41 @@ def test_a_map_that_fails_on_the_sample_of_a_total_order_is_told_as_the_jobs_own
         assert "in map" in failed.value.detail and "scripts.py" not in failed.value.detail
 
 
+class ByFile(Job):
+    partitioner = "range"
+    reduces = 3
+
+    def setup(self) -> None:
+        assert self.task.input_path or self.task.phase == "reduce"
+
+    def map(self, key: int, value: str) -> Iterator[tuple[str, str]]:
+        yield self.task.input_path.rpartition("/")[2], f"{self.task.input_start}+{self.task.input_length} {value}"
+
+
+def test_a_sample_knows_the_file_of_its_records(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / "in" / name).write_text("x\n" * 9)
+    run_local(ByFile, [f"{tmp_path}/in"], f"{tmp_path}/out", conf())
+    assert parts(tmp_path / "out") == [f"{name}\t0+18 x\n".encode() * 9 for name in ("a", "b", "c")]
+
+
+@pytest.mark.parametrize("method", ["setup", "map"])
+def test_a_sample_that_misses_a_file_says_where_it_is_taken(tmp_path: Path, method: str) -> None:
+    class Reads(Job):
+        partitioner = "range"
+
+    def read(*_: Any) -> Iterable[tuple[Any, Any]]:
+        Path("shipped").read_text()
+        return ()
+
+    setattr(Reads, method, read)
+    (tmp_path / "in").write_text("a\n")
+    where = "FileNotFoundError: .*shipped'; keys are sampled where the job is submitted, without the files of --files"
+    with pytest.raises(JobError, match=where):
+        run_local(Reads, [f"{tmp_path}/in"], f"{tmp_path}/out", conf(), 2)
+
+
 values = st.one_of(
     st.integers(),
     st.text(st.characters(exclude_categories=("Cs",))),

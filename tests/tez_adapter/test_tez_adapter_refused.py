@@ -2,15 +2,19 @@
 
 import gzip
 import sys
+import tarfile
 import zipfile
+from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tez_adapter.archives import check_archives
 from tez_adapter.scripts import check_script
 from tez_adapter.staging import SubmitError
-from tez_adapter.submit import submit_mapreduce, submit_streaming
+from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
 from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce import JobError
 
@@ -86,6 +90,46 @@ def test_a_codec_of_the_output_that_does_not_exist_is_refused_by_whoever_submits
     ):
         with pytest.raises(ConfigError, match="is no codec of output files; write one of gzip, bzip2, zstd, lz4"):
             submit()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.zip", b"PK"), ("a.JAR", b""), ("a.tar", b"x" * 2000), ("a.tgz", b"\x1f\x8b"), ("a.tar.gz", b"PK\5\6")],
+)
+def test_an_archive_that_is_none_is_refused_by_whoever_submits(job: Path, name: str, content: bytes) -> None:
+    job.write_text(SCRIPT.format(module="sys"))
+    broken = job.with_name(name)
+    broken.write_bytes(content)
+    attachments = Attachments(archives=[f"{broken}#other.txt"])
+    where: dict[str, Any] = {
+        "inputs": [str(job)],
+        "output": str(job.with_name("out")),
+        "attachments": attachments,
+    }
+    submits: tuple[Callable[[], object], ...] = (
+        lambda: submit_mapreduce(CONF, str(job), **where),
+        lambda: submit_streaming(CONF, mapper="cat", **where),
+        lambda: submit_command(CONF, ["true"], attachments=attachments),
+    )
+    for submit in submits:
+        with pytest.raises(SubmitError, match=rf"^--archives {broken}: no (zip|tar) file, though named so"):
+            submit()
+
+
+def test_archives_that_nodes_unpack_and_other_files_are_taken(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("f", b"")
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
+        tar.add(__file__, "f")
+    (tmp_path / "a.dat").write_bytes(b"no archive")
+    names = [
+        f"file://{tmp_path}/a.zip",
+        f"{tmp_path}/a.tar.gz#t",
+        f"{tmp_path}/a.dat#d.zip",
+        "hdfs://h/b.zip",
+        "no.zip",
+    ]
+    check_archives(names)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """`yaq mr`: MapReduce jobs from Python classes or from any programs, on the cluster or in one process."""
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -182,6 +183,20 @@ def streaming(ctx: click.Context) -> None:
     ctx.exit(follow(job, wait=wait, as_json=options.as_json, is_quiet=options.is_quiet))
 
 
+def _seeded(command: "Callable[..., None]") -> "Callable[..., None]":
+    """Before anything else, so that nothing is said twice where the program starts again."""
+
+    @wraps(command)
+    def with_seed(*args: Any, **kwargs: Any) -> None:
+        if click.get_current_context().find_root().obj is PROGRAM:
+            from yaqd.model.hash_seed import start_again_with_seed
+
+            start_again_with_seed()
+        command(*args, **kwargs)
+
+    return with_seed
+
+
 @mr.command("local")
 @click.argument("script", metavar="SCRIPT[:CLASS]")
 @_inputs
@@ -193,10 +208,9 @@ def streaming(ctx: click.Context) -> None:
 @_overwrite
 @quiet_option
 @json_option
+@_seeded
 @with_conf
-@click.pass_context
 def local(
-    ctx: click.Context,
     conf: Configuration,
     script: str,
     inputs: tuple[str, ...],
@@ -215,11 +229,7 @@ def local(
     Example:
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
-    if ctx.find_root().obj is PROGRAM:
-        from yaqd.model.hash_seed import start_again_with_seed
-
-        start_again_with_seed()
-
+    from tez_adapter.job_keys import refuse_keys
     from tez_adapter.local import run_local
     from tez_adapter.local_tasks import LocalTasks
     from tez_adapter.scripts import check_script
@@ -227,6 +237,7 @@ def local(
     from yaqd.cli.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
+    refuse_keys(conf, is_streaming=False)
     attachments = Attachments(words(files), words(py_files), words(archives))
 
     def load(before: "Callable[[Path], None]") -> "tuple[type[Job], dict[str, Any]]":

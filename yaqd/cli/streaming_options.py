@@ -127,7 +127,7 @@ def _unknown(name: str, word: str) -> str:
 def _apply(options: StreamingOptions, name: str, value: str) -> None:
     match name:
         case "-input":
-            options.inputs.extend(_commas(value))
+            options.inputs.extend(_paths(value))
         case "-output":
             options.output = value
         case "-mapper":
@@ -181,6 +181,21 @@ def _define(options: StreamingOptions, name: str, key: str, value: str) -> None:
 
 def _commas(value: str) -> list[str]:
     return [word for word in value.split(",") if word]
+
+
+def _paths(value: str) -> list[str]:
+    """As `_commas`, but that those within braces belong to a pattern (Hadoop's FileInputFormat.getPathStrings, which
+    takes the rest for one where a brace is not closed)."""
+    paths = [""]
+    depth, is_pattern = 0, False
+    for char in value:
+        depth += (char == "{") - (char == "}")
+        is_pattern = char == "{" or (is_pattern and not (char == "}" and depth == 0))
+        if char == "," and not is_pattern:
+            paths.append("")
+        else:
+            paths[-1] += char
+    return [path for path in paths if path]
 
 
 def _pair(name: str, value: str) -> tuple[str, str]:

@@ -119,6 +119,9 @@ def _job_keys() -> str:
         f"{_table(('key', 'taken', 'why not others'), [*refused, *for_streaming])}"
         "\nThese make no other answer of a job and set nothing; given by `-D`, they are named:\n\n"
         f"{purposes}"
+        "\nSo are, given to a job by `-D`, keys that daemons alone read, keys of streaming jobs in Job classes and the"
+        " other way round, and names that look like Hadoop's and that nothing here reads. The options of a Job class"
+        " and names of other kinds are the user's own.\n"
     )
 
 
