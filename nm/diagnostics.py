@@ -44,7 +44,8 @@ def _stderr_file(log_dir: Path) -> Path | None:
 
 def is_disk_full(error: BaseException) -> bool:
     """Whether a disk, or somebody's share of it, has no room left."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    found = (error, error.__cause__)
+    return any(isinstance(one, OSError) and one.errno in (errno.ENOSPC, errno.EDQUOT) for one in found)
 
 
 def with_advice(error: Exception) -> str:

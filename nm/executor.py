@@ -98,7 +98,7 @@ class DefaultExecutor:
                 is_warm=is_warm,
             )
         except OSError as error:
-            raise LaunchFailed(str(error)) from None
+            raise LaunchFailed(str(error)) from error
 
 
 def _warm_request(spec: ProcessSpec, warm: WarmEntry, is_batch: bool) -> StartRequest:

@@ -153,7 +153,8 @@ def _outcome(task: LocalTask, load: Callable[[], tuple[type[Job], dict[str, Any]
 
     def work() -> PartFile | None:
         job_class, params = load()
-        own_folder.enter(task.own_folder, task.files)
+        own_folder.make(task.own_folder, task.files)
+        own_folder.enter(task.own_folder)
         if attempt.is_map:
             return run_map(attempt, job_class, params)
         return reduce_from(attempt, job_class, params, folder, fetch)

@@ -18,11 +18,15 @@ def own_folder(base: Path, attempt: str) -> Path:
     return base / f"{_PREFIX}{attempt}"
 
 
-def enter(folder: Path, base: Path | None) -> None:
-    """Make the folder, with what `base` has, and go there."""
+def make(folder: Path, base: Path | None) -> None:
+    """With what `base` has. Raises OSError."""
     folder.mkdir()
     if base is not None:
         _link_all(folder, base)
+
+
+def enter(folder: Path) -> None:
+    """Go there, for good."""
     os.chdir(folder)
     os.environ["PWD"] = str(folder)
 

@@ -5,6 +5,7 @@ Starts warm (forked, `main` called) or cold (`python -m`). It loads nothing of t
 one thing to do.
 """
 
+import errno
 import faulthandler
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import Any
 
 from tez_adapter import own_folder
 from tez_adapter.attempt import Attempt, Reporter
+from tez_adapter.core.states import EXIT_NO_ROOM
 from tez_adapter.failure import describe_death
 from tez_adapter.forked import end_by, run_in_child
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
@@ -79,6 +81,7 @@ class TaskProcess:
         self._shared.load()
         folder = own_folder.own_folder(self._base, name)
         try:
+            own_folder.make(folder, self._base)
             ended = run_in_child(lambda: self._shared.with_report(self._outcome(description, folder)))
         finally:
             own_folder.leave(folder)
@@ -103,7 +106,7 @@ class TaskProcess:
 
     def _outcome(self, description: pb.TaskDescription, folder: Path) -> bytes:
         """In the child."""
-        own_folder.enter(folder, self._base)
+        own_folder.enter(folder)
         faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
         self._client.close()  # the parent's
         attempt = Attempt(description, self._spec, self._conf)
@@ -164,6 +167,11 @@ def main(argv: list[str]) -> int:
     except (RpcError, RemoteException) as error:
         log.error("lost the job manager at %s: %s", argv[0], error)
         return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        log.error("no room for a task's folder: %s", error)
+        return EXIT_NO_ROOM
 
 
 if __name__ == "__main__":

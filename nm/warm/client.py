@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,10 +16,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nm.warm import forker as wire
 from yaqd.model import fixed_addresses, hash_seed
+
+#: how an OSError says its number
+_ERRNO: Final = re.compile(r"\[Errno (\d{1,4})\]")
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +156,7 @@ class ForkerClient:
         except wire.BadFrame as error:
             raise OSError(f"environment and arguments are too long: {error}") from None
         if "error" in reply:
-            raise OSError(reply["error"])
+            raise _reported(reply["error"])
         return int(reply["pid"])
 
     async def reap(self, pid: int) -> Reaped | None:
@@ -259,3 +263,11 @@ async def _reap(process: "subprocess.Popen[bytes]") -> None:
         await asyncio.sleep(0.02)
     process.kill()
     await asyncio.to_thread(process.wait)
+
+
+def _reported(text: str) -> OSError:
+    """What the other process has said, with the number of the system's error where it names one."""
+    error, found = OSError(text), _ERRNO.search(text)
+    if found is not None:
+        error.errno = int(found[1])
+    return error

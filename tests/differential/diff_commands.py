@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from yaqd.model import fixed_addresses
+
 
 @dataclass(frozen=True)
 class Said:
@@ -29,9 +31,11 @@ class Commands:
         if hash_seed is not None:
             environment["PYTHONHASHSEED"] = hash_seed
         server = Path(__file__).with_name("diff_server.py")
-        self._server = subprocess.Popen(
-            [sys.executable, str(server), str(self._socket)], stdout=subprocess.PIPE, env=environment, text=True
-        )
+        # as `yaq mr local` would start itself again
+        with fixed_addresses.fixed_for_children():
+            self._server = subprocess.Popen(
+                [sys.executable, str(server), str(self._socket)], stdout=subprocess.PIPE, env=environment, text=True
+            )
         assert self._server.stdout is not None
         if self._server.stdout.readline() != "ready\n":
             raise RuntimeError("the server of commands did not start")

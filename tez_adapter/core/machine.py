@@ -18,6 +18,7 @@ from tez_adapter.core.endings import JobEndings
 from tez_adapter.core.notices import Notices
 from tez_adapter.core.records import Attempt, Container, Vertex, may_run
 from tez_adapter.core.states import (
+    EXIT_NO_ROOM,
     AttemptEvent,
     AttemptState,
     ContainerEvent,
@@ -29,6 +30,10 @@ from tez_adapter.core.watch import Watch
 from tez_adapter.core.wording import exit_text, given_up_text, too_small_text
 from yaqd.model import ExitStatus
 
+_NO_ROOM = (
+    "it has no room for the folder of a task: No space left on device; free space there or name other folders in "
+    "yarn.nodemanager.local-dirs and log-dirs"
+)
 #: ends that were not the task's fault, as MapReduce reads them
 _NOT_AT_FAULT = frozenset(
     {
@@ -164,14 +169,15 @@ class JobMachine(JobEndings):
         attempt = container.attempt
         if attempt is None:
             return
-        attempt.exit_status = event.exit_status
+        has_no_room = container.had_task and event.exit_status == EXIT_NO_ROOM
+        attempt.exit_status = ExitStatus.DISKS_FAILED if has_no_room else event.exit_status
         if attempt.began is None and event.ran_s is not None and event.ran_s > 0:
             # a task that speaks to nobody: what its container waited at its node is not its own time
             attempt.began = max(attempt.started, self._now - event.ran_s)
-        if event.exit_status >= 0:
+        if event.exit_status >= 0 and not has_no_room:
             self._unusable.started(container.node)
-        if event.exit_status == ExitStatus.DISKS_FAILED:
-            self._on_disks_full(attempt, event.diagnostics)
+        if attempt.exit_status == ExitStatus.DISKS_FAILED:
+            self._on_disks_full(attempt, _NO_ROOM if has_no_room else event.diagnostics)
         elif event.exit_status in _NOT_AT_FAULT:
             self._end_attempt(attempt, event.diagnostics, at_fault=False)
         elif event.exit_status == ExitStatus.SUCCESS and not container.reusable:

@@ -11,7 +11,10 @@ is lost while somebody still needs it. An attempt that was *killed* was not at f
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
+
+#: of a container of ours that has no room for the folder of the task that it was given (EX_IOERR)
+EXIT_NO_ROOM: Final = 74
 
 
 class JobState(StrEnum):
