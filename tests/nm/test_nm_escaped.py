@@ -212,6 +212,7 @@ async def test_a_program_under_a_shell_has_time_to_end(
     master = Master(rm, node)
     await master.run(ONE, launch_context(f"{escaped.command('', LISTENS)} 1><LOG_DIR>/stdout"))
     assert await gone(lambda: not (escaped.folder / "ready").exists())
+    assert await gone(lambda: node.runtime.containers[ONE].process is None)  # its node may hear of it later
     if asks:
         node.runtime.signal(ONE, signal.SIGTERM)
     else:
