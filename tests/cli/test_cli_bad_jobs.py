@@ -199,9 +199,7 @@ def test_a_disk_that_stays_full_is_named_and_not_blamed_on_the_task(tmp_path: Pa
     assert "map task 0" in line and "No space left on device" in line and "free space there" in line, said
     assert "code 1" in said, said
     attempts = [json.loads(text) for text in said.splitlines() if text.startswith('{"type": "attempt"')]
-    # a container may come up in what the last one has left, and have no room for its task
-    assert [a["state"] for a in attempts[:4]] == ["FAILED", "KILLED", "KILLED", "KILLED"], said
-    assert {a["state"] for a in attempts[4:]} <= {"KILLED"} and len(attempts) <= 7, said
+    assert [a["state"] for a in attempts] == ["FAILED", "KILLED", "KILLED", "KILLED"], said
     assert said.count("exit status 9 before its task was done") == 1, said
     assert {a["exit_status"] for a in attempts[1:]} == {-101}, said
 

@@ -10,7 +10,7 @@ from nm.process_scan import Usage
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
-from tez_adapter.core.states import AttemptState, JobState, TaskState
+from tez_adapter.core.states import EXIT_NO_ROOM, AttemptState, JobState, TaskState
 from yaqd.cli.output import shortened_error
 from yaqd.model import ExitStatus, Resource
 from yaqd.model.endings import without_middle
@@ -337,3 +337,17 @@ def test_a_bad_host_is_avoided_while_others_are_left() -> None:
     assert drive.allocate("c9", "bad") == [ev.Release("c9")]
     # the cluster shrinks to one node: there is no choice any more
     assert drive(ev.ClusterSeen(Resource(9000, 9), 1)) == [ev.Blacklist((), ("bad",))]
+
+
+def test_containers_that_have_no_room_for_their_tasks_folder_end_the_job() -> None:
+    drive = Driver(mapreduce(1, 0))
+    drive(ev.ClusterSeen(Resource(4096, 4), 1))
+    for number in range(3):
+        drive.now += 20
+        drive(ev.Tick())
+        drive.allocate(f"c{number}", "full")
+        drive(ev.TaskRequested(f"c{number}"))
+        drive(ev.ContainerCompleted(f"c{number}", EXIT_NO_ROOM, ""))
+    task = drive.machine.vertices[0].tasks[0]
+    assert task.failures == 0 and {attempt.state for attempt in task.attempts} == {AttemptState.KILLED}
+    assert drive.machine.state is JobState.FAILED

@@ -150,8 +150,9 @@ class JobMachine(JobEndings):
         attempt = container.attempt
         if attempt is not None:
             task = self.vertices[attempt.id.vertex].tasks[attempt.id.task]
-            task.disk_failures = task.refusals = 0
+            task.refusals = 0
             if attempt.state is AttemptState.ASSIGNED:
+                container.disk_failures_before, task.disk_failures = task.disk_failures, 0
                 self._moves.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.began = attempt.moved = attempt.heard = self._now
             container.had_task = True
@@ -176,6 +177,8 @@ class JobMachine(JobEndings):
             attempt.began = max(attempt.started, self._now - event.ran_s)
         if event.exit_status >= 0 and not has_no_room:
             self._unusable.started(container.node)
+        if has_no_room:  # that it asked for its task has not shown that there is room
+            self.vertices[attempt.id.vertex].tasks[attempt.id.task].disk_failures += container.disk_failures_before
         if attempt.exit_status == ExitStatus.DISKS_FAILED:
             self._on_disks_full(attempt, _NO_ROOM if has_no_room else event.diagnostics)
         elif event.exit_status in _NOT_AT_FAULT:

@@ -79,6 +79,8 @@ class Container:
     spare: bool = False
     #: its process has been given one
     had_task: bool = False
+    #: how often in a row its task had found no room on disks when it was fetched
+    disk_failures_before: int = 0
 
     def may_go_on_with(self, vertex: "Vertex") -> bool:
         return vertex.spec.reusable and may_run(vertex.spec, spare=self.spare)
