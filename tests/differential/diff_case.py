@@ -20,6 +20,7 @@ FEATURES = frozenset(
         "streaming-returns",  # CR in what scripts write, which ends a line for Hadoop
         "streaming-formats",  # typed and raw bytes
         "streaming-counters",  # reporter:counter, also with names that cannot be
+        "own-folder",  # files that a task writes where it works
         "heavy",  # lines of megabytes, thousands of files
     }
 )

@@ -37,7 +37,8 @@ def run_model(case: Case, splits: Sequence[Sequence[Range]]) -> Outcome:
     maps: list[list[Any]] = []
     for index, split in enumerate(splits):
         try:
-            maps.append(model.map(index, split))
+            with model.own_folder():
+                maps.append(model.map(index, split))
         except Failed as failure:
             failures += failure.args
     parts: dict[str, bytes] = {}
@@ -46,7 +47,9 @@ def run_model(case: Case, splits: Sequence[Sequence[Range]]) -> Outcome:
     elif not failures:
         for partition in range(case.reduces):
             try:
-                data = model.reduce(partition, [pair for pairs in maps for at, *pair in pairs if at == partition])
+                mine = [pair for pairs in maps for at, *pair in pairs if at == partition]
+                with model.own_folder():
+                    data = model.reduce(partition, mine)
                 parts[model.name("r", partition)] = data
             except Failed as failure:
                 failures += failure.args
@@ -90,6 +93,7 @@ class _Classed(Tasks):
 
     def _fresh(self, phase: str, index: int) -> Job:
         os.environ.pop("DIFF_LAST", None)
+        steady_hash.install()  # as tasks have it
         namespace: dict[str, Any] = {"__name__": "generated"}
         exec(compile(self._source, "generated.py", "exec"), namespace)
         made: type[Job] = namespace["Generated"]
@@ -151,7 +155,6 @@ class _Classed(Tasks):
         if count == 1:
             return 0  # nobody is asked
         try:
-            steady_hash.install()  # as tasks have it
             part = job.partition(key, count) if job.overrides_partition else zlib.crc32(encode_key(key)) % count
         except TypeError as error:  # of hash(), for keys that have none
             raise Failed(f"TypeError: {error}") from None

@@ -151,6 +151,25 @@ MAPS = (
     ),
     Piece("hashed", "for word in words(value):\n    yield hash(word) % 5, 1", "int", feature="hash"),
     Piece(
+        "hashed sets",
+        "for word in words(value):\n    yield hash(frozenset([word, None, ('t', word[:1])])) % 5, 1",
+        "int",
+        feature="hash",
+    ),
+    Piece(
+        "spooled",
+        "with open('spool', 'ab') as spool:\n    for word in words(value):\n        spool.write(b'one,')\n"
+        "        yield spool.tell() % 64, 1",
+        "int",
+        feature="own-folder",
+    ),
+    Piece(
+        "made a folder",
+        "if self.steps == 1:\n    os.mkdir('made')\nfor word in words(value):\n    yield word, 1",
+        "int",
+        feature="own-folder",
+    ),
+    Piece(
         "file names",
         "name = os.path.basename(self.task.input_path)\nfor word in words(value)[:3]:\n    yield name, 1",
         "int",
@@ -237,6 +256,12 @@ REDUCES = (
         "holds the last",
         "before = self.table.get('last')\nself.table['last'] = repr(key)\nyield key, before",
         feature="state",
+    ),
+    Piece(
+        "kept in a file",
+        "with open('groups', 'a') as groups:\n    print(repr(key), file=groups)\n"
+        "with open('groups') as groups:\n    yield key, len(groups.readlines())",
+        feature="own-folder",
     ),
     Piece("changed key", "if isinstance(key, list):\n    key.append('more')\nyield key, 1", feature="mutates"),
     Piece(

@@ -38,15 +38,18 @@ def _unpacked_range(members: list[tuple[int, int]], start: int, length: int, end
 
 
 def owned_lines(path: Path, start: int, length: int) -> Iterator[tuple[int, bytes]]:
-    """Lines that start in (start, start + length], those of a split at 0 also at 0; the first byte, and the line."""
+    """Lines that start in (start, start + length], those of a split at 0 also at 0; each with where it begins in what
+    the file holds. In a split from the middle of a packed file that is counted from the split's start on, as nobody
+    knows what lies before it."""
     data, members = contents(path)
     first, last = _unpacked_range(members, start, length, len(data)) if members else (start, start + length)
     if start and members and first == last:
         return  # no block begins in it
+    moved = start - first if start and members else 0
     at = 0
     for match in LINE_END.finditer(data):
         if (first < at or at == start == 0) and at <= last:
-            yield at, data[at : match.start()]
+            yield at + moved, data[at : match.start()]
         at = match.end()
     if at < len(data) and (first < at or at == start == 0) and at <= last:
-        yield at, data[at:]
+        yield at + moved, data[at:]

@@ -90,6 +90,17 @@ for line in sys.stdin.buffer:
     out = bytes(255 - byte for byte in line.rstrip(b"\\n"))
     sys.stdout.buffer.write(out.replace(b"\\n", b"") + b"\\n")
 """
+_APPENDS = """import sys
+with open("all.txt", "ab") as everything:
+    everything.write(sys.stdin.buffer.read())
+with open("all.txt", "rb") as everything:
+    print(len(everything.read().splitlines()), 1, sep="\\t")
+"""
+_FOLDER = """import os, sys
+os.mkdir("work")
+for line in sys.stdin.buffer:
+    sys.stdout.buffer.write(line)
+"""
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,9 @@ _MAPPERS = (
     Tool("killed", "python3 {dir}/killed.py", _KILLED, weight=1),
     Tool("large", "python3 {dir}/large.py", _LARGE, weight=1),
     Tool("bytes", "python3 {dir}/bytes.py", _BYTES, "streaming-returns"),
+    # stock's local runner has all tasks of a job work in one folder
+    Tool("appends", "python3 {dir}/appends.py", _APPENDS, "own-folder", ours_alone=True, by_split=True),
+    Tool("makes a folder", "python3 {dir}/folder.py", _FOLDER, "own-folder", ours_alone=True),
     Tool("no such", "/no/such/program", weight=1),
 )
 _REDUCERS = (
@@ -142,6 +156,7 @@ _REDUCERS = (
     Tool("awk lines", "env LC_ALL=C awk 'END {print NR}'"),
     Tool("wc", "env LC_ALL=C wc -l"),
     Tool("true", "true", "", "streaming-early-close"),
+    Tool("makes a folder", "python3 {dir}/folder.py", _FOLDER, "own-folder", is_exact=False, ours_alone=True),
     Tool("false", "false", weight=1),
 )
 
@@ -167,7 +182,7 @@ def make_scripts(draw: random.Random) -> Scripts:
         files=files,
         parts=parts,
         is_exact=reducer.is_exact,
-        is_ours_alone=mapper.ours_alone,
+        is_ours_alone=mapper.ours_alone or reducer.ours_alone,
         by_split=mapper.by_split,
     )
 

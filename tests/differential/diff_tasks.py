@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from diff_case import Case
 from diff_reading import Range, owned_lines
@@ -21,6 +23,12 @@ class Tasks:
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         self.counters[group.rpartition(".")[2]][name] += amount
+
+    @contextmanager
+    def own_folder(self) -> Iterator[None]:
+        """An empty folder to work in, which each task has."""
+        with TemporaryDirectory(prefix="yaqd-diff-") as folder, chdir(folder):
+            yield
 
     def lines(self, split: Sequence[Range]) -> Iterator[tuple[Path, int, bytes]]:
         for path, start, length in split:
