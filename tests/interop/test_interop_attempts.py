@@ -46,6 +46,7 @@ def test_sleep_job_launches_each_task_once(interop: InteropCluster) -> None:
     assert len(waited) == 23 and max(waited) < 1.0, "no longer than what ended takes to be gone"
 
 
+@pytest.mark.full
 def test_word_count_launches_each_task_once(interop: InteropCluster, tmp_path: Path) -> None:
     folder = tmp_path / "words"
     folder.mkdir()

@@ -136,6 +136,7 @@ def _await_running(cluster: InteropCluster, containers: int) -> ApplicationId:
             time.sleep(0.1)
 
 
+@pytest.mark.full
 def test_distributed_shell_promotes_its_opportunistic_containers(small: InteropCluster) -> None:
     run = small.clients.distributed_shell(
         *("-shell_command", "sleep 4", "-num_containers", "2", "-container_type", "OPPORTUNISTIC"),
@@ -145,6 +146,7 @@ def test_distributed_shell_promotes_its_opportunistic_containers(small: InteropC
     assert [(c.executionType, c.container_exit_status) for c in others] == [(common.GUARANTEED, 0)] * 2
 
 
+@pytest.mark.full
 def test_pi_with_opportunistic_maps(small: InteropCluster) -> None:
     run = small.clients.example("pi", "-D", "mapreduce.job.num-opportunistic-maps-percent=100", "4", "1000").checked()
     assert "Estimated value of Pi is 3.14" in run.stdout

@@ -130,6 +130,7 @@ def test_our_proxy_under_a_stock_resource_manager(
     assert placed == {str((1 << 40) - n) for n in range(1, 5)}
 
 
+@pytest.mark.full
 def test_a_stock_proxy_under_our_resource_manager(
     hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ def _application(conf_dir: Path) -> ApplicationId | None:
     return next(map(convert.application_id, begun), None)
 
 
+@pytest.mark.full
 def test_maps_run_at_both_nodes_and_no_more_at_a_time_than_a_job_may_have(
     hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ def test_history_server_shows_logs_and_nodes_send_browsers_there(interop: Intero
     assert f"first line\nUmlaut &uuml; {container}</pre>" in page
 
 
+@pytest.mark.full
 def test_a_mapreduce_jobs_logs_at_the_history_server(interop: InteropCluster) -> None:
     application = _application(interop.clients.example("pi", "1", "1").checked())
     _await_upload(interop.ours.conf_dir, application)

@@ -43,6 +43,7 @@ def test_map_output_compressed_by(codec: str, interop: InteropCluster, texts: st
     assert _lines(interop, f"/out/{codec}") == COUNTS
 
 
+@pytest.mark.full
 def test_uber_mode(interop: InteropCluster, texts: str) -> None:
     options = ("-D", "mapreduce.job.ubertask.enable=true", "-D", "yarn.app.mapreduce.am.resource.mb=2048")
     run = interop.clients.example("wordcount", *options, texts, "/out/uber").checked()

@@ -47,6 +47,7 @@ def cluster(tmp_path: Path, hadoop: HadoopJars, quick_tasks: dict[str, object]) 
         yield running
 
 
+@pytest.mark.full
 def test_maps_get_through_a_cluster_full_of_their_own_reducers(
     cluster: OurCluster, hadoop: HadoopJars, tmp_path: Path
 ) -> None:

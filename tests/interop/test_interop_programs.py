@@ -55,6 +55,7 @@ def test_word_count_with_several_maps_reduces_and_a_combiner(interop: InteropClu
     assert "Combine output records" in run.stderr
 
 
+@pytest.mark.full
 def test_terasort_is_in_total_order(interop: InteropCluster) -> None:
     made = interop.clients.example("teragen", "-D", "mapreduce.job.maps=1", "20000", "/out/teragen").checked()
     interop.clients.example("terasort", "-D", "mapreduce.job.reduces=2", "/out/teragen", "/out/terasort").checked()
@@ -107,6 +108,7 @@ def sleepers() -> list[psutil.Process]:
     return [process for process in found if process.info["cmdline"] == ["sleep", SLOW_S]]
 
 
+@pytest.mark.full
 def test_slow_map_is_run_a_second_time_and_the_first_to_end_wins(interop: InteropCluster, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(3):

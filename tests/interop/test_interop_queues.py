@@ -72,6 +72,7 @@ def _stream(cluster: InteropCluster, texts: str, output: str, *options: str, red
     return cluster.clients.streaming(*generic, *words)
 
 
+@pytest.mark.full
 def test_maps_that_wait_are_neither_speculated_nor_timed_out(queueing: InteropCluster, texts: str) -> None:
     """Eleven maps of four seconds in three places, and room for the others to wait. The last would wait for twelve:
     after ten their master gives up what has not reported, and after nine it runs a second attempt."""
@@ -89,6 +90,7 @@ def test_maps_that_wait_are_neither_speculated_nor_timed_out(queueing: InteropCl
     assert all("yaq.queue.max-wait-unaware" in one["diagnostics"] for one in others), others
 
 
+@pytest.mark.full
 def test_nothing_waits_behind_containers_that_never_end(queueing: InteropCluster, texts: str) -> None:
     clients, conf_dir = queueing.clients, queueing.ours.conf_dir
     forever = ("-shell_command", "sleep 1000", "-num_containers", "2", "-container_memory", "512")

@@ -298,6 +298,7 @@ def own_mergers() -> list[psutil.Process]:
     return [p for p in psutil.process_iter(["cmdline"]) if "tez_adapter.merger_container" in (p.info["cmdline"] or [])]
 
 
+@pytest.mark.full
 def test_on_a_stock_cluster_the_jobs_own_merger_merges_and_nobody_needs_it(
     hadoop: HadoopJars, hdfs: StockHdfs, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -336,6 +337,7 @@ def test_on_a_stock_cluster_the_jobs_own_merger_merges_and_nobody_needs_it(
     assert alone["counters"]["org.apache.hadoop.mapreduce.JobCounter"]["TOTAL_LAUNCHED_MAPS"] == MAPS
 
 
+@pytest.mark.full
 def test_the_jobs_own_merger_gives_its_container_back_when_all_is_merged(hdfs: StockHdfs, tmp_path: Path) -> None:
     """No node of this cluster merges; the job's reduces go on without its merger."""
     blocker = tmp_path / "blocker"

@@ -64,6 +64,7 @@ def test_keys_of_any_bytes_go_where_stock_streaming_sends_them(interop: InteropC
     assert all(found[f"part-{number:05d}"] for number in range(4))
 
 
+@pytest.mark.full
 def test_map_only_streaming_names_its_files_alike(interop: InteropCluster, texts: str, tmp_path: Path) -> None:
     one = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.job.maps=1")
     found = _both(interop, tmp_path, "maps", *one, "-input", f"{texts}/1.txt", "-mapper", "cat")
@@ -115,6 +116,7 @@ def test_our_word_count_on_hdfs_beside_theirs(interop: InteropCluster, texts: st
     assert re.findall(r"our-job/(\S+)", listing) == ["_SUCCESS", "part-r-00000", "part-r-00001"]
 
 
+@pytest.mark.full
 def test_many_small_files(interop: InteropCluster, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     for number in range(100):

@@ -123,6 +123,7 @@ def test_stock_masters_page_through_the_proxy_while_it_runs_and_after(
     assert proxied in attempts
 
 
+@pytest.mark.full
 def test_yarn_top_draws(interop: InteropCluster, web: str, job: WaitingJob) -> None:
     app_id = str(await_value("the job's master", lambda: _running_job(web))["id"])
     with on_terminal(interop.clients, "top", *TOP) as top:
@@ -137,6 +138,7 @@ def test_yarn_top_draws(interop: InteropCluster, web: str, job: WaitingJob) -> N
         assert top.rest()[0] == 0
 
 
+@pytest.mark.full
 def test_links_to_logs_lead_to_logs(interop: InteropCluster, web: str) -> None:
     run = interop.clients.distributed_shell(
         *("-shell_command", "echo", "-shell_args", "said", "-num_containers", "1", "-container_memory", "128")
@@ -157,6 +159,7 @@ def test_links_to_logs_lead_to_logs(interop: InteropCluster, web: str) -> None:
     assert status == 200 and "ApplicationMaster" in text
 
 
+@pytest.mark.full
 def test_stock_client_finds_the_masters_container_over_rest(interop: InteropCluster, web: str) -> None:
     run = interop.clients.distributed_shell(*("-shell_command", "true", "-num_containers", "1")).checked()
     found = re.search(r"application_\d+_\d+", run.stdout + run.stderr)

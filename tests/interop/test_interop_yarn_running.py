@@ -21,22 +21,25 @@ Sides = tuple[Side, Side]
 #: each with what its answer must have: that both say the same must not be that both say nothing
 COMMANDS = (
     ("application -list", "paired"),
+    ("container -list ATTEMPT", "Total number of containers :2"),
+    ("container -status CONTAINER", "Diagnostics : null"),
+    ("node -list -all -showDetails", "Allocated Resources : <memory:384, vCores:2>"),
+    ("queue -status default", "Current Capacity : 9.38%"),
+    ("logs -applicationId FINISHED -logFiles stdout", "said"),
+    ("logs -containerId CONTAINER -logFiles stdout", "LogAggregationType: LOCAL"),
+)
+#: others of their kinds
+MORE = (
     ("application -status RUNNING", "State : RUNNING"),
     ("applicationattempt -list RUNNING", "RUNNING"),
     ("applicationattempt -status ATTEMPT", "State : RUNNING"),
-    ("container -list ATTEMPT", "Total number of containers :2"),
     ("container -status MASTER", "State : RUNNING"),
-    ("container -status CONTAINER", "Diagnostics : null"),
     ("container -signal CONTAINER OUTPUT_THREAD_DUMP", "Signalling container"),
-    ("node -list -all -showDetails", "Allocated Resources : <memory:384, vCores:2>"),
     ("node -status NODE", "Memory-Used : 384MB"),
     ("queue -list all", "root.default"),
-    ("queue -status default", "Current Capacity : 9.38%"),
-    ("logs -applicationId FINISHED -logFiles stdout", "said"),
     ("logs -applicationId FINISHED -containerId OVER -logFiles stdout", "said"),
     ("logs -applicationId FINISHED -show_application_log_info", "Application State: Completed."),
     ("logs -applicationId FINISHED -show_container_log_info", "stdout 5 TIME AGGREGATED"),
-    ("logs -containerId CONTAINER -logFiles stdout", "LogAggregationType: LOCAL"),
     ("logs -applicationId RUNNING -am 1 -logFiles AppMaster.stdout", "LogType:AppMaster.stdout"),
     ("logs -applicationId RUNNING -show_application_log_info", "Application State: Running."),
 )
@@ -55,7 +58,9 @@ def sides(pair: Pair) -> Sides:
     return both(pair[0].fill, pair[1].fill)
 
 
-@pytest.mark.parametrize(("command", "words"), COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "words"), [*COMMANDS, *(pytest.param(*more, marks=pytest.mark.full) for more in MORE)]
+)
 def test_prints_the_same(command: str, words: str, sides: Sides) -> None:
     assert words in compare(sides, command)
 
@@ -79,6 +84,7 @@ def test_top_draws_the_same(sides: Sides) -> None:
     assert "Queue(s) Applications: 1 running, 2 submitted, 0 pending, 1 completed, 0 killed, 0 failed" in ours
 
 
+@pytest.mark.full
 def test_size_of_a_node_by_command_and_by_file(pair: Pair, sides: Sides) -> None:
     compare(sides, "rmadmin -updateNodeResource NODE 2048 3")
     assert "Memory-Capacity : 2048MB" in compare(sides, "node -status NODE")
@@ -91,6 +97,7 @@ def test_size_of_a_node_by_command_and_by_file(pair: Pair, sides: Sides) -> None
     assert "Memory-Capacity : 4096MB" in status and "CPU-Capacity : 8 vcores" in status
 
 
+@pytest.mark.full
 def test_drained_node_is_let_back_in(pair: Pair, sides: Sides) -> None:
     """The server counts the time; nobody waits for the node."""
     _exclude(pair, sides)
