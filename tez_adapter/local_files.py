@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tez_adapter.archives import TAR_ENDS, ZIP_ENDS
-from tez_adapter.staging import SubmitError, alias_of
+from tez_adapter.staging import SubmitError, alias_of, check_file
 from tez_adapter.submit import Attachments
 from yaqd.config import Configuration
 from yaqd.storage import get_filesystem
@@ -50,8 +50,7 @@ def _places(text: str, folder: Path, conf: Configuration) -> tuple[Path, Path]:
     if "://" in path and not path.startswith("file://"):
         return _download(path, folder.parent / "fetched" / name, conf), place
     source = Path(path.removeprefix("file://")).absolute()
-    if not source.is_file():
-        raise SubmitError(f"no file {path}: it was to be sent along with the job")
+    check_file(source, path)
     return source, place
 
 

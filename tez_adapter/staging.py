@@ -29,6 +29,14 @@ class SubmitError(Exception):
     """What is wrong with a submission, in one line."""
 
 
+def check_file(place: Path, path: str) -> None:
+    """Raises SubmitError where that is no file. `path`: as the user wrote it."""
+    if place.is_dir():
+        raise SubmitError(f"{path} is a folder: pack it and ship the archive (--archives, of mr streaming -archives)")
+    if not place.is_file():
+        raise SubmitError(f"no file {path}: it was to be sent along with the job")
+
+
 def alias_of(text: str) -> tuple[str, str]:
     """`path#name` as path and the name that containers see; without `#`, the path's last part."""
     path, mark, name = text.partition("#")
@@ -92,8 +100,7 @@ class Staging:
         if "://" in path and not path.startswith("file://"):
             return pool.submit(self._resource, name, path, kind, get_filesystem(path, self._conf))
         local = Path(path.removeprefix("file://"))
-        if not local.is_file():
-            raise SubmitError(f"no file {path}: it was to be sent along with the job")
+        check_file(local, path)
         target = f"{self.path}/{'archives' if kind is LocalResourceType.ARCHIVE else 'files'}/{local.name}"
         if "/" in name or target in self._taken:
             target = f"{self.path}/{'/'.join(('named', name))}/{local.name}"

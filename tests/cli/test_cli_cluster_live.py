@@ -149,7 +149,7 @@ def test_no_wait_then_kill(on: Yaq, cluster: Path) -> None:
     assert application in on("app", "list").stdout
     assert offered(cluster, "yaq app kill appl")[0] == application
     assert offered(cluster, f"yaq app kill {application} application_") == []
-    killed = on("app", "kill", application, "--json")
+    killed = on("app", "kill", application.rpartition("_")[2], "--json")
     assert json.loads(killed.stdout) == [{"application_id": application, "outcome": "KILLED"}]
     for state, is_listed in (("killed", True), ("finished", True), ("succeeded", False), ("failed", False)):
         assert (application in on("app", "list", "--state", state).stdout) is is_listed, state
@@ -196,8 +196,9 @@ def test_terms_of_an_application(on: Yaq) -> None:
     assert json.loads(on("app", "priority", application, 7, "--json").stdout)["priority"] == 0
     cut = on("app", "priority", application, 5).stdout
     assert cut == f"{application} has priority 0: 5 was cut to yarn.cluster.max-application-priority\n"
-    assert on("app", "priority", application, 0).stdout == f"{application} has priority 0\n"
-    moved = on("app", "move", application, "default")
+    end = application.rpartition("_")[2]
+    assert on("app", "priority", end, 0).stdout == f"{application} has priority 0\n"
+    moved = on("app", "move", end, "default")
     assert moved.stdout == f"{application} is in root.default\n"
     assert_one_line(on("app", "move", application, "nowhere"), 2, "The specified Queue: nowhere doesn't exist")
     assert_one_line(on("run", "--priority", "soon", "--", "true"), 2, "--priority", "VERY_HIGH")

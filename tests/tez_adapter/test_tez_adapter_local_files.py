@@ -108,6 +108,7 @@ def test_a_task_works_in_a_folder_of_its_own_and_never_in_the_callers(
     ("attachments", "message"),
     [
         (Attachments(files=["/no/such"]), "no file /no/such: it was to be sent along"),
+        (Attachments(files=["/tmp"]), "/tmp is a folder: pack it and ship the archive"),
         (Attachments(files=[f"{__file__}#a", f"{__file__}#a"]), "two of the files are named a"),
         (Attachments(archives=["BROKEN.zip"]), "cannot be unpacked"),
         (Attachments(archives=["BROKEN.tar.gz"]), "cannot be unpacked"),

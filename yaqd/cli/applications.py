@@ -8,7 +8,7 @@ import click
 from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.exits import CommandError
-from yaqd.cli.known_applications import known_application, parse_application_id
+from yaqd.cli.known_applications import known_application
 from yaqd.cli.options import json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
 from yaqd.config import Configuration
@@ -148,11 +148,12 @@ def kill(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     \b
     Example:
       yaq app kill application_1700000000000_0001
+      yaq app kill 0001
     """
     from yaqd.cli.client import rm_client
 
     outcomes = []
-    application_ids = [parse_application_id(text) for text in applications]
+    application_ids = [known_application(conf, text) for text in applications]
     with rm_client(conf) as rm:
         for application_id in application_ids:
             before = rm.report(application_id)
@@ -182,7 +183,7 @@ def move(conf: Configuration, application: str, queue: str, as_json: bool) -> No
     """
     from yaqd.cli.client import rm_client
 
-    application_id = parse_application_id(application)
+    application_id = known_application(conf, application)
     with rm_client(conf) as rm:
         rm.move(application_id, queue)
         queue = rm.report(application_id).queue
@@ -206,7 +207,7 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
     """
     from yaqd.cli.client import rm_client
 
-    application_id = parse_application_id(application)
+    application_id = known_application(conf, application)
     with rm_client(conf) as rm:
         given = rm.set_priority(application_id, priority)
         report = rm.report(application_id)
