@@ -17,37 +17,37 @@ from pathlib import Path
 from nm.admission import admission
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.start import make_proxy
-from nm.container import Container
-from nm.container_course import RuntimeLimits
-from nm.container_runtime import ContainerRuntime
-from nm.container_service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
-from nm.deletion import Deletion
-from nm.directories import NodeDirectories
-from nm.disk_watch import DiskWatch
-from nm.executor import DefaultExecutor
-from nm.gpus import Gpus
+from nm.containers.container import Container
+from nm.containers.course import RuntimeLimits
+from nm.containers.executor import DefaultExecutor
+from nm.containers.leftovers import clear_leftovers
+from nm.containers.replacement_service import ReplacementService
+from nm.containers.runtime import ContainerRuntime
+from nm.containers.service import SHUFFLE_SERVICE, ContainerService, NodeRegistration
 from nm.heartbeat import Heartbeat, NodeReadings, tracker_client
 from nm.launch.prepare import NodeIdentity
-from nm.leftovers import clear_leftovers
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.localizer import ResourceLocalizer
-from nm.log_aggregation.aggregator import LogAggregation
-from nm.log_aggregation.reports import LogReports
-from nm.log_aggregation.settings import LogAggregationSettings
-from nm.log_pages import LogPages, LogServers
-from nm.memory_limit import MemoryLimits
+from nm.logs.aggregation.aggregator import LogAggregation
+from nm.logs.aggregation.reports import LogReports
+from nm.logs.aggregation.settings import LogAggregationSettings
+from nm.logs.pages import LogPages, LogServers
 from nm.merger.web import MergerPage
-from nm.monitor import Monitor
-from nm.process_scan import machine_cpu_s, processor_need
-from nm.processes import become_subreaper
-from nm.queue import EstimateChanged, NodeQueue
+from nm.node_queue import EstimateChanged, NodeQueue
 from nm.refreshing import Refreshing
-from nm.replacement_service import ReplacementService
+from nm.resources.deletion import Deletion
+from nm.resources.directories import NodeDirectories
+from nm.resources.disk_watch import DiskWatch
+from nm.resources.gpus import Gpus
+from nm.resources.memory_limit import MemoryLimits
+from nm.resources.monitor import Monitor
+from nm.resources.process_scan import machine_cpu_s, processor_need
+from nm.resources.processes import become_subreaper
+from nm.resources.start_pace import StartPace
+from nm.resources.start_pacer import StartPacer
 from nm.settings import NodeSettings, node_environment
 from nm.shuffle.node import NodeShuffle
 from nm.shuffle.settings import MergingSettings
-from nm.start_pace import StartPace
-from nm.start_pacer import StartPacer
 from nm.warm.client import ForkerClient
 from nm.web import NodeFacts, NodeWeb
 from nm.web_settings import NodeWebSettings

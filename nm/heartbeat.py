@@ -11,12 +11,12 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from nm.container import Container, ContainerGrant, wire_enum
-from nm.container_runtime import ContainerRuntime
-from nm.container_service import NodeRegistration
-from nm.log_aggregation.reports import LogReports
-from nm.queue import MastersExpected, NodeQueueSettings, SettingsChanged
-from nm.queue_wire import QueueOrders, queue_pb, wait_ms
+from nm.containers.container import Container, ContainerGrant, wire_enum
+from nm.containers.runtime import ContainerRuntime
+from nm.containers.service import NodeRegistration
+from nm.logs.aggregation.reports import LogReports
+from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
+from nm.node_queue_wire import QueueOrders, queue_pb, wait_ms
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource

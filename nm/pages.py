@@ -5,10 +5,10 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from nm.container import Container
+from nm.containers.container import Container
 from nm.heartbeat import NM_VERSION, NodeHealth
-from nm.queue import QueueSnapshot
-from nm.queue_pages import place_text, places, queue_text
+from nm.node_queue import QueueSnapshot
+from nm.node_queue_pages import place_text, places, queue_text
 from yaqd.model import NodeId, Resource
 from yaqd.web.page import facts, link, page, section, table, text
 from yaqd.web.times import shown

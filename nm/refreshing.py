@@ -13,7 +13,7 @@ from collections.abc import Callable
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.settings import read_limits
 from nm.distributed import DistributedLimits
-from nm.queue import NodeQueueSettings
+from nm.node_queue import NodeQueueSettings
 from nm.settings import read_queue_settings, read_wait_estimate
 from yaqd.config import ConfigError, Configuration
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm.gpu_settings import gpu_devices
-from nm.gpus import GPU
-from nm.queue import NodeQueueSettings, OpportunisticPolicy
+from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
+from nm.resources.gpu_settings import gpu_devices
+from nm.resources.gpus import GPU
 from yaqd.config import Configuration
 from yaqd.config.reach import WILDCARDS, is_loopback, is_set
 from yaqd.config.resource_types import node_resources, resource_types

@@ -9,16 +9,16 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from nm.application import Application
-from nm.container import Container
-from nm.container_runtime import ContainerRuntime
-from nm.container_states import Stage
+from nm.containers.application import Application
+from nm.containers.container import Container
+from nm.containers.runtime import ContainerRuntime
+from nm.containers.states import Stage
 from nm.heartbeat import NM_VERSION, NodeHealth
-from nm.log_access import LogAccess
-from nm.log_pages import LogPages
+from nm.logs.access import LogAccess
+from nm.logs.pages import LogPages
 from nm.merger.web import MergerPage
+from nm.node_queue_pages import SHOWN_MAX, places, queue_dict
 from nm.pages import node_page
-from nm.queue_pages import SHOWN_MAX, places, queue_dict
 from nm.shuffle.node import ApplicationShuffle
 from nm.web_settings import NodeWebSettings
 from yaqd.model import ApplicationId, BadIdentifier, ContainerId, NodeId, Resource

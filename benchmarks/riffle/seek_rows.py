@@ -21,7 +21,7 @@ from benchmarks.report import Row, make_row
 from benchmarks.riffle.seek_server import APPLICATION, FAN_IN, USER
 from benchmarks.riffle.throttle import NoThrottle, read_throttle
 from benchmarks.shuffle_client import MAPS_PER_REQUEST, Target, fetch_all, write_outputs
-from nm.directories import NodeDirectories
+from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import job_id
 from riffle_merger.plan.automatic import DiskShape, ShuffleShape, predicted_s
 

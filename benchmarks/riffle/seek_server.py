@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from nm.directories import NodeDirectories
+from nm.resources.directories import NodeDirectories
 from nm.shuffle import files
 from nm.shuffle.jobs import ShuffleJobs, job_id
 from nm.shuffle.outputs import MapOutputs

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from nm.distributed import AskRow, NodeOffer, Place
-from nm.queue.words import NEVER_RAN
+from nm.node_queue.words import NEVER_RAN
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus
 from yaqd.policies.queueing import limits

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from nm.amrm_proxy.messages import milliseconds
-from nm.container_service import NodeRegistration
+from nm.containers.service import NodeRegistration
 from nm.distributed import Place
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.model.values import value

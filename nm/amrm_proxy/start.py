@@ -8,7 +8,7 @@ from nm.amrm_proxy.mint import ProxyMint
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.session import Estimates
 from nm.amrm_proxy.settings import ProxySettings
-from nm.container_service import NodeRegistration
+from nm.containers.service import NodeRegistration
 from yaqd.config import Configuration
 from yaqd.ipc import server_limits
 from yaqd.proto.protocols import ApplicationMasterProtocol

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from nm.retries import RetryPolicy
+from nm.containers.retries import RetryPolicy
 from yaqd.model import LocalResourceType, LocalResourceVisibility
 from yaqd.policies.queueing.left import StageLeft, bounded, told
 from yaqd.proto import yarn_common_pb2 as pb

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm.directories import ContainerFolders, make_container_folders
-from nm.executor import ProcessSpec, WarmEntry
+from nm.containers.executor import ProcessSpec, WarmEntry
 from nm.launch.context import BadLaunchContext, LaunchContext
 from nm.launch.environment import NeedsShell, build_environment, expand, resolve
 from nm.launch.java import add_opens
 from nm.launch.script import launch_script
+from nm.resources.directories import ContainerFolders, make_container_folders
 
 #: credentials stream without tokens and secrets
 EMPTY_CREDENTIALS = b"HDTS\0\0\0"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from nm.diagnostics import NO_ROOM, is_disk_full
+from nm.containers.diagnostics import NO_ROOM, is_disk_full
 from nm.launch.context import LocalResource
 from nm.localizer.archives import ArchiveLimits, BadArchive, copy_into, set_modes, unpack
 from yaqd.config import Configuration

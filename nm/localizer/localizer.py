@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nm.directories import NodeDirectories
 from nm.launch.context import LocalResource
 from nm.localizer.archives import ArchiveLimits
 from nm.localizer.cache import CachedResource, ResourceCache, ResourceKey, Scope
 from nm.localizer.child import fetch_as
 from nm.localizer.fetch import Fetched, FetchFailed
+from nm.resources.directories import NodeDirectories
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from nm.directories import NodeDirectories
+from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.scan import FolderScan, Found

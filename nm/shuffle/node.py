@@ -7,9 +7,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from nm.directories import NodeDirectories
 from nm.merger import MergerProcess
 from nm.merger.process import MergerUnavailable
+from nm.resources.directories import NodeDirectories
 from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
 from nm.shuffle.merging import OutputMerging

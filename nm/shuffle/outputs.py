@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from nm.directories import NodeDirectories
+from nm.resources.directories import NodeDirectories
 from nm.shuffle.files import OPEN_FLAGS, OpenFile, OpenFiles, OutputLost, OutputMissing, OutputRefused, missing
 from nm.shuffle.jobs import ShuffleJob
 from riffle_merger.format import FormatError, IndexEntry, SpillIndex

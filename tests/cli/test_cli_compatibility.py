@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.log_aggregation.settings import LogAggregationSettings
+from nm.logs.aggregation.settings import LogAggregationSettings
 from rm.daemon import ResourceManager
 from tez_adapter.output_codec import shuffle_codec
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY

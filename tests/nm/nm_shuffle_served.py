@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from nm.directories import NodeDirectories
+from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs

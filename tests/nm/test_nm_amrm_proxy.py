@@ -13,7 +13,7 @@ from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 from nm.amrm_proxy.messages import lowered
 from nm.daemon import NodeManager
 from nm.distributed import AskRow
-from nm.queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
+from nm.node_queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError

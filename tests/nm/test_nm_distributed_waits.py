@@ -24,7 +24,7 @@ from nm.distributed import (
     WaitLimited,
 )
 from nm.distributed import Ended as Over
-from nm.queue import Arrived, Ended, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
+from nm.node_queue import Arrived, Ended, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.events import (
     ApplicationSubmitted,

@@ -13,7 +13,7 @@ from nm_faults import NodeProcess, gone
 from nm_processes import is_over
 
 from nm.daemon import NodeManager
-from nm.processes import mark_for
+from nm.resources.processes import mark_for
 from nm.warm.marks import is_mark, kill_marked, mark_of, marked, signal_marked
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 

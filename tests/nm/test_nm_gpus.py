@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 
-from nm.container_states import Stage
+from nm.containers.states import Stage
 from nm.daemon import NodeManager
-from nm.gpus import GPU, Gpus, NotEnoughGpus
+from nm.resources.gpus import GPU, Gpus, NotEnoughGpus
 from nm.settings import NodeSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
@@ -157,7 +157,7 @@ def test_a_broken_nvidia_smi_is_a_clear_error(tmp_path: Path, script: str, words
 
 def test_auto_without_nvidia_smi_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("nm.gpu_settings._FOLDERS", ())
+    monkeypatch.setattr("nm.resources.gpu_settings._FOLDERS", ())
     with pytest.raises(ConfigError, match=f"nvidia-smi is not on this machine.*or list the devices in {ALLOWED}"):
         devices(tmp_path, {PLUGINS: GPU})
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from nm_faults import gone
 
-from nm.container_states import ON_THE_WIRE, TRANSITIONS, Event, Stage
+from nm.containers.states import ON_THE_WIRE, TRANSITIONS, Event, Stage
 from nm.daemon import NodeManager
-from nm.directories import delete_tree
-from nm.disk_health import check_disks
-from nm.memory_limit import MemoryLimits, excess
-from nm.process_scan import ProcessReading, ProcessTable, Usage
+from nm.resources.directories import delete_tree
+from nm.resources.disk_health import check_disks
+from nm.resources.memory_limit import MemoryLimits, excess
+from nm.resources.process_scan import ProcessReading, ProcessTable, Usage
 from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource
 
 ONE = container_id(1)

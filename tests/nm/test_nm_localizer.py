@@ -26,10 +26,10 @@ from nm_cluster import (
 )
 
 from nm.daemon import NodeManager
-from nm.directories import NodeDirectories, delete_tree
 from nm.launch.context import LocalResource, local_resource
 from nm.localizer.archives import ArchiveLimits, BadArchive, unpack
 from nm.localizer.localizer import LocalizationFailed, ResourceLocalizer
+from nm.resources.directories import NodeDirectories, delete_tree
 from yaqd.model import ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -235,7 +235,7 @@ async def test_failed_localization_ends_the_container(
     assert "changed on src filesystem" in end.diagnostics
 
 
-@pytest.mark.parametrize("step", ["nm.localizer.fetch._fetch_into", "nm.launcher.prepare"])
+@pytest.mark.parametrize("step", ["nm.localizer.fetch._fetch_into", "nm.containers.launcher.prepare"])
 async def test_a_disk_without_room_is_the_disks_fault(
     rm: FakeResourceManager,
     node: NodeManager,

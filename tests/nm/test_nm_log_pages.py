@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from nm_cluster import application, container_id
 
-from nm.container_logs import LogFile
-from nm.log_pages import LogPages, LogServers
+from nm.logs.files import LogFile
+from nm.logs.pages import LogPages, LogServers
 from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 

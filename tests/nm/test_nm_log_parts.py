@@ -17,10 +17,10 @@ from nm_cluster import (
 )
 
 from nm.daemon import NodeManager
-from nm.log_aggregation.policies import BadPolicy, ContainerEnd, Sample, parse_policy
-from nm.log_aggregation.records import LogRecord, LogRecords
-from nm.log_aggregation.upload import Upload
-from nm.log_aggregation.uploaders import Uploaders
+from nm.logs.aggregation.policies import BadPolicy, ContainerEnd, Sample, parse_policy
+from nm.logs.aggregation.records import LogRecord, LogRecords
+from nm.logs.aggregation.upload import Upload
+from nm.logs.aggregation.uploaders import Uploaders
 from yaqd.config import Configuration
 from yaqd.model import ContainerId, ContainerType, ExitStatus
 from yaqd.proto import yarn_common_pb2 as common

@@ -20,9 +20,9 @@ from nm_cluster import (
 )
 
 from nm.daemon import NodeManager
-from nm.log_aggregation.records import LogRecord, LogRecords
-from nm.log_aggregation.reports import LogReports
-from nm.log_aggregation.upload import Upload
+from nm.logs.aggregation.records import LogRecord, LogRecords
+from nm.logs.aggregation.reports import LogReports
+from nm.logs.aggregation.upload import Upload
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.proto import convert

@@ -12,8 +12,8 @@ from test_nm_node_queue import ONE, SLOT, THREE, TWO, TWO_SLOTS, order, queue_of
 from test_nm_queue_filled import OPPORTUNISTIC, Watcher, came, durations, events, numbers, queue, started
 
 from nm.daemon import NodeManager
-from nm.queue import Ended, Event, MastersExpected, Preempt
-from nm.queue_wire import QueueOrders
+from nm.node_queue import Ended, Event, MastersExpected, Preempt
+from nm.node_queue_wire import QueueOrders
 from yaqd.model import ContainerSubState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -12,7 +12,7 @@ import pytest
 from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
 from nm_faults import gone
 
-from nm.container_states import Stage
+from nm.containers.states import Stage
 from nm.daemon import NodeManager
 from yaqd.ipc import RemoteException
 from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
-from nm.container_states import Stage
+from nm.containers.states import Stage
 from nm.daemon import NodeManager
 from yaqd.config import ConfigError
 from yaqd.model import ContainerState, ContainerSubState, ExecutionType, ExitStatus, Resource

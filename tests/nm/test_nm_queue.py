@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from nm_cluster import container_id
 
-from nm.queue import (
+from nm.node_queue import (
     Arrived,
     CapacityChanged,
     Decision,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nm_cluster import application, container_id
 
-from nm.queue import (
+from nm.node_queue import (
     Arrived,
     Began,
     CapacityChanged,
@@ -27,7 +27,7 @@ from nm.queue import (
     Tick,
     Updated,
 )
-from nm.queue.words import WAITED_TOO_LONG
+from nm.node_queue.words import WAITED_TOO_LONG
 from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 from yaqd.policies.queueing.order import Ordering

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
-import nm.container_runtime
+import nm.containers.runtime
 from nm.daemon import NodeManager
 from yaqd.ipc.errors import NMNotYetReady
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
@@ -29,7 +29,7 @@ async def refused(master: Master, container: ContainerId, **token: Any) -> commo
 async def test_what_fits_does_not_wait(
     rm: FakeResourceManager, start_node: Any, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(nm.container_runtime, "_BEYOND_MAX", 0)
+    monkeypatch.setattr(nm.containers.runtime, "_BEYOND_MAX", 0)
     node = await start_node({KEY: str(most)})
     assert rm.registrations[0].yaq_capabilities.queue_max == most
     master = Master(rm, node)
@@ -67,7 +67,7 @@ async def test_one_too_many_is_taken_on_and_given_back(rm: FakeResourceManager, 
 async def test_containers_without_number_are_not_taken_on(
     rm: FakeResourceManager, start_node: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nm.container_runtime, "_BEYOND_MAX", 5)
+    monkeypatch.setattr(nm.containers.runtime, "_BEYOND_MAX", 5)
     rm.interval_ms = 60_000
     node = await start_node({KEY: "1", "yaq.nm.out-of-turn-heartbeats": "false"})
     master = Master(rm, node)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from nm.queue import JobsReported, SettingsChanged
-from nm.queue_wire import QueueOrders, task_facts
+from nm.node_queue import JobsReported, SettingsChanged
+from nm.node_queue_wire import QueueOrders, task_facts
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from nm_cluster import node_configuration
 
-from nm.queue import NodeQueueSettings
+from nm.node_queue import NodeQueueSettings
 from nm.refreshing import Refreshing
 
 

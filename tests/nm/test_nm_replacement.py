@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context, local_file, log_text
 
-from nm.container_states import Stage
+from nm.containers.states import Stage
 from nm.daemon import NodeManager
 from yaqd.ipc.errors import YarnError
 from yaqd.model import ContainerSubState, ExitStatus

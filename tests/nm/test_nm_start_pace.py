@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
+from nm.containers.executor import ProcessSpec
 from nm.daemon import NodeManager
-from nm.executor import ProcessSpec
 from nm.launch.prepare import prepare
-from nm.process_scan import ProcessorNeed, processor_need
-from nm.processes import become_subreaper
-from nm.queue import JobReport, JobsReported
-from nm.start_pace import REST_S, WINDOW_S, StartPace
+from nm.node_queue import JobReport, JobsReported
+from nm.resources.process_scan import ProcessorNeed, processor_need
+from nm.resources.processes import become_subreaper
+from nm.resources.start_pace import REST_S, WINDOW_S, StartPace
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.proto import convert
@@ -310,7 +310,7 @@ async def test_a_kill_while_it_is_prepared_waits_for_no_turn_and_nothing_is_star
     master = Master(rm, busy_node)
     await master.run(ONE, launch_context("sleep 1000"))
     await runs(rm, ONE)
-    monkeypatch.setattr("nm.launcher.prepare", slow)
+    monkeypatch.setattr("nm.containers.launcher.prepare", slow)
     await master.run(TWO, launch_context("sleep 1000"))
     await asyncio.to_thread(prepared.wait, 30)
     await master.stop(TWO)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_facts import facts, few, hostile_s, job_id, queued
 
-from nm.queue import Arrived, NodeQueue
+from nm.node_queue import Arrived, NodeQueue
 from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.bounds import BOUNDS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rm_life import Life
 from test_rm_newcomers import BOUND, LONG_S, SLOT, SLOTS, Cluster
 
-from nm.queue import JobReport, JobsReported, NodeQueue, NodeQueueSettings
+from nm.node_queue import JobReport, JobsReported, NodeQueue, NodeQueueSettings
 from rm.scheduler.decisions import Reserve, Unreserve
 from rm.scheduler.events import (
     ApplicationSubmitted,

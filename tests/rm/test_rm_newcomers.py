@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from nm.queue import Arrived, Decision, Ended, Launch, MastersExpected, NodeQueue, NodeQueueSettings
+from nm.node_queue import Arrived, Decision, Ended, Launch, MastersExpected, NodeQueue, NodeQueueSettings
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (

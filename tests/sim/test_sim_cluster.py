@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nm.distributed import Place
-from nm.queue import Arrived
+from nm.node_queue import Arrived
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queue import NodeQueue

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_tez_adapter_machine import SMALL, Driver, mapreduce
 
-from nm.memory_limit import MemoryLimits, excess
-from nm.process_scan import Usage
+from nm.resources.memory_limit import MemoryLimits, excess
+from nm.resources.process_scan import Usage
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask

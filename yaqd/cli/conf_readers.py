@@ -112,7 +112,7 @@ def _queues(conf: Configuration) -> None:
 
 
 def _node_manager(conf: Configuration) -> None:
-    from nm.log_aggregation.settings import LogAggregationSettings
+    from nm.logs.aggregation.settings import LogAggregationSettings
     from nm.settings import NodeSettings
     from nm.shuffle.settings import MergingSettings
     from nm.web_settings import NodeWebSettings

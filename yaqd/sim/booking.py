@@ -9,7 +9,7 @@ import math
 from typing import Final
 
 from nm.distributed.facts import NodeOffer, Place
-from nm.queue.snapshot import QueueSnapshot
+from nm.node_queue.snapshot import QueueSnapshot
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.events import (
     ApplicationEnded,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from nm.queue import NodeQueue, OpportunisticLimit
+from nm.node_queue import NodeQueue, OpportunisticLimit
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Outcome, Preempt
 from rm.scheduler.events import (

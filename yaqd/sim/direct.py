@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from nm.queue import Arrived, NodeQueue
+from nm.node_queue import Arrived, NodeQueue
 from yaqd.model import ExecutionType, Resource
 from yaqd.sim.jobs import JobRun, Run
 from yaqd.sim.model import Model

@@ -22,8 +22,8 @@ from nm.distributed.facts import (
 )
 from nm.distributed.facts import Ended as Over
 from nm.distributed.scheduler import DistributedScheduler
-from nm.queue import NodeQueue, OpportunisticLimit
-from nm.queue.snapshot import QueueSnapshot
+from nm.node_queue import NodeQueue, OpportunisticLimit
+from nm.node_queue.snapshot import QueueSnapshot
 from rm.scheduler.queueing_spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final
 
-from nm.queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, Tick
+from nm.node_queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, Tick
 from yaqd.model import NodeId, Resource
 from yaqd.sim.engine import Engine
 from yaqd.sim.estimates import Estimates

@@ -3,7 +3,7 @@
 from math import inf
 from typing import Final
 
-from nm.queue import NodeQueue
+from nm.node_queue import NodeQueue
 from yaqd.model import ContainerId, NodeId
 from yaqd.sim.jobs import Run
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from nm.queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueueSettings
+from nm.node_queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueueSettings
 from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering

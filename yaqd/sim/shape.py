@@ -1,9 +1,9 @@
 """What is simulated: the shape of a cluster, and the system that runs it.
 
-The ResourceManager's decisions and the nodes' queues are the live objects (`rm.scheduler`, `nm.queue`); what is made
-up here is time: heartbeats, polling, the network, how long a task runs, and when a node breaks. Same shape, workload,
-system and seed: the same result, bit for bit. How long each task runs, how estimates err and when nodes beat depend on
-the seed alone and not on the system, so that systems are compared on the same ground.
+The ResourceManager's decisions and the nodes' queues are the live objects (`rm.scheduler`, `nm.node_queue`); what is
+made up here is time: heartbeats, polling, the network, how long a task runs, and when a node breaks. Same shape,
+workload, system and seed: the same result, bit for bit. How long each task runs, how estimates err and when nodes beat
+depend on the seed alone and not on the system, so that systems are compared on the same ground.
 """
 
 import math

@@ -10,7 +10,7 @@ from heapq import nsmallest
 from random import Random
 from typing import Final
 
-from nm.queue import Ended, NodeQueue
+from nm.node_queue import Ended, NodeQueue
 from yaqd.model import ContainerId, Resource
 from yaqd.sim.direct import Direct
 from yaqd.sim.jobs import Group, JobRun, Run

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from nm.queue import Arrived, JobReport, NodeQueue
+from nm.node_queue import Arrived, JobReport, NodeQueue
 from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes, WaitingTolerated
 from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits

@@ -112,8 +112,8 @@ def _resource_manager() -> Iterable[RpcServer]:
 
 def _node_manager() -> RpcServer:
     """Its services need a running node for everything but saying what they would serve."""
-    from nm.container_service import ContainerService
-    from nm.replacement_service import ReplacementService
+    from nm.containers.replacement_service import ReplacementService
+    from nm.containers.service import ContainerService
 
     server = RpcServer(name="NodeManager container service", host="127.0.0.1")
     object.__new__(ContainerService).register(server)

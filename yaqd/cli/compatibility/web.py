@@ -78,7 +78,7 @@ def _resource_manager(router: web.UrlDispatcher) -> None:
 
 
 def _node_manager(router: web.UrlDispatcher) -> None:
-    from nm.log_pages import LogPages
+    from nm.logs.pages import LogPages
     from nm.web import NodeWeb
 
     web_server = object.__new__(NodeWeb)

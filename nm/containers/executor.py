@@ -1,0 +1,129 @@
+"""What starts a container's process: an interface that names the user to run as, and the plain executor.
+
+The default executor runs everything as the NodeManager's own user, as Hadoop's DefaultContainerExecutor does; one that
+changes the user fits behind the same interface.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from nm.resources.processes import ContainerProcess, mark_for
+from nm.warm.client import ForkerClient, ForkerUnavailable, StartRequest
+
+
+@dataclass(frozen=True, slots=True)
+class WarmEntry:
+    """A function of the job manager that the prepared process calls instead of running the script."""
+
+    #: `module:function`
+    entry: str
+    arguments: tuple[str, ...]
+    #: evaluated as the script's shell would have
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """Everything an executor needs to start one container."""
+
+    container_id: str
+    #: the user whose container it is and, where the executor can, as whom it runs
+    run_as_user: str
+    work_dir: Path
+    log_dir: Path
+    #: holds its number from its first moments on
+    pid_file: Path
+    script: Path
+    is_master: bool
+    #: what the script's shell starts with
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: None runs the script
+    warm: WarmEntry | None = None
+
+
+#: a fresh interpreter that imports the same libraries takes about as long
+_LOADING_TIMEOUT_S = 2.0
+
+
+class LaunchFailed(Exception):
+    """The process could not be started; the text is for the container's diagnostics."""
+
+
+class Executor(Protocol):
+    async def launch(self, spec: ProcessSpec) -> ContainerProcess:
+        """Returns when the process exists and leads a group of its own. Raises LaunchFailed."""
+        ...
+
+
+class DefaultExecutor:
+    """Runs containers as the NodeManager's user, Python entries by the prepared forker, scripts by the bare one."""
+
+    def __init__(
+        self, bare: ForkerClient, prepared: ForkerClient | None, *, batch_class: bool, kill_delay_s: float
+    ) -> None:
+        """`batch_class`: all but masters run in the kernel's class for batch work, where a process that wakes up does
+        not interrupt the others: fewer switches between busy tasks, and quicker answers from masters and daemons.
+        `kill_delay_s`: what is asked to end is killed so long later."""
+        self._bare = bare
+        self._prepared = prepared
+        self._batch_class = batch_class
+        self._kill_delay_s = kill_delay_s
+
+    async def launch(self, spec: ProcessSpec) -> ContainerProcess:
+        prepared = self._prepared
+        is_batch = self._batch_class and not spec.is_master
+        if spec.warm is not None and prepared is not None and (prepared.is_ready or prepared.is_loading):
+            try:
+                await prepared.ready(_LOADING_TIMEOUT_S)
+                return await self._start(prepared, spec.container_id, _warm_request(spec, spec.warm, is_batch))
+            except ForkerUnavailable:
+                pass  # it was not asked, so the script may run instead
+        try:
+            return await self._start(self._bare, spec.container_id, _script_request(spec, is_batch))
+        except ForkerUnavailable as error:
+            raise LaunchFailed(str(error)) from None
+
+    async def _start(self, forker: ForkerClient, container: str, request: StartRequest) -> ContainerProcess:
+        try:
+            pid = await forker.start_process(request)
+            is_warm = request.entry is not None
+            return ContainerProcess(
+                pid,
+                forker.reap,
+                request.mark,
+                container=container,
+                kill_delay_s=self._kill_delay_s,
+                is_warm=is_warm,
+            )
+        except OSError as error:
+            raise LaunchFailed(str(error)) from error
+
+
+def _warm_request(spec: ProcessSpec, warm: WarmEntry, is_batch: bool) -> StartRequest:
+    return StartRequest(
+        entry=warm.entry,
+        arguments=warm.arguments,
+        environment=warm.environment,
+        work_dir=spec.work_dir,
+        stdout=spec.log_dir / "stdout",
+        stderr=spec.log_dir / "stderr",
+        pid_file=spec.pid_file,
+        mark=mark_for(spec.pid_file),
+        is_batch=is_batch,
+    )
+
+
+def _script_request(spec: ProcessSpec, is_batch: bool) -> StartRequest:
+    return StartRequest(
+        entry=None,
+        arguments=("/bin/bash", str(spec.script)),
+        environment=spec.environment,
+        work_dir=spec.work_dir,
+        stdout=spec.log_dir / "prelaunch.out",
+        stderr=spec.log_dir / "prelaunch.err",
+        pid_file=spec.pid_file,
+        mark=mark_for(spec.pid_file),
+        is_batch=is_batch,
+    )

@@ -1,0 +1,180 @@
+"""What the NodeManager's other parts may ask of its containers, and the questions about them that it answers.
+
+Nothing here waits while a caller waits: `accept` and `kill` return at once, the rest follows as events.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from nm.containers.application import Application
+from nm.containers.container import Container, ContainerGrant
+from nm.containers.course import ContainerCourse
+from nm.containers.states import Event, Stage
+from nm.launch.context import LaunchContext
+from nm.node_queue import (
+    CapacityChanged,
+    HeldStarts,
+    NodeQueueSettings,
+    OpportunisticLimit,
+    QueueSnapshot,
+    QueueStatistics,
+    Updated,
+)
+from nm.node_queue import Event as QueueEvent
+from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, Resource
+
+#: Containers taken on beyond those that may wait. The queue ends what finds no place in it with -102 (or -108), which
+#: masters of all kinds take for nobody's fault, where a start that fails costs MapReduce's tasks an attempt: so what
+#: the ResourceManager sent in good faith, on an old view of the node or as one that does not know this node's limit, is
+#: taken on and given back. Far more than that nobody sends in good faith, and it must not take this daemon's memory.
+_BEYOND_MAX: Final = 1000
+
+
+class ContainerRuntime(ContainerCourse):
+    def accept(self, grant: ContainerGrant, launch: LaunchContext) -> Container:
+        """Takes a container on and returns at once. The caller has checked that the id is new."""
+        application = self.applications.get(grant.container_id.application_id)
+        if application is None:
+            application = Application(grant.container_id.application_id, grant.user, launch.acls)
+            self.applications[application.id] = application
+        container = Container(grant, launch, self._retries(launch), accepted_at=self._loop.time())
+        application.containers.add(container.id)
+        self.containers[container.id] = container
+        self._handle(container, Event.START)
+        return container
+
+    def refusal(self, grant: ContainerGrant) -> str | None:
+        """Why this container is not taken on at present; None: it is. Never for want of places where it is a master,
+        or fits beside all that is here."""
+        if self._is_stopping:
+            return "the node is about to stop"
+        most = self._limits.waiting_max + _BEYOND_MAX
+        if len(self.containers) < most or grant.container_type is ContainerType.APPLICATION_MASTER:
+            return None
+        # what was given back is here until the ResourceManager has heard of it
+        unstarted = sum(1 for c in self.containers.values() if not c.started_at and not c.is_reported)
+        if unstarted < most or self._fits(grant.resource):
+            return None
+        return f"too many containers wait on this node ({unstarted})"
+
+    def _fits(self, newcomer: Resource) -> bool:
+        """Beside all that is here and not over, running or not."""
+        capacity, wanted, number = self._driver.queue.capacity, newcomer, 0
+        for container in self.containers.values():
+            if not container.is_done:
+                wanted, number = wanted + container.grant.resource, number + 1
+        # what needs no memory still takes some of this daemon's
+        return number < capacity.memory_mb and wanted.fits_in(capacity)
+
+    def signal(self, container_id: ContainerId, number: int) -> None:
+        """To the container's process group; accepted and without effect where nothing runs."""
+        container = self.containers.get(container_id)
+        if container is not None and container.process is not None:
+            container.process.signal_group(number)
+
+    def end_application(self, application_id: ApplicationId) -> None:
+        """The ResourceManager's word that an application is over: kills what runs, then deletes its folders."""
+        application = self.applications.get(application_id)
+        if application is None or application.is_ending:
+            return
+        application.is_ending = True
+        for container_id in sorted(application.containers):
+            self.kill(container_id, ExitStatus.KILLED_AFTER_APP_COMPLETION, "Container killed: its application ended.")
+        self._retire_application(application)
+
+    def was_here(self, container_id: ContainerId) -> bool:
+        """Whether the container ended on this node not long ago."""
+        return self._gone.has(container_id, self._loop.time())
+
+    def is_running(self, container_id: ContainerId) -> bool:
+        """Also of an id that was read from a text."""
+        container = self.spelled(container_id)
+        return container is not None and container.process is not None
+
+    def spelled(self, container_id: ContainerId) -> Container | None:
+        """The container here whose id prints like this one."""
+        return self.containers.get(container_id) or self.containers.get(container_id.counted_down)
+
+    def queue_statistics(self) -> QueueStatistics:
+        return self._driver.queue.statistics()
+
+    def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
+        """How long the job's containers run, s, by priority, as far as the ResourceManager told."""
+        return self._driver.queue.estimates(job)
+
+    def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
+        """All that wait, counted, and the first ones described."""
+        return self._driver.queue.snapshot(self._loop.time(), first, self.held_starts())
+
+    def held_starts(self) -> HeldStarts:
+        """Containers that have had their turn, whose programs wait for a processor."""
+        return self._launcher.held()
+
+    @property
+    def queue_settings(self) -> NodeQueueSettings:
+        """`enabled`: the ResourceManager sends containers beyond what is free."""
+        return self._driver.queue.settings
+
+    def free_for_masters(self) -> Resource | None:
+        return self._driver.queue.free_for_masters()
+
+    def room_comes(self) -> float:
+        """Until that is enough for them, s; inf: nobody knows when."""
+        return self._driver.queue.room_comes(self._loop.time(), self.held_starts())
+
+    def order(self, events: Iterable[QueueEvent]) -> None:
+        """The ResourceManager's word on how the queue goes."""
+        for event in events:
+            self._driver.tell(event)
+
+    def set_capacity(self, capacity: Resource) -> None:
+        self._driver.tell(CapacityChanged(self.gpus.bounded(capacity)))
+
+    def limit_opportunistic(self, max_length: int) -> None:
+        """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
+        self._driver.tell(OpportunisticLimit(max_length))
+
+    def update(self, container_id: ContainerId, grant: ContainerGrant) -> None:
+        """Takes a newer grant of a live container: its resources or execution type have changed."""
+        container = self.containers.get(container_id)
+        if container is None or container.is_done or grant.version <= container.grant.version:
+            return
+        container.grant = grant
+        self._driver.tell(Updated(container_id, self.gpus.in_use(container_id, grant.resource), grant.execution_type))
+
+    def reported(self, container_ids: Iterable[ContainerId]) -> None:
+        """The ResourceManager answered a heartbeat that carried these ends."""
+        for container_id in container_ids:
+            container = self.containers.get(container_id)
+            if container is not None and container.is_done:
+                container.is_reported = True
+                if container_id.application_id not in self.applications:
+                    self.remove(container_id)
+
+    def validate(self) -> None:
+        """Raises AssertionError when the records contradict each other; tests call it."""
+        self._driver.queue.validate()
+        self.gpus.validate({c.id for c in self.containers.values() if not c.is_done})
+        stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
+        running = {c.id for c in self.containers.values() if c.stage in stages}
+        assert all(self.containers[c].process is not None for c in running)
+        assert not self._localized.keys() - {c.id for c in self.containers.values() if not c.is_done}
+        for application in self.applications.values():
+            assert application.containers <= self.containers.keys(), application
+
+    def refuse_all(self) -> None:
+        """From now on there is room for no container: the node is about to stop."""
+        self._is_stopping = True
+
+    async def stop(self) -> None:
+        """Kills every container and waits until all are done."""
+        for container_id in sorted(self.containers):
+            self.kill(
+                container_id,
+                ExitStatus.KILLED_BY_RESOURCEMANAGER,
+                "Container killed: its NodeManager is shutting down.",
+            )
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        self._driver.stop()

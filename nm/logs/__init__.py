@@ -1,0 +1,1 @@
+"""Logs of containers: files on the node, pages, and their upload."""

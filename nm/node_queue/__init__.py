@@ -1,0 +1,51 @@
+from nm.node_queue.events import (
+    Arrived,
+    Began,
+    CapacityChanged,
+    Decision,
+    Ended,
+    EstimateChanged,
+    Event,
+    JobReport,
+    JobsReported,
+    Launch,
+    MastersExpected,
+    OpportunisticLimit,
+    Preempt,
+    QueueStatistics,
+    Refuse,
+    SettingsChanged,
+    Tick,
+    Updated,
+)
+from nm.node_queue.held import HeldStarts
+from nm.node_queue.node_queue import NodeQueue, OpportunisticPolicy
+from nm.node_queue.settings import NodeQueueSettings
+from nm.node_queue.snapshot import QueueSnapshot, WaitingView
+
+__all__ = [
+    "Arrived",
+    "Began",
+    "CapacityChanged",
+    "Decision",
+    "Ended",
+    "EstimateChanged",
+    "Event",
+    "HeldStarts",
+    "JobReport",
+    "JobsReported",
+    "Launch",
+    "MastersExpected",
+    "NodeQueue",
+    "NodeQueueSettings",
+    "OpportunisticLimit",
+    "OpportunisticPolicy",
+    "Preempt",
+    "QueueSnapshot",
+    "QueueStatistics",
+    "Refuse",
+    "SettingsChanged",
+    "Tick",
+    "Updated",
+    "WaitingView",
+]

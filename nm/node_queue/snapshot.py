@@ -1,0 +1,71 @@
+"""What a node queue says of itself: who waits, how long, and until when by the estimates at hand.
+
+Expected starts are Algorithm 2 of Yaq over what runs and what waits before: they assume that nothing else comes, that
+the order stays, and that what has overrun its estimate by much or never had one never ends.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from nm.node_queue.held import HeldStarts
+from yaqd.model import ContainerId, Resource
+from yaqd.model.values import value
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.facts import QueuedTask, RunningTask
+from yaqd.policies.queueing.wait import WaitPolicy, expected_starts
+
+#: for an estimate nobody needs more of them; a queue is bounded far below
+_CONSIDERED_MAX: Final = 200
+
+
+@value()
+class WaitingView:
+    container_id: ContainerId
+    #: how long it has waited here, s
+    waited_s: float
+    #: until its program starts, s; inf: never, as things stand
+    expected_s: float
+
+
+@value()
+class QueueSnapshot:
+    #: containers that hold resources
+    running: int
+    #: containers that wait
+    queued: int
+    #: until the program of a newcomer of the usual size would start, s; 0: there is room for it; inf: never
+    wait_s: float
+    #: in the order in which they would start, the first ones only
+    waiting: tuple[WaitingView, ...]
+
+
+def snapshot(
+    capacity: Resource,
+    free: Resource,
+    running: Sequence[RunningTask],
+    waiting: Sequence[QueuedTask],
+    *,
+    usual: Resource,
+    first: int,
+    estimate: WaitPolicy,
+    held: HeldStarts,
+    now: float,
+) -> QueueSnapshot:
+    """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need; `estimate`: how
+    long it would wait until its turn. `held`: how long its program would not start then."""
+    shown = waiting[: min(first, _CONSIDERED_MAX)]
+    starts = expected_starts(capacity, free, running, shown, now) if shown else []
+    views = [
+        WaitingView(
+            task.container_id, max(0.0, now - (task.since if task.came is None else task.came)), held.begins(turn_s)
+        )
+        for task, turn_s in zip(shown, starts, strict=True)
+    ]
+    considered = waiting[:_CONSIDERED_MAX]
+    wait_s = limits.duration(estimate(capacity, free, running, considered, usual, now))
+    if len(considered) < len(waiting) and math.isfinite(wait_s):
+        wait_s *= len(waiting) / len(considered)
+    if wait_s > 0.0:  # 0 says more than a time, that there is room
+        wait_s = held.begins(wait_s)
+    return QueueSnapshot(len(running), len(waiting), wait_s, tuple(views))

@@ -1,0 +1,162 @@
+"""The memory watch: one scan of /proc per tick for all containers, and the sweep of what containers left behind.
+
+Orphans of containers become children of this process (a child subreaper), which reaps their remains.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from concurrent.futures import Executor as ThreadExecutor
+from functools import partial
+
+from nm.containers.container import Container
+from nm.containers.runtime import ContainerRuntime
+from nm.containers.states import Stage
+from nm.heartbeat import Utilization
+from nm.resources.memory_limit import MemoryLimits, excess, is_over
+from nm.resources.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
+from nm.resources.strays import named
+from nm.warm import marks
+from yaqd.model import ContainerId
+
+log = logging.getLogger(__name__)
+
+_MB = 1 << 20
+
+
+class Monitor:
+    def __init__(
+        self,
+        runtime: ContainerRuntime,
+        *,
+        limits: MemoryLimits,
+        interval_s: float,
+        threads: ThreadExecutor,
+        owns_process: bool,
+    ) -> None:
+        """`owns_process`: all children of this process are containers, their orphans or its own forkers."""
+        self._runtime = runtime
+        self._limits = limits
+        self._interval_s = interval_s
+        self._threads = threads
+        self._owns_process = owns_process
+        self._earlier: ProcessTable | None = None
+        self._cpu_s: dict[ContainerId, float] = {}
+        self._machine_cpu_s = machine_cpu_s()
+        self._loop = asyncio.get_running_loop()
+        self._scanned_at = self._loop.time()
+        self.containers = Utilization()
+        self.node = Utilization()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(self._interval_s)
+            try:
+                await self.tick()
+            except Exception:
+                log.exception("memory scan failed")
+
+    async def tick(self) -> None:
+        """One scan and what follows from it."""
+        running = [c for c in self._runtime.containers.values() if c.process is not None]
+        table, orphans = await self._loop.run_in_executor(self._threads, _scan)
+        now = self._loop.time()
+        elapsed_s = max(now - self._scanned_at, 1e-3)
+        self._scanned_at = now
+        await self._read_machine(elapsed_s)
+        total = Usage()
+        cpu_s: dict[ContainerId, float] = {}
+        for container in running:
+            process = container.process
+            if process is None or process.pid not in table.by_pid:
+                continue
+            others = table.still_there(process.strays) + orphans.get(str(container.id), [])
+            usage = table.usage(process.pid, process.mark, self._earlier, others)
+            process.strays = table.strays(process.pid, usage.pids)
+            cpu_s[container.id] = usage.cpu_s
+            total.cpu_s += max(0.0, usage.cpu_s - self._cpu_s.get(container.id, 0.0))
+            total.physical_bytes += usage.physical_bytes
+            total.virtual_bytes += usage.virtual_bytes
+            await self._enforce(container, usage)
+        self._cpu_s = cpu_s
+        earlier, self._earlier = self._earlier, table
+        self.containers = Utilization(
+            total.physical_bytes // _MB, total.virtual_bytes // _MB, round(total.cpu_s / elapsed_s, 3)
+        )
+        await self._loop.run_in_executor(self._threads, partial(self._sweep, table, earlier))
+
+    async def _read_machine(self, elapsed_s: float) -> None:
+        used, committed = await self._loop.run_in_executor(self._threads, machine_memory)
+        busy_s = machine_cpu_s()
+        cores = (busy_s - self._machine_cpu_s) / elapsed_s
+        self._machine_cpu_s = busy_s
+        self.node = Utilization(used // _MB, committed // _MB, round(max(0.0, cores), 3))
+
+    async def _enforce(self, container: Container, usage: Usage) -> None:
+        limit = container.grant.resource.memory_mb << 20
+        if self._limits.check_physical and is_over(usage.physical_bytes, usage.aged_physical_bytes, limit):
+            await self._loop.run_in_executor(self._threads, partial(_share_out, usage))
+        container.physical_bytes, container.virtual_bytes = usage.physical_bytes, usage.virtual_bytes
+        container.used(usage.cpu_s, usage.physical_bytes)
+        if container.stage is not Stage.RUNNING or container.process is None:
+            return
+        over = excess(
+            usage,
+            container_id=str(container.id),
+            leader=container.process.pid,
+            memory_mb=container.grant.resource.memory_mb,
+            limits=self._limits,
+        )
+        if over is not None:
+            log.warning("%s", over.reason)
+            self._runtime.kill(container.id, over.status, over.reason)
+
+    def _sweep(self, table: ProcessTable, earlier: ProcessTable | None) -> None:
+        """Blocking. Reaps orphans of containers, and kills what those that are gone left behind all the same.
+
+        What has ended is reaped when it was seen so twice while nothing is being launched: it is then no container's
+        leader that is just about to be waited for.
+        """
+        containers = list(self._runtime.containers.values())
+        processes = [c.process for c in containers if c.process is not None]
+        leaders = {process.pid for process in processes}
+        own = marks.mark_of(os.getpid())  # where this daemon runs in a container itself
+        known: set[int | None] = {own, *(process.mark for process in processes)}
+        is_launching = any(c.stage in (Stage.LAUNCHING, Stage.ABORTING) and not c.is_held for c in containers)
+        if not self._owns_process or is_launching:
+            return
+        for child in table.children(os.getpid()):
+            if child.pid in leaders:
+                continue
+            before = earlier.by_pid.get(child.pid) if earlier is not None else None
+            if child.state == "Z":
+                if before is not None and before.state == "Z":
+                    _reap(child.pid)
+            elif marks.is_mark(child.mark) and child.mark not in known:
+                log.warning("killing process %d, which a container left behind", child.pid)
+                marks.signal_marked(child.pid, signal.SIGKILL, {child.mark})
+
+
+def _scan() -> tuple[ProcessTable, dict[str, list[int]]]:
+    """All processes and, by container, children of this one that lost its mark but say whose they are. Blocking."""
+    table = ProcessTable.scan()
+    orphans = (child.pid for child in table.children(os.getpid()) if not marks.is_mark(child.mark))
+    return table, named(orphans)
+
+
+def _share_out(usage: Usage) -> None:
+    """Replaces resident by proportional sizes, in place; a process that cannot be asked keeps its resident size."""
+    shares = [proportional_bytes(pid) for pid in usage.pids]
+    if all(share is not None for share in shares):
+        ratio = sum(share or 0 for share in shares) / max(1, usage.physical_bytes)
+        usage.physical_bytes = int(usage.physical_bytes * ratio)
+        usage.aged_physical_bytes = int(usage.aged_physical_bytes * ratio)
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
