@@ -19,12 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tez_adapter.forked import run_in_child
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.local_tasks import LocalAttempt, LocalTask, LocalTasks
-from tez_adapter.map_task import run_map
-from tez_adapter.runners import import_runners
-from tez_adapter.shared_imports import SHARE_KEY
+from tez_adapter.tasks.forked import run_in_child
+from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks
+from tez_adapter.tasks.map_task import run_map
+from tez_adapter.tasks.runners import import_runners
+from tez_adapter.tasks.shared_imports import SHARE_KEY
 from yaqd.config import Configuration
 from yaqd.mapreduce import InputFormat, Job, load_job
 from yaqd.proto import job_pb2 as pb

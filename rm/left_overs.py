@@ -21,7 +21,7 @@ from yaqd.model import ApplicationId, YarnApplicationState
 
 log = logging.getLogger(__name__)
 
-_CHILD: Final = (sys.executable, "-m", "tez_adapter.sweeping")
+_CHILD: Final = (sys.executable, "-m", "tez_adapter.client.sweeping")
 #: of our jobs; stock MapReduce says the second too, and its folders are left alone
 _TYPES: Final = ("YAQ", "MAPREDUCE")
 #: in one go; more are left for the next

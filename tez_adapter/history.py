@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tez_adapter.terms import VIEW_KEY
+from tez_adapter.client.terms import VIEW_KEY
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.storage import FileSystem, PathDenied, StorageError, get_filesystem, qualify

@@ -11,10 +11,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tez_adapter.follow import JobResult, JobStatus, SubmittedJob
-from tez_adapter.rm_client import RmUnavailable
-from tez_adapter.staging import SubmitError
-from tez_adapter.submit import Attachments, submit_mapreduce
+from tez_adapter.client.follow import JobResult, JobStatus, SubmittedJob
+from tez_adapter.client.rm_client import RmUnavailable
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import Attachments, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.config.check import Severity, check_overrides
 from yaqd.config.errors import ConfigError

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from tez_adapter.data import boundaries_from_sample
-from tez_adapter.pairs import looked_at
+from tez_adapter.tasks.pairs import looked_at
 from yaqd.mapreduce import Counters, Job, JobError, Pair, TaskContext, declared_params
 from yaqd.mapreduce.job import MAP, REDUCE
 from yaqd.mapreduce.loading import check_job

@@ -24,9 +24,9 @@ from nm.merger import MergerProcess, MergerProcessSettings
 from riffle_merger.format.packed import index_of
 from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.plan.decisions import MapOutput, SendMerge
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.history import read_history
-from tez_adapter.merger_links import MergerLinks, SharedOutputs
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.merging.links import MergerLinks, SharedOutputs
 from yaqd.config import Configuration
 from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import encode_text

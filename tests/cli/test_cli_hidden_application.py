@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import yaqd.cli.client
-from tez_adapter.rm_client import ApplicationReport, _application
+from tez_adapter.client.rm_client import ApplicationReport, _application
 from yaqd.cli.app import yaq
 from yaqd.proto import yarn_common_pb2 as pb
 

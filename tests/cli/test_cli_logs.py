@@ -12,7 +12,7 @@ from cli_web import AnsweringServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tez_adapter.rm_client import NodeReport
+from tez_adapter.client.rm_client import NodeReport
 from yaqd.cli import follow_logs as following
 from yaqd.cli import logs as reading
 from yaqd.cli.aggregated_logs import owner_of, read_uploaded

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cli_cluster import kill_daemon, started, until, yaq
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

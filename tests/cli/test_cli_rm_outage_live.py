@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_cluster import kill_resource_manager, started, waiting_yaq, yaq
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

@@ -19,7 +19,7 @@ def test_a_reason_is_said_after_a_while_and_once() -> None:
 
 
 def test_lines_say_it_before_there_is_progress() -> None:
-    from tez_adapter.follow import JobStatus
+    from tez_adapter.client.follow import JobStatus
     from yaqd.model import ApplicationId, YarnApplicationState
 
     lines: list[str] = []
@@ -30,7 +30,7 @@ def test_lines_say_it_before_there_is_progress() -> None:
 
 
 def test_whoever_waits_is_told_why_nothing_runs_and_again_each_minute() -> None:
-    from tez_adapter.follow import JobStatus, VertexStatus
+    from tez_adapter.client.follow import JobStatus, VertexStatus
     from yaqd.model import ApplicationId, YarnApplicationState
 
     now, asked = 0.0, 0
@@ -66,7 +66,7 @@ def test_whoever_waits_is_told_why_nothing_runs_and_again_each_minute() -> None:
 
 
 def test_with_json_nothing_but_trouble_is_said() -> None:
-    from tez_adapter.follow import JobStatus, VertexStatus
+    from tez_adapter.client.follow import JobStatus, VertexStatus
     from yaqd.model import ApplicationId, YarnApplicationState
 
     lines: list[str] = []

@@ -6,7 +6,7 @@ import pytest
 
 from nm.settings import NodeSettings
 from rm.settings import RmSettings
-from tez_adapter.rm_client import RmClient
+from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.rm_web import get_json
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.reach import is_loopback, reach_line

@@ -17,9 +17,9 @@ from pathlib import Path
 from fuzz_corpus import Corpus
 from fuzz_driver import Door
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
-from tez_adapter.submit import submit_mapreduce
 from yaqd.cli.local import LocalCluster
 from yaqd.cli.local.processes import ProcessIdentity, proportional_set_bytes
 from yaqd.config import Configuration

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from benchmarks.stock.artifacts import HadoopJars
-from tez_adapter.harmless_keys import HARMLESS
-from tez_adapter.job_keys import REFUSED
+from tez_adapter.client.harmless_keys import HARMLESS
+from tez_adapter.client.job_keys import REFUSED
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.config.catalogue import documentation, documented
 from yaqd.config.deprecated import CURRENT_NAMES

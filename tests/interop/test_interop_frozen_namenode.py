@@ -13,7 +13,7 @@ from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.daemons import current_user
-from tez_adapter.staging import STAGING_KEY
+from tez_adapter.client.staging import STAGING_KEY
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(240)]

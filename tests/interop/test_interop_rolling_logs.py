@@ -18,7 +18,7 @@ from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs
-from tez_adapter.rm_client import RmClient
+from tez_adapter.client.rm_client import RmClient
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, Resource
 from yaqd.proto import convert

@@ -19,9 +19,9 @@ from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
 from benchmarks.unmanaged_master import await_value
 from riffle_merger.remote.reader import PackedFile
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.history import read_history
-from tez_adapter.submit import submit_mapreduce
 from yaqd.cli.app import yaq
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
@@ -295,7 +295,7 @@ def reads_of(end: dict[str, Any]) -> int:
 
 def own_mergers() -> list[psutil.Process]:
     """Mergers in containers of jobs, of whichever cluster."""
-    return [p for p in psutil.process_iter(["cmdline"]) if "tez_adapter.merger_container" in (p.info["cmdline"] or [])]
+    return [p for p in psutil.process_iter(["cmdline"]) if "tez_adapter.merging.container" in (p.info["cmdline"] or [])]
 
 
 @pytest.mark.full

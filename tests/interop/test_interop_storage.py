@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs
-from tez_adapter.local import run_local
-from tez_adapter.staging import STAGING_KEY, Staging
+from tez_adapter.client.local import run_local
+from tez_adapter.client.staging import STAGING_KEY, Staging
 from yaqd.config import Configuration
 from yaqd.mapreduce import InputFormat, Job
 from yaqd.storage import (
@@ -168,7 +168,7 @@ def test_another_user_is_denied(hdfs: StockHdfs, folder: tuple[FileSystem, str])
     assert done.startswith(PathDenied.__name__) and "user=mallory" in done and done.count("\n") == 1
     done = _in_child(
         "from pathlib import Path\n"
-        "from tez_adapter.submit import SubmitError, check_output\n"
+        "from tez_adapter.client.submit import SubmitError, check_output\n"
         "from yaqd.config import Configuration\n"
         f"conf = Configuration.load(Path({str(hdfs.conf_dir)!r}), environ={{}})\n"
         f"for path in ({base + '/deep/out'!r}, {base + '/mine/out'!r}):\n"
@@ -194,7 +194,7 @@ def test_users_after_the_first_make_staging_folders_too(
     assert filesystem.status(root).mode == 0o1777
     done = _in_child(
         "from pathlib import Path\n"
-        "from tez_adapter.staging import STAGING_KEY, Staging\n"
+        "from tez_adapter.client.staging import STAGING_KEY, Staging\n"
         "from yaqd.config import Configuration\n"
         f"conf = Configuration.load(Path({str(hdfs.conf_dir)!r}), environ={{}})\n"
         f"Staging(conf.with_overrides({{STAGING_KEY: {root!r}}}), 'bob', 'job_1_0002').create()\n",

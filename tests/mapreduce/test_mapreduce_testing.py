@@ -108,7 +108,7 @@ def test_what_a_method_raises_comes_as_it_is() -> None:
 
 @pytest.mark.parametrize("script", ["wordcount.py", "mean.py", "sort_lines.py"])
 def test_an_example_gives_on_lists_what_it_gives_in_a_local_run(script: str, tmp_path: Path) -> None:
-    from tez_adapter.local import run_local
+    from tez_adapter.client.local import run_local
     from yaqd.config import Configuration
     from yaqd.mapreduce.text import line_of
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from rm_harness import LOOPBACK, Harness, ManualClock, ask, cluster
 from test_rm_explain import command
 
-from tez_adapter.follow import SubmittedJob
-from tez_adapter.rm_client import RmClient
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.applications import status
 from yaqd.cli.following import line_printer
 from yaqd.cli.waiting import why_it_waits

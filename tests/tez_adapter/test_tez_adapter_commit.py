@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from tez_crash import crashing_python, survives
 
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.core.states import JobState
-from tez_adapter.ended import BadNote, JobEnd, note_commit, noted_end
-from tez_adapter.follow import SubmittedJob
 from tez_adapter.history import read_history
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.output import JobOutput, committer
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.master.ended import BadNote, JobEnd, note_commit, noted_end
+from tez_adapter.master.output import JobOutput, committer
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

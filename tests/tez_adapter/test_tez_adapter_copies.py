@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tez_adapter.local import run_local
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.client.local import run_local
+from tez_adapter.client.submit import submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
 

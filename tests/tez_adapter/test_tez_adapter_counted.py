@@ -11,7 +11,7 @@ from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, Limits, VertexSpe
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.mergers import OwnMergers
 from tez_adapter.core.states import JobState
-from tez_adapter.granted import Granted
+from tez_adapter.master.granted import Granted
 from yaqd.model import Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb

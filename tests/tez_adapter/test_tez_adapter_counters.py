@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tez_crash import in_child
 
+from tez_adapter.client.local import run_local
+from tez_adapter.client.submit import submit_streaming
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import DagSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.local import run_local
-from tez_adapter.record import JobRecord
-from tez_adapter.submit import submit_streaming
-from tez_adapter.usage import Usage
+from tez_adapter.master.record import JobRecord
+from tez_adapter.tasks.usage import Usage
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, Job
 from yaqd.mapreduce.counters import (

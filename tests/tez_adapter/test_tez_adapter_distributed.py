@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.follow import SubmittedJob
-from tez_adapter.submit import submit_command, submit_mapreduce
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId

@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tez_adapter.follow import JobResult, SubmittedJob
+from tez_adapter.client.follow import JobResult, SubmittedJob
+from tez_adapter.client.rm_client import RmClient
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
 from tez_adapter.history import read_history
-from tez_adapter.rm_client import RmClient
-from tez_adapter.staging import SubmitError
-from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
 from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce.errors import JobError
 from yaqd.model import YarnApplicationState
@@ -380,7 +380,7 @@ def test_tasks_too_large_by_the_time_they_are_asked_for_fail_the_job_in_one_line
     cluster: Configuration, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as if the nodes that had room went between the submission and the registration
-    monkeypatch.setattr("tez_adapter.submit.too_large", lambda *_: None)
+    monkeypatch.setattr("tez_adapter.client.submit.too_large", lambda *_: None)
     script, source = write("wc.py", WORDCOUNT), write("in.txt", "a\n")
     result = run(cluster.with_overrides(HUGE), script, source, tmp_path / "out", reduces=1)
     assert result.state == "FAILED"

@@ -8,11 +8,11 @@ from threading import Barrier
 
 import pytest
 
+from tez_adapter.client.staging import Staging
 from tez_adapter.core.states import JobState
-from tez_adapter.ended import BadNote, JobEnd, note_end, noted_end
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
-from tez_adapter.output import JobOutput
-from tez_adapter.staging import Staging
+from tez_adapter.master.ended import BadNote, JobEnd, note_end, noted_end
+from tez_adapter.master.output import JobOutput
 from yaqd.config import Configuration
 
 JOB = "job_1700000000000_0007"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.local import run_local
+from tez_adapter.client.local import run_local
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError, load_job, parse_params
 

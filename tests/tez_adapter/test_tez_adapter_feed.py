@@ -12,8 +12,8 @@ from riffle_merger.plan.decisions import CancelMerge, SendMerge
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.records import Completion
-from tez_adapter.merge_settings import MergeSettings
-from tez_adapter.output_feed import Job, OutputFeed
+from tez_adapter.master.output_feed import Job, OutputFeed
+from tez_adapter.merging.settings import MergeSettings
 
 
 def feed(maps: int, policy: MergePolicy | None, *, partitions: int = 10, size: int = 1000, **more: Any) -> OutputFeed:

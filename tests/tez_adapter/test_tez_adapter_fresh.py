@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from tez_adapter.forked import run_in_child
-from tez_adapter.launch import python_context
-from tez_adapter.local import run_local
-from tez_adapter.submit import Attachments, submit_mapreduce, submit_streaming
+from tez_adapter.client.local import run_local
+from tez_adapter.client.submit import Attachments, submit_mapreduce, submit_streaming
+from tez_adapter.master.launch import python_context
+from tez_adapter.tasks.forked import run_in_child
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
 from yaqd.model import fixed_addresses
@@ -331,7 +331,7 @@ def test_tasks_on_a_cluster_are_fresh_and_have_one_hash_seed(
 )
 def test_a_seed_that_differs_by_process_is_none(text: str, seed: str) -> None:
     assert hash_seed({"PYTHONHASHSEED": text}) == seed
-    context = python_context("tez_adapter.task:main", ["h:1"], (), {"PYTHONHASHSEED": text})
+    context = python_context("tez_adapter.tasks.task:main", ["h:1"], (), {"PYTHONHASHSEED": text})
     assert f" PYTHONHASHSEED={seed} " in context.command[0]
     # prepared processes have the default: whoever names it starts warm
     assert ("PYTHONHASHSEED" in {entry.key for entry in context.environment}) == (seed != "0")

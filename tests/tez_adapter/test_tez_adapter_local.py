@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tez_adapter.local import run_local
-from tez_adapter.submit import SubmitError
+from tez_adapter.client.local import run_local
+from tez_adapter.client.submit import SubmitError
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counter, Counters, Job, JobError, Param, TaskCounter
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.local import run_local
-from tez_adapter.local_files import laid_out
-from tez_adapter.staging import SubmitError
-from tez_adapter.submit import Attachments
+from tez_adapter.client.local import run_local
+from tez_adapter.client.local_files import laid_out
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import Attachments
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job
 

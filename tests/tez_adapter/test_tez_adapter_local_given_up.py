@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.local import run_local
+from tez_adapter.client.local import run_local
 from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce import Counters, Job, JobError
 

@@ -13,7 +13,7 @@ from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState, TaskState
-from tez_adapter.left import WorkLeft
+from tez_adapter.master.left import WorkLeft
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 from yaqd.policies.queueing.left import StageLeft
 from yaqd.proto import convert

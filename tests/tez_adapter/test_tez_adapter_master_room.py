@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from test_tez_adapter_e2e import until
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.rm_client import ContainerReport, RmClient
+from tez_adapter.client.submit import submit_command
 from tez_adapter.history import read_history
-from tez_adapter.rm_client import ContainerReport, RmClient
-from tez_adapter.submit import submit_command
 from yaqd.config import Configuration
 from yaqd.proto import yarn_common_pb2 as common
 

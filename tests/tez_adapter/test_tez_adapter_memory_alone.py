@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_tez_adapter_e2e import WORDCOUNT, Write, finish, parts, run
 
-from tez_adapter.submit import submit_command
+from tez_adapter.client.submit import submit_command
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -31,10 +31,10 @@ from test_tez_adapter_merged_jobs import (
 
 from riffle_merger.format.merged import MergedIndex
 from tests.nm.nm_processes import is_over
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.rm_client import RmClient
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.history import read_history
-from tez_adapter.rm_client import RmClient
-from tez_adapter.submit import submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.model import NodeId
 

@@ -12,8 +12,8 @@ from test_tez_adapter_merge_faults import attempts, end, shuffles
 from test_tez_adapter_merged_jobs import MERGED, mergers, shuffle_of, until
 
 from tests.nm.nm_small_disk import leave_free, small_disk
-from tez_adapter.follow import SubmittedJob
-from tez_adapter.submit import submit_mapreduce
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_mapreduce
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

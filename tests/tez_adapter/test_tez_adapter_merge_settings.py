@@ -9,7 +9,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import is_turning
 from riffle_merger.plan.policy import OFF, MergePolicy
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.merge_settings import MergeSettings, unmerged_summary
+from tez_adapter.merging.settings import MergeSettings, unmerged_summary
 from yaqd.config import Configuration
 from yaqd.config.errors import ConfigError
 

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.history import read_history
-from tez_adapter.submit import submit_mapreduce
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

@@ -8,7 +8,7 @@ import pytest
 
 from riffle_merger.plan.decisions import CancelMerge, MapOutput, SendMerge
 from riffle_merger.service.protocol import MergeFailed, RiffleMergerProtocol
-from tez_adapter.merger_links import MergerLinks
+from tez_adapter.merging.links import MergerLinks
 from yaqd.ipc import Caller, RpcServer
 from yaqd.proto import riffle_pb2 as pb
 from yaqd.security import JobTokenSecrets, Token

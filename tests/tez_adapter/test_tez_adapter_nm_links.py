@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tez_adapter.core.events import LaunchFailed
-from tez_adapter.nm_links import NodeLinks
+from tez_adapter.master.nm_links import NodeLinks
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import NMNotYetReady, RemoteException, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId

@@ -1,9 +1,9 @@
 """What a user hears of nodes that die, fall silent or are full while the job runs."""
 
+from tez_adapter.client.follow import JobStatus, VertexStatus
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
-from tez_adapter.follow import JobStatus, VertexStatus
 from yaqd.cli.following import line_printer
 from yaqd.model import ApplicationId, ExitStatus, Resource, YarnApplicationState
 

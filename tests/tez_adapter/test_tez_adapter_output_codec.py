@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from riffle_merger.format.codec import codec_by_name
-from tez_adapter.local import run_local
+from tez_adapter.client.local import run_local
+from tez_adapter.client.submit import submit_mapreduce, submit_streaming
 from tez_adapter.output_codec import CODEC_KEY, CODECS, COMPRESS_KEY, shuffle_codec
-from tez_adapter.submit import submit_mapreduce, submit_streaming
 from yaqd.cli.exits import BAD_INPUT, explain
 from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce import Job

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.local import run_local
-from tez_adapter.staging import SubmitError
+from tez_adapter.client.local import run_local
+from tez_adapter.client.staging import SubmitError
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job
 from yaqd.storage import StorageError

@@ -21,10 +21,10 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.dag import DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.mergers import MERGER_PRIORITY, OwnMergers
-from tez_adapter.job_mergers import JobMergers
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
-from tez_adapter.merge_settings import own_budget
-from tez_adapter.merger_links import MergerLinks, SharedOutputs
+from tez_adapter.merging.job_mergers import JobMergers
+from tez_adapter.merging.links import MergerLinks, SharedOutputs
+from tez_adapter.merging.settings import own_budget
 from yaqd.config import Configuration
 from yaqd.ipc import NO_RETRY, Caller, RemoteException, RpcClient, RpcServer
 from yaqd.model import Resource
@@ -343,7 +343,7 @@ async def start(folder: Path, token: Token, address: tuple[str, int]) -> asyncio
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "tez_adapter.merger_container",
+        "tez_adapter.merging.container",
         "{}:{}".format(*address),
         cwd=folder,
         env={

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from test_tez_adapter_machine import Driver, mapreduce
 
 from riffle_merger.format.columns import Columns
+from tez_adapter.client.staging import Staging, SubmitError, alias_of
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
 from tez_adapter.history import NoHistory, read_history, write_history
 from tez_adapter.jobspec import BadJobSpec, JobKind, JobResource, JobSpec, Streaming, attempt_name
-from tez_adapter.launch import command_context, python_context, url
-from tez_adapter.plan import plan
-from tez_adapter.raw import raw_block
-from tez_adapter.record import JobRecord
-from tez_adapter.rm_link import AskTable
-from tez_adapter.staging import Staging, SubmitError, alias_of
+from tez_adapter.master.launch import command_context, python_context, url
+from tez_adapter.master.plan import plan
+from tez_adapter.master.record import JobRecord
+from tez_adapter.master.rm_link import AskTable
+from tez_adapter.tasks.raw import raw_block
 from yaqd.config import Configuration
 from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 from yaqd.mapreduce.serde import encode_key
@@ -181,11 +181,11 @@ def test_a_command_reaches_its_process_word_for_word(
 
 def test_both_ways_to_start_are_told() -> None:
     resource = JobResource("job.json", "hdfs://nn:8020/staging/job.json", 10, 20)
-    context = python_context("tez_adapter.task:main", ["h:1"], [resource], {"A": "b"})
+    context = python_context("tez_adapter.tasks.task:main", ["h:1"], [resource], {"A": "b"})
     environment = {e.key: e.value for e in context.environment}
-    assert environment == {"A": "b", "YAQ_WARM_ENTRY": "tez_adapter.task:main", "YAQ_WARM_ARGS": "h:1"}
+    assert environment == {"A": "b", "YAQ_WARM_ENTRY": "tez_adapter.tasks.task:main", "YAQ_WARM_ARGS": "h:1"}
     variables = "PYTHONPATH={{YAQ_PYTHONPATH}} PYTHONHASHSEED=0"
-    start = f"{variables} ${{YAQ_PYTHON:-{sys.executable}}} -m yaqd.model.fixed_addresses tez_adapter.task h:1 1>"
+    start = f"{variables} ${{YAQ_PYTHON:-{sys.executable}}} -m yaqd.model.fixed_addresses tez_adapter.tasks.task h:1 1>"
     assert context.command[0].startswith(start)
     local = context.localResources[0]
     assert (local.key, local.value.size, local.value.timestamp) == ("job.json", 10, 20)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tez_adapter.plan import check_plan
-from tez_adapter.terms import PRIORITY_KEY, PRIORITY_MAX, set_terms
+from tez_adapter.client.terms import PRIORITY_KEY, PRIORITY_MAX, set_terms
+from tez_adapter.master.plan import check_plan
 from yaqd.config import ConfigError, Configuration
 from yaqd.proto import yarn_common_pb2 as pb
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from test_tez_adapter_e2e import finish, job_script
 
+from tez_adapter.client.submit import submit_command, submit_mapreduce
 from tez_adapter.history import read_history
-from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

@@ -14,10 +14,10 @@ import psutil
 import pytest
 from test_tez_adapter_e2e import until
 
-from tez_adapter.follow import SubmittedJob
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.rm_client import RmClient
+from tez_adapter.client.submit import submit_command, submit_mapreduce
 from tez_adapter.history import history_path, read_history
-from tez_adapter.rm_client import RmClient
-from tez_adapter.submit import submit_command, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.mapreduce.counters import JOB_GROUP, JobCounter
 from yaqd.model import NodeId

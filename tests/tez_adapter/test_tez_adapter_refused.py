@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tez_adapter.archives import check_archives
-from tez_adapter.scripts import check_script
-from tez_adapter.staging import SubmitError
-from tez_adapter.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
+from tez_adapter.client.archives import check_archives
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
+from tez_adapter.tasks.scripts import check_script
 from yaqd.config import ConfigError, Configuration
 from yaqd.mapreduce import JobError
 

@@ -8,8 +8,8 @@ import pytest
 from test_tez_adapter_machine import mapreduce
 
 from tez_adapter.core.machine import JobMachine
-from tez_adapter.left import WorkLeft
-from tez_adapter.rm_link import ResourceManagerLink
+from tez_adapter.master.left import WorkLeft
+from tez_adapter.master.rm_link import ResourceManagerLink
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, Retriable, RpcConnectionError
 from yaqd.model import ApplicationAttemptId, ApplicationId

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.attempt import Attempt
-from tez_adapter.failure import describe_failure
 from tez_adapter.jobspec import JobKind, JobSpec, Streaming
-from tez_adapter.script_command import split_command
-from tez_adapter.script_pipe import ScriptFailed, ScriptPipe
-from tez_adapter.streaming import script_environment
+from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.failure import describe_failure
+from tez_adapter.tasks.script_command import split_command
+from tez_adapter.tasks.script_pipe import ScriptFailed, ScriptPipe
+from tez_adapter.tasks.streaming import script_environment
 from yaqd.config import Configuration
 from yaqd.mapreduce.errors import JobError
 from yaqd.proto import job_pb2 as pb

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tez_adapter import shared_imports
-from tez_adapter.forked import run_in_child
-from tez_adapter.local import run_local
-from tez_adapter.local_tasks import LocalTasks
-from tez_adapter.shared_imports import SHARE_KEY, SharedImports, leading_imports
+from tez_adapter.client.local import run_local
+from tez_adapter.tasks import shared_imports
+from tez_adapter.tasks.forked import run_in_child
+from tez_adapter.tasks.local_tasks import LocalTasks
+from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports, leading_imports
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, load_job
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-import tez_adapter.shared_outputs as module
+import tez_adapter.merging.shared_outputs as module
 from riffle_merger.remote.reader import PackedFile
-from tez_adapter.attempt import SHARED_FOLDER, Attempt
+from tez_adapter.client.submit import SubmitError, submit_mapreduce
 from tez_adapter.data import MapOutput
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.plan import plan
-from tez_adapter.shared_outputs import prepare, publish_output, shared_folder
-from tez_adapter.submit import SubmitError, submit_mapreduce
+from tez_adapter.master.plan import plan
+from tez_adapter.merging.shared_outputs import prepare, publish_output, shared_folder
+from tez_adapter.tasks.attempt import SHARED_FOLDER, Attempt
 from yaqd.config import Configuration
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import PathNotFound, get_filesystem

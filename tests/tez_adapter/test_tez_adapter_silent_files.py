@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 
 from tez_adapter.background import in_background
-from tez_adapter.follow import SubmittedJob
-from tez_adapter.rm_client import RmClient, _application
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.rm_client import RmClient, _application
 from yaqd.config import Configuration
 from yaqd.ipc import RpcServer
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tez_adapter.client.sizes import command_size, in_single_units, master_memory_mb, task_size, too_large
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import check_output, submit_command
 from tez_adapter.core.demand import Ask
 from tez_adapter.jobspec import JobKind
-from tez_adapter.rm_link import _add_ask
-from tez_adapter.scripts import check_script
-from tez_adapter.sizes import command_size, in_single_units, master_memory_mb, task_size, too_large
-from tez_adapter.staging import SubmitError
-from tez_adapter.submit import check_output, submit_command
+from tez_adapter.master.rm_link import _add_ask
+from tez_adapter.tasks.scripts import check_script
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
 from yaqd.proto import convert

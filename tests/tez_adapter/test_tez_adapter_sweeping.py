@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from rm.application import Application
+from tez_adapter.client.staging import Staging
+from tez_adapter.client.submit import SubmittedJob, submit_mapreduce
+from tez_adapter.client.sweeping import sweep_histories, sweep_jobs
 from tez_adapter.history import history_path
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobResource, JobSpec
-from tez_adapter.launch import command_context
-from tez_adapter.output import JobOutput
-from tez_adapter.staging import Staging
-from tez_adapter.submit import SubmittedJob, submit_mapreduce
-from tez_adapter.sweeping import sweep_histories, sweep_jobs
+from tez_adapter.master.launch import command_context
+from tez_adapter.master.output import JobOutput
 from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ApplicationId, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as pb
@@ -128,7 +128,7 @@ def _swept(conf: Configuration, job_file: str) -> dict[str, Any]:
     """By the process of a ResourceManager that is root, for nobody."""
     request = {"conf": dict(conf.items()), "jobs": {"nobody": {JOB: job_file}}, "cutoff_ms": None}
     done = subprocess.run(
-        [sys.executable, "-m", "tez_adapter.sweeping"], input=json.dumps(request), capture_output=True, text=True
+        [sys.executable, "-m", "tez_adapter.client.sweeping"], input=json.dumps(request), capture_output=True, text=True
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

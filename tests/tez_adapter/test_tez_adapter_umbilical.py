@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tez_adapter.access import JobAccess
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
+from tez_adapter.master.access import JobAccess
+from tez_adapter.master.umbilical import Umbilical
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
-from tez_adapter.umbilical import Umbilical
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException, RpcClient, RpcServer
 from yaqd.ipc.errors import InvalidToken, SaslFailure

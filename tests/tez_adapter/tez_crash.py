@@ -64,7 +64,7 @@ def in_child(work: Callable[[], Result]) -> Result:
 
 _HOOK = """
 import os, signal, sys
-if {attempt!r} in os.environ.get("CONTAINER_ID", "") and "tez_adapter.appmaster" in " ".join(sys.orig_argv):
+if {attempt!r} in os.environ.get("CONTAINER_ID", "") and "tez_adapter.master.appmaster" in " ".join(sys.orig_argv):
     def look(event, arguments):
         if event == {event!r} and {part!r} in str(arguments[:2]):
             os.kill(os.getpid(), signal.SIGKILL)

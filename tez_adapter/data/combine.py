@@ -18,7 +18,7 @@ from riffle_merger.format.columns import Columns
 from tez_adapter.data.counted import CountedKeys
 from tez_adapter.data.groups import Groups
 from tez_adapter.data.mapoutput import MapOutput
-from tez_adapter.pairs import refuse_no_pairs
+from tez_adapter.tasks.pairs import refuse_no_pairs
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.serde import decode_key, decode_value, encode_key, encode_pairs, encode_value
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport
+    from tez_adapter.client.rm_client import ApplicationReport
     from yaqd.model import YarnApplicationState
 
 #: YarnApplicationState's, and SUCCEEDED, which is a final status only

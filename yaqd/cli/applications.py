@@ -14,7 +14,7 @@ from yaqd.cli.output import duration, print_fields, print_json, print_table, pri
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport, RmClient
+    from tez_adapter.client.rm_client import ApplicationReport, RmClient
 
 #: Hadoop's LogAggregationStatus, by its numbers on the wire
 _LOG_STATES = {
@@ -232,7 +232,7 @@ def wait(ctx: click.Context, conf: Configuration, application: str, quiet: bool,
     Example:
       yaq app wait $(yaq run --no-wait -- sleep 60)
     """
-    from tez_adapter.follow import SubmittedJob
+    from tez_adapter.client.follow import SubmittedJob
     from yaqd.cli.following import follow
 
     job = SubmittedJob(conf, known_application(conf, application))
@@ -362,7 +362,7 @@ def _everything_as_dict(report: "ApplicationReport") -> dict[str, Any]:
 
 def _kill(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> None:
     """A job manager of ours is asked first, so that it cleans up; else the ResourceManager ends it."""
-    from tez_adapter.follow import SubmittedJob
+    from tez_adapter.client.follow import SubmittedJob
 
     application_id = report.id
     if report.type in ("YAQ", "MAPREDUCE"):

@@ -11,7 +11,7 @@ from yaqd.cli.output import duration, print_table, shortened_error
 from yaqd.model.endings import ENDED_WITH_RM, LOST_NODE
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import AttemptReport
+    from tez_adapter.client.rm_client import AttemptReport
 
 _CHARS: Final = 200
 _PAGES: Final = "For more detailed output, check"

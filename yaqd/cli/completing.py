@@ -26,7 +26,7 @@ def open_applications(ctx: click.Context, param: click.Parameter, incomplete: st
 def _applications(ctx: click.Context, incomplete: str, *, only_open: bool) -> list[str]:
     """The latest first."""
     try:
-        from tez_adapter.rm_client import RmClient
+        from tez_adapter.client.rm_client import RmClient
         from yaqd.cli.options import load_conf, parse_defines
         from yaqd.model import YarnApplicationState
 

@@ -139,11 +139,11 @@ def _who_may(conf: Configuration) -> None:
 
 def _clients(conf: Configuration) -> None:
     """What `yaq run` and `yaq mr` read before they ask anybody."""
-    from tez_adapter.merge_settings import check_merging, on_hdfs
+    from tez_adapter.client.rm_client import ADDRESS_KEY
+    from tez_adapter.client.sizes import command_size, in_single_units, task_size
+    from tez_adapter.client.terms import set_terms
+    from tez_adapter.merging.settings import check_merging, on_hdfs
     from tez_adapter.output_codec import shuffle_codec
-    from tez_adapter.rm_client import ADDRESS_KEY
-    from tez_adapter.sizes import command_size, in_single_units, task_size
-    from tez_adapter.terms import set_terms
     from yaqd.proto import yarn_common_pb2 as pb
     from yaqd.storage import locate
 

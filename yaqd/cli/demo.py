@@ -22,7 +22,7 @@ from yaqd.cli.options import json_option
 from yaqd.cli.output import duration, print_json, print_table, size
 
 if TYPE_CHECKING:
-    from tez_adapter.follow import JobResult
+    from tez_adapter.client.follow import JobResult
 
 MB = 1 << 20
 NODES = 3
@@ -109,7 +109,7 @@ class DemoRun:
             signal.signal(signal.SIGINT, before)
 
     def _run_job(self, files: Sequence[Path]) -> "tuple[JobResult, dict[str, Any]]":
-        from tez_adapter.submit import submit_mapreduce
+        from tez_adapter.client.submit import submit_mapreduce
         from yaqd.cli.following import wait_with_progress
         from yaqd.cli.job_details import job_details
         from yaqd.config import Configuration

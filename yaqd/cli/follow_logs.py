@@ -38,7 +38,7 @@ def follow_logs(
 ) -> int:
     """The exit code. With `as_json` each piece is a line: container, node, file, offset, text."""
     following = _Following(choice, _json_lines() if as_json else _Tail())
-    from tez_adapter.patience import Patience
+    from tez_adapter.client.patience import Patience
 
     quiet_rounds = 0
     known = find_application(conf, application_id, choice)

@@ -15,7 +15,7 @@ from yaqd.cli.output import duration, print_json, priority_text
 from yaqd.cli.waiting import PATIENCE_S, WaitingReason, why_it_waits
 
 if TYPE_CHECKING:
-    from tez_adapter.follow import JobResult, JobStatus, SubmittedJob
+    from tez_adapter.client.follow import JobResult, JobStatus, SubmittedJob
 
 _STEP = 0.1
 #: between looks at a job of which nothing but trouble is shown, s
@@ -57,8 +57,8 @@ def follow(
 
 def _say_cut_priority(job: "SubmittedJob") -> None:
     """The ResourceManager takes a job with a lower priority than was asked for, and says nothing."""
-    from tez_adapter.rm_client import RmUnavailable
-    from tez_adapter.terms import asked_priority
+    from tez_adapter.client.rm_client import RmUnavailable
+    from tez_adapter.client.terms import asked_priority
     from yaqd.ipc import RemoteException
 
     asked = asked_priority(job.conf)

@@ -15,8 +15,8 @@ from yaqd.cli.output import duration, print_table, shortened_error
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
+    from tez_adapter.client.rm_client import ApplicationReport
     from tez_adapter.history import JobHistory
-    from tez_adapter.rm_client import ApplicationReport
 
 _ERRORS_SHOWN = 5
 #: of an attempt: its name, and the path of its container's folder
@@ -29,7 +29,7 @@ _TASK_KEYS = ("name", "state", "node")
 
 def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, Any]:
     """Vertices, counters, timeline and errors; {} for an application that is no job of ours."""
-    from tez_adapter.follow import SubmittedJob
+    from tez_adapter.client.follow import SubmittedJob
     from tez_adapter.history import NoHistory, read_history
     from yaqd.storage import StorageError
 

@@ -12,7 +12,7 @@ from yaqd.cli.node_logs import LoggedContainer, logged_containers
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport, NodeReport, RmClient
+    from tez_adapter.client.rm_client import ApplicationReport, NodeReport, RmClient
     from yaqd.model import ApplicationId
 
 #: nodes of a cluster that are all asked for an application master that nobody knows the node of

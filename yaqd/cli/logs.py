@@ -19,7 +19,7 @@ from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import ApplicationReport
+    from tez_adapter.client.rm_client import ApplicationReport
     from yaqd.ipc import RemoteException
     from yaqd.model import ApplicationId
 

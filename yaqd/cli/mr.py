@@ -88,7 +88,7 @@ def submit(
     Example:
       yaq mr submit examples/wordcount.py --input big.txt --output counts --reduces 2 -D min_length=4
     """
-    from tez_adapter.submit import Attachments, submit_mapreduce
+    from tez_adapter.client.submit import Attachments, submit_mapreduce
     from yaqd.cli.following import follow
     from yaqd.mapreduce import split_script
 
@@ -161,7 +161,7 @@ def streaming(ctx: click.Context) -> None:
     for key, option in options.named_by.items():
         conf = conf.with_overrides({key: options.defines[key]}, source=option)
 
-    from tez_adapter.submit import Attachments, submit_streaming
+    from tez_adapter.client.submit import Attachments, submit_streaming
     from yaqd.cli.following import follow
 
     job = submit_streaming(
@@ -229,11 +229,11 @@ def local(
     Example:
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
-    from tez_adapter.job_keys import refuse_keys
-    from tez_adapter.local import run_local
-    from tez_adapter.local_tasks import LocalTasks
-    from tez_adapter.scripts import check_script
-    from tez_adapter.submit import Attachments
+    from tez_adapter.client.job_keys import refuse_keys
+    from tez_adapter.client.local import run_local
+    from tez_adapter.client.submit import Attachments
+    from tez_adapter.tasks.local_tasks import LocalTasks
+    from tez_adapter.tasks.scripts import check_script
     from yaqd.cli.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
@@ -280,7 +280,7 @@ def _note(line: str) -> None:
 
 def _reduce_count(conf: Configuration, given: int | None) -> int | None:
     """The option, else what a site file or -D sets, else None: the job's class decides."""
-    from tez_adapter.scripts import is_given
+    from tez_adapter.tasks.scripts import is_given
 
     key = "mapreduce.job.reduces"
     if given is not None:

@@ -11,7 +11,7 @@ from yaqd.cli.output import print_json, print_table
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.rm_client import QueueReport
+    from tez_adapter.client.rm_client import QueueReport
 
 
 @click.group(help="List the cluster's queues.")

@@ -123,7 +123,7 @@ class Administration:
     """The ResourceManager's administration port, as a stock `yarn rmadmin` finds it too."""
 
     def __init__(self, conf: Configuration) -> None:
-        from tez_adapter.rm_client import RmUnavailable
+        from tez_adapter.client.rm_client import RmUnavailable
         from yaqd.config.reach import require_cluster
         from yaqd.ipc import BlockingRpcClient, RemoteException, RetryPolicy, RpcError
         from yaqd.storage.paths import hadoop_user

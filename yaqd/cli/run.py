@@ -67,7 +67,7 @@ def run(
         raise CommandError("--logs is printed at the end, and --no-wait does not wait for it: leave one of them out")
     from functools import partial
 
-    from tez_adapter.submit import Attachments, submit_command
+    from tez_adapter.client.submit import Attachments, submit_command
     from yaqd.cli.following import follow
     from yaqd.cli.logs import Choice, print_logs, read_logs
     from yaqd.cli.options import assignments, words

@@ -12,7 +12,7 @@ from yaqd.cli.output import duration
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.follow import JobStatus
+    from tez_adapter.client.follow import JobStatus
     from yaqd.model import ApplicationId
 
 #: how long a job may wait for its job manager's container, and then for those of its tasks, before it is said why, s

@@ -32,7 +32,7 @@ _NOT_READERS: Final = (
     "config/foreign.py",
     "config/deprecated.py",
     "config/reference.py",
-    "tez_adapter/idle_keys.py",
+    "tez_adapter/client/idle_keys.py",
 )
 #: read where no such name stands: handed whole to the HDFS library; put together in two steps (storage/tfile/layout.py)
 _UNSEEN: Final = {

@@ -72,7 +72,7 @@ def hadoop_protocols() -> list[ProtocolState]:
 
 def own_protocols() -> list[ProtocolState]:
     """The job manager's, which only our own tasks and commands speak."""
-    from tez_adapter.umbilical import Umbilical
+    from tez_adapter.master.umbilical import Umbilical
 
     server = RpcServer(name="job manager", host="127.0.0.1")
     nobody: Any = None

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import click
 
-from tez_adapter.harmless_keys import HARMLESS
-from tez_adapter.job_keys import REFUSED, STREAMING_ONLY
+from tez_adapter.client.harmless_keys import HARMLESS
+from tez_adapter.client.job_keys import REFUSED, STREAMING_ONLY
 from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses

@@ -1,0 +1,433 @@
+"""The job manager: one asyncio process per job that keeps the machine fed and carries its decisions out.
+
+Three sources of events: the ResourceManager's answers (`rm_link`), the tasks' calls (`umbilical`) and a clock.
+`dispatch` is the one way in and `_perform` the one way out. Files (committing output, history, staging) are
+touched in a thread, never on the event loop. The end of a job that failed or was killed does not wait for a file system
+that does not answer: the ResourceManager is told, and the files go later.
+"""
+
+import asyncio
+import json
+import logging
+import signal
+import time
+from collections import deque
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from tez_adapter.background import in_background
+from tez_adapter.client.sizes import too_large
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.records import Completion
+from tez_adapter.core.states import JobState
+from tez_adapter.jobspec import JobSpec
+from tez_adapter.master.access import JobAccess
+from tez_adapter.master.ended import JobEnd
+from tez_adapter.master.granted import Granted
+from tez_adapter.master.left import WorkLeft
+from tez_adapter.master.nm_links import NodeLinks
+from tez_adapter.master.output import JobOutput
+from tez_adapter.master.plan import plan
+from tez_adapter.master.record import CounterList, JobRecord
+from tez_adapter.master.rm_link import ResourceManagerLink, application_is_over
+from tez_adapter.master.surroundings import job_server, scheduler_address, token_of, who_am_i
+from tez_adapter.master.task_launch import TaskLaunch
+from tez_adapter.master.umbilical import Umbilical
+from tez_adapter.merging.driver import Merging
+from tez_adapter.merging.settings import unmerged_summary
+from yaqd.config import Configuration
+from yaqd.ipc import client_options
+from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
+from yaqd.model import ContainerId, FinalApplicationStatus, NodeId
+from yaqd.model.endings import without_middle
+from yaqd.proto import convert
+from yaqd.proto import job_pb2 as job
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.security import AM_RM_TOKEN, JobTokenSecrets, Token
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.25
+_RM_RETRY_S = 1.0
+_DRAIN_S = 2.0
+#: how long the end of a job that did not succeed waits for its files, and how long they are waited for after that
+_CLEANED_BY_S = 2.0
+_CLEANED_LATER_S = 300.0
+_DIAGNOSTICS_CHARS_MAX = 20_000
+#: kept for clients, which ask several times a second
+_NOTICES_MAX = 20
+_FINAL = {
+    JobState.SUCCEEDED: FinalApplicationStatus.SUCCEEDED,
+    JobState.FAILED: FinalApplicationStatus.FAILED,
+    JobState.KILLED: FinalApplicationStatus.KILLED,
+}
+
+
+class ApplicationMaster:
+    def __init__(self, spec: JobSpec, splits: list[dict[str, Any]], environ: Mapping[str, str]) -> None:
+        self.spec = spec
+        self.user = spec.user
+        self.conf: Configuration = spec.configuration()
+        self.access = JobAccess(self.conf, spec.user)
+        self._splits = splits
+        self._environ = environ
+        self._container, self._credentials = who_am_i(environ)
+        self.machine = JobMachine(plan(spec, self.conf, splits))
+        self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
+        self._granted = Granted()
+        self._left = WorkLeft(self.machine, time.monotonic, self._granted.find)
+        #: the machine's, unless committing failed after it
+        self.state = JobState.RUNNING
+        self._diagnostics = ""
+        #: for clients, the latest of so many
+        self._notices: deque[str] = deque(maxlen=_NOTICES_MAX)
+        self._notices_total = 0
+        self._dismissal: asyncio.Task[None] | None = None
+        #: another attempt of this application will run the job
+        self._is_replaced = False
+        #: there will be none: the ResourceManager knows how the application ended
+        self._is_closed = False
+        self._started_ms = int(time.time() * 1000)
+
+    # ---- the course of things
+
+    async def run(self) -> JobState:
+        loop = asyncio.get_running_loop()
+        offset_s = time.time() - loop.time()
+        self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
+        self._finished: asyncio.Future[None] = loop.create_future()
+        self._server = job_server(self._credentials, self._environ)
+        self._umbilical = Umbilical(self._server, self, self._outputs)
+        await self._server.start()
+        self._nodes = NodeLinks(
+            str(self._container.attempt_id),
+            on_failure=self.dispatch,
+            on_started=self._launched,
+            on_waiting=self._waits,
+        )
+        self._merging = self._make_merging()
+        self._rm = self._make_rm_link()
+        self._launch = TaskLaunch(
+            self.spec, self.conf, self._credentials, self._server.address, self._output.shared_folder
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._dismiss, f"signal {number}")
+        try:
+            await self._converse()
+            return self.state
+        finally:
+            if self._merging is not None:
+                await self._merging.close()
+            await self._nodes.close()
+            await self._rm.close()
+            await self._server.stop()
+
+    async def _converse(self) -> None:
+        host, port = self._server.address
+        former = await asyncio.wrap_future(in_background(self._output.former_end))
+        if former is not None:
+            await self._rm.register(host, port, "")
+            await self._tell_end(former)
+            await self._remove_staging()
+            self.state = former.state
+            return
+        self._setup = asyncio.wrap_future(in_background(self._output.setup))
+        setup = asyncio.create_task(self._note_failure(self._setup, "cannot prepare the output"))
+        registered = await self._rm.register(host, port, "")
+        log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
+        heartbeats = asyncio.create_task(self._heartbeats())
+        ticks = asyncio.create_task(self._ticks())
+        try:
+            await asyncio.wait((setup, self._finished), return_when=asyncio.FIRST_COMPLETED)
+            largest = convert.resource(registered.maximumCapability)
+            problem = too_large(self.spec.kind, self.spec.reduces, self.conf, largest)
+            if problem is not None and not self._finished.done():
+                self._fail(problem)
+            self.dispatch(ev.Tick())
+            await self._finished
+            await self._conclude(heartbeats)
+        finally:
+            for task in (heartbeats, ticks, setup):
+                task.cancel()
+            await asyncio.gather(heartbeats, ticks, setup, return_exceptions=True)
+
+    async def _heartbeats(self) -> None:
+        """An RM that is away is waited for: the tasks go on meanwhile."""
+        patience_s = self.conf.get_duration_ms("yarn.resourcemanager.connect.max-wait.ms", 900_000) / 1000
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                await self._rm.run()
+            except InvalidResourceRequest as error:
+                # the largest node has gone: waiting might help, asking again does not
+                self._fail(f"the ResourceManager refuses what the job asks for: {error.message}")
+                return
+            except (RemoteException, RpcAuthenticationError) as error:
+                self._dismiss(str(error))
+                return
+            except RpcError as error:
+                if self._rm.silent_s() > patience_s:
+                    self._dismiss(f"no ResourceManager for {patience_s:g} s: {error}")
+                    return
+                log.warning("%s", error)
+                await asyncio.sleep(max(0.0, _RM_RETRY_S - (loop.time() - began)))
+
+    def _dismiss(self, reason: str) -> None:
+        """This attempt is to end: because the application is over, or so that another attempt takes its place."""
+        log.warning("told to end: %s", reason)
+        if self._dismissal is None:
+            self._dismissal = asyncio.get_running_loop().create_task(self._end_early(reason))
+
+    async def _end_early(self, reason: str) -> None:
+        if await self._ask_closed():
+            self._is_closed = True
+        else:
+            # the next attempt needs the staging folder, and says how the job ended
+            self._is_replaced = True
+        self.dispatch(ev.KillRequested(f"killed ({reason})"))
+
+    async def _ask_closed(self) -> bool:
+        return await application_is_over(self.conf, self.spec.application_id, self.user)
+
+    async def _ticks(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            self.dispatch(ev.Tick())
+            if self._merging is not None:
+                self._merging.tick()
+
+    async def _note_failure(self, work: Awaitable[None], what: str) -> None:
+        try:
+            await work
+        except Exception as error:
+            log.exception("%s", what)
+            self._fail(f"{what}: {error}")
+
+    def _fail(self, diagnostics: str) -> None:
+        if self.machine.state is JobState.RUNNING:
+            self.dispatch(ev.AbortRequested(diagnostics))
+        elif self.state is JobState.SUCCEEDED:
+            # every task is done, and yet there is no output
+            self.state, self._diagnostics = JobState.FAILED, diagnostics
+
+    async def _conclude(self, heartbeats: "asyncio.Task[None]") -> None:
+        """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it. The
+        staging folder last: until then another attempt may need it."""
+        if self.state is JobState.SUCCEEDED and not self._is_replaced:
+            await self._until_surely_wanted(heartbeats)
+        if self._is_replaced:
+            await self._nodes.drain(_DRAIN_S)
+            return
+        if self.state is JobState.SUCCEEDED:
+            commit = asyncio.to_thread(self._output.commit_noted, self._history())
+            await self._note_failure(commit, "cannot commit the output")
+        files = asyncio.create_task(self._note_failure(self._finish_files(), "cannot end the job's files"))
+        await asyncio.wait((files,), timeout=None if self.state is JobState.SUCCEEDED else _CLEANED_BY_S)
+        if not files.done():
+            log.warning("the file system does not answer: the ResourceManager is told before the job's files are gone")
+        is_late = not files.done()
+        await self._tell_end(JobEnd(self.state, self._diagnostics))
+        heartbeats.cancel()  # the ResourceManager knows no master of this job any more
+        removal = asyncio.create_task(self._remove_staging(files))
+        await asyncio.wait((removal,), timeout=_CLEANED_LATER_S)
+        if is_late:
+            log.info("the job's files are %s", "gone" if removal.done() else "left behind")
+
+    async def _until_surely_wanted(self, heartbeats: "asyncio.Task[None]") -> None:
+        """A ResourceManager that has not answered for long may have begun another attempt, whose output it would be."""
+        window_s = self.conf.get_duration_ms("yarn.app.mapreduce.am.job.committer.commit-window", minimum=1) / 1000
+        heard = asyncio.create_task(self._rm.hear(window_s))
+        await asyncio.wait((heard, heartbeats), return_when=asyncio.FIRST_COMPLETED)
+        heard.cancel()
+        if self._dismissal is not None:
+            await self._dismissal
+        if self._is_closed:
+            self.state, self._diagnostics = JobState.KILLED, "killed before its output was committed"
+
+    async def _tell_end(self, end: JobEnd) -> None:
+        try:
+            await self._rm.finish(_FINAL[end.state], without_middle(end.diagnostics, _DIAGNOSTICS_CHARS_MAX), "")
+            self._is_closed = True
+        except (RemoteException, RpcError, TimeoutError) as error:
+            log.error("could not unregister: %s", error)
+            self._is_closed = self._is_closed or await self._ask_closed()
+        log.info("%s %s", self.spec.job_id, end.state)
+
+    async def _remove_staging(self, *after: "asyncio.Task[None]") -> None:
+        """Unless another attempt may come, which needs it."""
+        await asyncio.gather(*after)
+        if self._is_closed:
+            await asyncio.wrap_future(in_background(self._output.remove_staging))
+
+    async def _finish_files(self) -> None:
+        """Remove output that was not committed, write the history, note the end."""
+        if self.state is not JobState.SUCCEEDED:
+            await asyncio.wait((self._setup,))  # killed early: what it makes is to be removed after it
+            abort = asyncio.wrap_future(in_background(self._output.abort))
+            await self._note_failure(abort, "cannot remove the output")
+        await self._nodes.drain(_DRAIN_S)
+        lines = self._history()
+        end = JobEnd(self.state, self._diagnostics)
+        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
+
+    def _history(self) -> list[dict[str, Any]]:
+        """As of now."""
+        times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
+        merging = self._merging
+        shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
+        return list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
+
+    # ---- one way in, one way out
+
+    def dispatch(self, event: ev.Event) -> list[ev.Decision]:
+        is_for_mergers = self._merging is not None and self._merging.handle(event)
+        decisions = [] if is_for_mergers else self.machine.handle(event, asyncio.get_running_loop().time())
+        for decision in decisions:
+            self._perform(decision)
+        if self.machine.anomalies:
+            for line in self.machine.anomalies:
+                log.warning("%s", line)
+            self.machine.anomalies.clear()
+        for line in self.machine.notices.take():
+            log.warning("%s", line)
+            self._notices.append(line)
+            self._notices_total += 1
+        if self._merging is not None:
+            self._merging.follow()
+        self._umbilical.outputs_may_have_changed()
+        self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
+        return decisions
+
+    def _perform(self, decision: ev.Decision) -> None:
+        match decision:
+            case ev.Launch() | ev.LaunchMerger():
+                self._start(decision)
+            case ev.GiveTask():
+                self._umbilical.give_task(decision.container, decision.attempt)
+            case ev.GiveExit():
+                self._umbilical.give_exit(decision.container)
+            case ev.Release():
+                self._rm.release(self._granted.give_back(decision.container))
+            case ev.Stop():
+                log.info("stopping %s: %s", decision.container, decision.reason)
+                self._nodes.stop(NodeId.parse(decision.node), self._granted.id(decision.container))
+            case ev.AskNode():
+                self._nodes.ask(NodeId.parse(decision.node), self._granted.id(decision.container))
+            case ev.Blacklist():
+                log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
+                self._rm.blacklist(decision.additions, decision.removals)
+            case ev.Finish():
+                self.state, self._diagnostics = decision.state, decision.diagnostics
+                if self._merging is not None:
+                    self._merging.end()
+                self._finished.set_result(None)
+            case ev.AnswerCommit():
+                pass  # the caller of dispatch answers
+
+    def _start(self, decision: ev.Launch | ev.LaunchMerger) -> None:
+        container = self._granted.take(decision.container)
+        attempt = decision.attempt if isinstance(decision, ev.Launch) else None
+        log.info("starting %s on %s for %s", decision.container, decision.node, attempt or "merging")
+        context = (
+            self._launch.merger_context() if attempt is None else self._launch.context(attempt, self._left.latest())
+        )
+        node = convert.node_id(container.nodeId)
+        self._nodes.start(node, convert.container_id(container.id), container.container_token, context)
+
+    def _waits(self, container: ContainerId) -> None:
+        self.dispatch(ev.ContainerWaits(str(container)))
+
+    def _launched(self, _: ContainerId) -> None:
+        self._rm.expect_news()
+
+    # ---- the ResourceManager's answers
+
+    def _on_response(self, response: pb.AllocateResponse) -> None:
+        for token in response.nm_tokens:
+            self._nodes.token(convert.node_id(token.nodeId), Token.from_pb(token.token))
+        for event in self._granted.events(response):
+            self.dispatch(event)
+
+    # ---- what the umbilical asks (JobView)
+
+    def describe(self, attempt: AttemptId) -> job.TaskDescription:
+        is_map = attempt.vertex == 0
+        description = job.TaskDescription(
+            attempt=job.AttemptRef(vertex=attempt.vertex, index=attempt.task, number=attempt.number),
+            attempt_id=self._record.attempt_name(attempt),
+            kind=job.TaskDescription.MAP if is_map else job.TaskDescription.REDUCE,
+        )
+        if is_map:
+            description.split = json.dumps(self._splits[attempt.task])
+        else:
+            description.inputs = self.machine.inputs(attempt.vertex)
+        return description
+
+    def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]:
+        """Name of the output and where its shuffle service listens."""
+        port = self._nodes.shuffle_ports.get(NodeId.parse(node), 0)
+        return self._record.attempt_name(attempt), host, port
+
+    def _outputs(self, vertex: int) -> Sequence[Completion]:
+        """What the vertex may read, in the order it came and went."""
+        if self._merging is not None and vertex == 1:
+            return self._merging.outputs
+        return self.machine.outputs_for(vertex)
+
+    def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
+        self._record.note_counters(attempt, counters)
+
+    def note_phases(self, attempt: AttemptId, phases: dict[str, int]) -> None:
+        self._record.note_phases(attempt, phases)
+
+    def note_input(self, lines: list[str]) -> None:
+        self._record.note_input(lines)
+
+    def counters(self) -> CounterList:
+        return self._record.counters()
+
+    def exit_code(self) -> int:
+        return self._record.exit_code(self.state)
+
+    def diagnostics(self) -> str:
+        return self._diagnostics
+
+    def notices(self) -> tuple[list[str], int]:
+        """The latest, and how many there were in all."""
+        return list(self._notices), self._notices_total
+
+    # ---- parts
+
+    def _make_merging(self) -> Merging | None:
+        return Merging.of(
+            self.spec,
+            self.conf,
+            self.machine,
+            self._record,
+            self._nodes,
+            attempt=self._container.attempt_id.attempt,
+            token=token_of(self._credentials, JobTokenSecrets.kind, "job token"),
+            clock=asyncio.get_running_loop().time,
+            on_news=self._umbilical.outputs_may_have_changed,
+            folder=self._output.shared_folder,
+            server=self._server,
+            perform=self._perform,
+        )
+
+    def _make_rm_link(self) -> ResourceManagerLink:
+        return ResourceManagerLink(
+            scheduler_address(self.conf, self._environ),
+            str(self._container.attempt_id),
+            token_of(self._credentials, AM_RM_TOKEN, "AMRMToken"),
+            asks=lambda: self.machine.asks() + ([] if self._merging is None else self._merging.asks()),
+            progress=self.machine.progress,
+            left=self._left,
+            on_registered=self._granted.registered,
+            on_response=self._on_response,
+            heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
+            / 1000,
+            options=client_options(self.conf),
+        )

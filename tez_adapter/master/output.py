@@ -1,0 +1,121 @@
+"""The job's own files: its output folder before the first task and after the last, and its staging folder.
+
+Everything here blocks and runs in a thread of the job manager.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from tez_adapter.core.states import JobState
+from tez_adapter.history import write_history
+from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
+from tez_adapter.master.ended import JobEnd, note_commit, note_end, noted_commit, noted_end
+from tez_adapter.merging.shared_outputs import prepare, shared_folder
+from yaqd.config import Configuration
+from yaqd.storage import OutputCommitter, PathNotFound, get_filesystem
+from yaqd.storage.paths import name_of
+
+log = logging.getLogger(__name__)
+
+
+def committer(spec: JobSpec, conf: Configuration) -> OutputCommitter:
+    marks_success = conf.get_bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", True)
+    return OutputCommitter(get_filesystem(spec.output, conf), spec.output, spec.job_id, marks_success=marks_success)
+
+
+def _not_committed(error: Exception) -> JobEnd:
+    return JobEnd(JobState.FAILED, f"cannot commit the output: {error}")
+
+
+class JobOutput:
+    def __init__(self, spec: JobSpec, conf: Configuration, manager: int = 1) -> None:
+        """`manager`: number of the job manager among the job's."""
+        self._spec = spec
+        self._conf = conf
+        self._manager = manager
+        #: of the map outputs, where these are on HDFS
+        self.shared_folder = shared_folder(spec, conf, manager)
+
+    @property
+    def _has_output(self) -> bool:
+        return self._spec.kind is not JobKind.COMMAND
+
+    def setup(self) -> None:
+        """What a former attempt of the job manager left half done is removed."""
+        if self._has_output:
+            prepare(self._spec, self._conf, self._manager)
+            found = committer(self._spec, self._conf)
+            found.abort_job()
+            found.setup_job(is_first=self._manager == 1)
+
+    def commit(self) -> None:
+        """_SUCCESS comes last."""
+        if self._has_output:
+            committer(self._spec, self._conf).commit_job()
+
+    def abort(self) -> None:
+        if self._has_output:
+            committer(self._spec, self._conf).abort_job()
+
+    def commit_noted(self, history: Iterable[dict[str, Any]]) -> None:
+        """As `commit`, and whenever this process dies, the next attempt finishes it; `history` is written then. What
+        fails is noted before anything else happens, so that no attempt tries again what is being removed."""
+        if not self._has_output:
+            return
+        note_commit(self._spec.staging, self._conf, history)
+        try:
+            self.commit()
+        except Exception as error:
+            note_end(self._spec.staging, self._conf, _not_committed(error))
+            raise
+
+    def former_end(self) -> JobEnd | None:
+        """Of the job, where a former attempt of its manager brought it to one, or so far that this attempt does.
+        Raises BadNote."""
+        if self._manager == 1:
+            return None
+        end = noted_end(self._spec.staging, self._conf)
+        if end is None and (history := noted_commit(self._spec.staging, self._conf)) is not None:
+            end = self._commit_again()
+            if history:
+                history[-1] |= end.as_history()
+            self.leave(history, end)
+        return end
+
+    def _commit_again(self) -> JobEnd:
+        """What a former attempt began."""
+        log.info("a former attempt began to commit the output: going on with it")
+        try:
+            if not get_filesystem(self._spec.output, self._conf).exists(self._spec.output):
+                raise PathNotFound(f"{self._spec.output} is gone: somebody removed it while it was committed")
+            committer(self._spec, self._conf).commit_job(is_first=False)
+        except Exception as error:
+            log.exception("the output is not committed")
+            return _not_committed(error)
+        return JobEnd(JobState.SUCCEEDED, "")
+
+    def leave(self, history: Iterable[dict[str, Any]], end: JobEnd) -> None:
+        """The last before the ResourceManager is told: the job's history is written, its end noted for an attempt that
+        would come after."""
+        try:
+            write_history(self._conf, self._spec.application_id, history)
+        except Exception:
+            log.exception("no history was written")
+        try:
+            note_end(self._spec.staging, self._conf, end)
+        except Exception as error:
+            log.warning("another attempt would not know of the job's end: %s", error)
+
+    def remove_staging(self) -> None:
+        """The last that is done. By the job file a client knows the folder for ours, and may remove it too."""
+        try:
+            files = get_filesystem(self._spec.staging, self._conf)
+            for entry in files.list(self._spec.staging):
+                if name_of(entry.path) != JOB_FILE:
+                    files.delete(entry.path, recursive=True)
+            files.delete(self._spec.staging, recursive=True)
+        except PathNotFound:
+            pass
+        except Exception as error:
+            log.warning("staging folder %s is left behind: %s", self._spec.staging, error)

@@ -1,0 +1,286 @@
+"""Merging of a job's map outputs, as its job manager carries it out: the feed decides, the mergers do, reduces read."""
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from riffle_merger.format.merged import maps_possible, maps_within
+from riffle_merger.plan.choice import MergerChoice
+from riffle_merger.plan.decisions import CancelMerge, Decision, SendMerge
+from riffle_merger.plan.own import own_mergers
+from riffle_merger.plan.policy import FAN_IN_MAX
+from tez_adapter.core import events as ev
+from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.demand import Ask
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.mergers import OwnMergers
+from tez_adapter.core.records import Completion
+from tez_adapter.jobspec import JobSpec
+from tez_adapter.master.nm_links import NodeLinks
+from tez_adapter.master.output_feed import Job, OutputFeed
+from tez_adapter.master.record import JobRecord
+from tez_adapter.merging.job_mergers import JobMergers
+from tez_adapter.merging.links import MergerLinks, SharedOutputs
+from tez_adapter.merging.settings import ENABLED_KEY, INDEX_KEY, MergeSettings, own_budget
+from yaqd.config import Configuration
+from yaqd.ipc import RpcServer
+from yaqd.mapreduce.counters import TASK_GROUP, TaskCounter
+from yaqd.model import NodeId, Resource
+from yaqd.proto import riffle_pb2 as pb
+from yaqd.security import Token
+
+log = logging.getLogger(__name__)
+
+_SIZE = (TASK_GROUP, TaskCounter.MAP_OUTPUT_MATERIALIZED_BYTES.value)
+#: a merge is given up by the feed; the call that waits for it ends a little later, if nobody ended it
+_SLACK_S = 5.0
+#: of all outputs on HDFS
+_PLACE = "hdfs"
+
+
+class Merging:
+    """Of a job with reduces, where merging is on. Call `follow` when the machine has moved, `tick` now and then."""
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        settings: MergeSettings,
+        machine: JobMachine,
+        record: JobRecord,
+        nodes: NodeLinks,
+        *,
+        attempt: int,
+        token: Token,
+        clock: Callable[[], float],
+        on_news: Callable[[], None],
+        folder: str | None = None,
+        own: JobMergers | None = None,
+    ) -> None:
+        """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more. `folder`: of the
+        outputs on HDFS, where they are there; then `own` are mergers that the job can start where no node has one."""
+        self._machine, self._record, self._nodes = machine, record, nodes
+        self._clock, self._on_news = clock, on_news
+        self._choice_said = False
+        self._folder, self._own = folder, own
+        self._own_most = settings.own
+        self._own_wanted: int | None = None
+        shared = None
+        if folder is not None:
+            choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
+            shared = SharedOutputs(folder, settings.replication, self._mergers, choice, clock)
+            if own is not None:
+                shared = replace(shared, news=partial(self._another_merger, own), on_lost=own.lost)
+            settings = settings.for_shared()
+        # no node serves from files on HDFS: each reduce reads its own row of their indexes
+        here = maps_within(settings.index_bytes_max, spec.reduces)
+        files_max = min(FAN_IN_MAX, here if folder is None else maps_possible(spec.reduces))
+        job = Job(
+            maps=machine.vertices[0].spec.tasks,
+            partitions=spec.reduces,
+            name_of=record.attempt_name,
+            size_of=self._size_of,
+            has_merger=self._has_merger,
+            nodes=self._node_count,
+            disks=nodes.disks.values,
+            place_of=str if folder is None else _anywhere,
+            is_merger_coming=lambda place: bool(self._mergerless(place)),
+            files_max=files_max,
+            files_max_by=INDEX_KEY if folder is None else "its format has no more",
+        )
+        self._feed = OutputFeed(job, settings)
+        self._links = MergerLinks(
+            spec.job_id,
+            f"am{attempt}",
+            token,
+            self._address_of,
+            timeout_s=settings.timeout_s + _SLACK_S,
+            on_merged=self._merged,
+            on_failed=self._failed,
+            shared=shared,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        spec: JobSpec,
+        conf: Configuration,
+        machine: JobMachine,
+        record: JobRecord,
+        nodes: NodeLinks,
+        *,
+        server: RpcServer,
+        perform: Callable[[ev.Decision], None],
+        folder: str | None,
+        **more: Any,
+    ) -> "Merging | None":
+        """None where nothing is merged: reduces are told of outputs as maps end. `server`: of the job's tasks;
+        `perform` carries out what is decided of containers. Raises ConfigError."""
+        if not spec.reduces or not conf.get_bool(ENABLED_KEY):
+            return None
+        if machine.vertices[0].spec.failures_max_percent:
+            return None  # merging waits for outputs of maps that the job may have to do without
+        settings = MergeSettings.read(conf)
+        own = None
+        if folder is not None and settings.own:
+            own = JobMergers(own_mergers_of(conf, machine, settings.own_wait_s), server, perform)
+        return cls(spec, settings, machine, record, nodes, folder=folder, own=own, **more)
+
+    @property
+    def outputs(self) -> Sequence[Completion]:
+        return self._feed.entries
+
+    # ---- mergers of the job's own
+
+    def handle(self, event: ev.Event) -> bool:
+        """Whether the event concerned these alone."""
+        return self._own is not None and self._own.handle(event)
+
+    def asks(self) -> list[Ask]:
+        return [] if self._own is None else self._own.asks()
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """As the machine's: changes exactly when the asks should be told again."""
+        return () if self._own is None else (self._own.wanted,)
+
+    def end(self) -> None:
+        """The job is over."""
+        if self._own is not None:
+            self._own.end()
+
+    # ---- what happens
+
+    def follow(self) -> None:
+        self._do(self._feed.follow(self._machine.vertices[0].completions, self._clock()))
+        if self._feed.choice is not None and not self._choice_said:
+            self._choice_said = True
+            log.info("map outputs: %s (%s)", self._feed.choice.policy, self._feed.choice.reason)
+
+    def tick(self) -> None:
+        now = self._clock()
+        if self._own is not None:
+            self._own_wanted = None
+            self._own.tick(self._machine, now)
+        self._news(self._feed.tick(now))
+        for place in self._feed.awaited(now):
+            for node in self._mergerless(place):
+                self._nodes.ask_services(node)
+
+    def summary(self) -> dict[str, Any]:
+        found = self._feed.summary()
+        if self._folder is not None:
+            found |= {"storage": "hdfs", "mergers": {f"{h}:{p}": count for (h, p), count in self._links.done.items()}}
+        if self._own is not None and (self._own.starts or not self._of_nodes()):
+            found |= {"own_mergers": self._own.starts, "own_mergers_trouble": self._own.trouble}
+        return found
+
+    async def close(self) -> None:
+        await self._links.close()
+
+    def _merged(self, merge: int, answer: pb.MergeResponse) -> None:
+        requests = max(0, answer.reads) + max(0, answer.writes)
+        self._news(self._feed.merged(merge, answer.name, max(0, answer.bytes), requests, self._clock()))
+
+    def _failed(self, merge: int, _: str) -> None:
+        self._news(self._feed.failed(merge, self._clock()))
+
+    def _news(self, decisions: Iterable[Decision]) -> None:
+        self._do(decisions)
+        self._on_news()
+
+    def _do(self, decisions: Iterable[Decision]) -> None:
+        cancelled = []
+        for decision in decisions:
+            if isinstance(decision, SendMerge):
+                self._links.send(decision)
+            elif isinstance(decision, CancelMerge):
+                cancelled.append(decision)
+        if cancelled:
+            self._links.cancel(cancelled)
+        for line in self._feed.anomalies():
+            log.warning("%s", line)
+        if self._own is not None:
+            self._mind(self._own)
+
+    def _mind(self, own: JobMergers) -> None:
+        """Containers for mergers are asked for when there is something to merge, and end when there is nothing more."""
+        if self._feed.is_over:
+            own.end()
+        elif self._feed.pending and not self._of_nodes() and not self._mergerless(_PLACE):
+            own.want(self._own_count(), self._machine)
+        if not own.wanted:
+            self._machine.to_lend = 0
+
+    def _own_count(self) -> int:
+        """The nodes are counted anew with each tick."""
+        if self._own_wanted is None:
+            nodes = max(1, self._node_count())
+            choice = self._feed.choice
+            gain_s = None if choice is None else nodes * (choice.unmerged_s - choice.merged_s)
+            maps = self._machine.vertices[0].spec.tasks
+            self._own_wanted = own_mergers(maps, nodes, gain_s, most=self._own_most)
+        return self._own_wanted
+
+    def _has_merger(self, place: str) -> bool:
+        if self._folder is None:
+            return self._address_of(place) is not None
+        if self._mergers():
+            return True
+        if self._own is None or not self._own.may_come or self._mergerless(place):
+            return False
+        if not self._own_count():
+            self._own.end("starting them would take what merging saves")
+            return False
+        return True
+
+    def _mergers(self) -> list[tuple[str, int]]:
+        """That take any merge of outputs on HDFS."""
+        return self._of_nodes() + ([] if self._own is None else self._own.known())
+
+    async def _another_merger(self, own: JobMergers) -> bool:
+        """Waits for one of the job's own. False at once where nodes have mergers: then none is started, and where all
+        of theirs have failed, the originals are read."""
+        return not self._of_nodes() and await own.news()
+
+    def _of_nodes(self) -> list[tuple[str, int]]:
+        """Of all nodes that have started a container of the job."""
+        ports = self._nodes.merger_ports
+        return [(node.host, port) for node, port in ports.items() if 0 < port < 65536]
+
+    def _mergerless(self, place: str) -> list[NodeId]:
+        """Nodes of a place that said that their mergers are being started."""
+        ports = self._nodes.merger_ports
+        nodes = ports if self._folder is not None else (NodeId.parse(place),)
+        return [node for node in nodes if ports.get(node) == 0]
+
+    def _address_of(self, node: str) -> tuple[str, int] | None:
+        node_id = NodeId.parse(node)
+        port = self._nodes.merger_ports.get(node_id, 0)
+        return (node_id.host, port) if 0 < port < 65536 else None
+
+    def _size_of(self, attempt: AttemptId) -> int:
+        for group, name, value in self._record.counters_of(attempt):
+            if (group, name) == _SIZE:
+                return value
+        return 0
+
+    def _node_count(self) -> int:
+        nodes = {container.node for container in self._machine.containers.values()}
+        return len(nodes | {entry.node for entry in self._machine.vertices[0].completions})
+
+
+def own_mergers_of(conf: Configuration, machine: JobMachine, wait_s: float) -> OwnMergers:
+    """In containers as large as a map's, which the cluster gives or the job could not run. Raises ConfigError."""
+    of_map = machine.vertices[0].spec.resource
+    own = OwnMergers(Resource(of_map.memory_mb, of_map.vcores), wait_s=wait_s)
+    if not own_budget(conf, of_map.memory_mb):
+        own.end(f"they would be as large as maps, whose {of_map.memory_mb} MB (mapreduce.map.memory.mb) are too little")
+    return own
+
+
+def _anywhere(_: str) -> str:
+    """Outputs on HDFS are merged whichever nodes made them."""
+    return _PLACE

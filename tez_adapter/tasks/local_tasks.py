@@ -1,0 +1,187 @@
+"""The processes of a local job's tasks: one that is forked before anything is loaded, and forks each task's.
+
+Who runs the job loads its program, asks file systems, looks at sampled records; the tasks see nothing of that. They
+share its terminal, so that a debugger works in them.
+"""
+
+import atexit
+import os
+import pickle
+import signal
+import socket
+import struct
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from riffle_merger.format.index import SpillIndex
+from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
+from tez_adapter.data import ReduceInput
+from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.tasks import own_folder
+from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.forked import Ended, die_with, end_by, run_in_child
+from tez_adapter.tasks.map_task import run_map
+from tez_adapter.tasks.outcome import outcome_of
+from tez_adapter.tasks.reduce_task import reduce_from
+from tez_adapter.tasks.runners import import_runners
+from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports
+from tez_adapter.tasks.task_output import PartFile
+from yaqd.config import Configuration
+from yaqd.mapreduce import Job, JobError
+from yaqd.model import steady_hash
+from yaqd.proto import job_pb2 as pb
+
+#: gives the job's class and its options by attribute, in each task anew; what it is given is told the program's file
+#: before that is loaded
+Load = Callable[[Callable[[Path], None]], tuple[type[Job], dict[str, Any]]]
+
+_LENGTH: Final = struct.Struct(">Q")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTask:
+    #: a serialized TaskDescription
+    description: bytes
+    spec: JobSpec
+    #: where what travels with the job lies; None: nothing does
+    files: Path | None
+    #: where tasks work, map outputs lie and what memory does not hold goes
+    folder: Path
+    #: reduce: folders of map outputs
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def own_folder(self) -> Path:
+        name = pb.TaskDescription.FromString(self.description).attempt_id
+        return own_folder.own_folder(self.folder, name)
+
+
+class LocalAttempt(Attempt):
+    """An attempt whose map output goes below a folder of this run."""
+
+    def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration, folder: Path) -> None:
+        super().__init__(description, spec, conf)
+        self._folder = folder
+
+    def local_folders(self) -> list[Path]:
+        return [self._folder]
+
+
+class LocalTasks:
+    """Runs tasks, one at a time, each in a process of its own; a context. Make it before the program is loaded."""
+
+    def __init__(self, load: Load, conf: Configuration, *, prints_aside: bool = False) -> None:
+        """`prints_aside`: what tasks print goes to standard error."""
+        self._ours, theirs = socket.socketpair()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._ours.close()
+            if prints_aside:
+                os.dup2(2, 1)
+            _serve(theirs, load, conf, parent)
+        theirs.close()
+
+    def __enter__(self) -> "LocalTasks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The task that runs is killed; when this returns there is none."""
+        self._ours.close()
+        os.kill(self._pid, signal.SIGTERM)
+        os.waitpid(self._pid, 0)
+
+    def run(self, task: LocalTask) -> Ended:
+        """How the task's process ended. Raises JobError where there is nobody any more to start it."""
+        try:
+            _send(self._ours, pickle.dumps(task))
+            answer = _receive(self._ours)
+        except OSError:
+            answer = None
+        if answer is None:
+            raise JobError("the process that starts the tasks is gone: something on this machine has killed it")
+        ended: Ended = pickle.loads(answer)
+        return ended
+
+
+def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: int) -> NoReturn:
+    """Until the job's process closes the connection or is gone."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the job's process that is interrupted
+        die_with(parent)
+        _forget_exit_functions()
+        steady_hash.install()
+        import_runners(JobKind.MAPREDUCE)
+        shared = SharedImports(is_on=conf.get_bool(SHARE_KEY))
+        while (request := _receive(connection)) is not None:
+            task: LocalTask = pickle.loads(request)
+
+            def work(task: LocalTask = task) -> bytes:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                connection.close()
+                return shared.with_report(_outcome(task, lambda: load(shared.try_out), conf))
+
+            shared.load()
+            try:
+                ended = run_in_child(work, told_with=signal.SIGKILL)
+            finally:
+                own_folder.leave(task.own_folder)
+            if ended.is_told:
+                end_by(signal.SIGTERM)
+            if ended.outcome is not None:
+                ended = replace(ended, outcome=shared.learn(ended.outcome))
+            _send(connection, pickle.dumps(ended))
+    except OSError:
+        pass
+    os._exit(0)
+
+
+def _forget_exit_functions() -> None:
+    """What the job's process has registered is for that one's end: it may remove folders."""
+    atexit._clear()
+    finalize: Any = weakref.finalize
+    finalize._registry.clear()
+    finalize._registered_with_atexit = False  # so that the program's own are run again
+
+
+def _outcome(task: LocalTask, load: Callable[[], tuple[type[Job], dict[str, Any]]], conf: Configuration) -> bytes:
+    folder = task.folder
+    attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, folder)
+
+    def work() -> PartFile | None:
+        job_class, params = load()
+        own_folder.make(task.own_folder, task.files)
+        own_folder.enter(task.own_folder)
+        if attempt.is_map:
+            return run_map(attempt, job_class, params)
+        return reduce_from(attempt, job_class, params, folder, fetch)
+
+    def fetch(sink: ReduceInput) -> None:
+        for name in task.outputs:
+            entry = SpillIndex.load(Path(name, INDEX_NAME))[attempt.index]
+            sink.add_file(Path(name, OUTPUT_NAME), entry.start, entry.part_length)
+
+    return outcome_of(attempt, work, lambda: True)
+
+
+def _send(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(_LENGTH.pack(len(message)) + message)
+
+
+def _receive(connection: socket.socket) -> bytes | None:
+    """The next message; None at the end."""
+    head = _receive_exactly(connection, _LENGTH.size)
+    return None if head is None else _receive_exactly(connection, _LENGTH.unpack(head)[0])
+
+
+def _receive_exactly(connection: socket.socket, count: int) -> bytes | None:
+    received = bytearray()
+    while len(received) < count:
+        piece = connection.recv(min(count - len(received), 1 << 20))
+        if not piece:
+            return None
+        received += piece
+    return bytes(received)

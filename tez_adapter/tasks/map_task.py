@@ -1,0 +1,218 @@
+"""A map task: records of its split through the job's map, combine and partition into map output or output files.
+
+Records move in batches. What the job does not override is moved as columns, without a Python object per record; what
+it does override is called from iterators that run in C, one chain for the whole split.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+from riffle_merger.format.columns import I64, U8
+from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
+from tez_adapter.data.combine import HashCombiner, encoded_combiner
+from tez_adapter.data.partition import Partitions
+from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.forked import end_copy, or_undo
+from tez_adapter.tasks.pairs import Pair, looked_at, refuse_no_pairs
+from tez_adapter.tasks.task_output import PartFile
+from yaqd.mapreduce import Job, JobError, serde
+from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
+from yaqd.mapreduce.job import MAP, TaskContext
+from yaqd.mapreduce.serde import decode_key, encode_pairs
+from yaqd.storage import FileRange, InputSplit, RecordReader, open_reader
+
+_ENCODE_PAIRS = 8192
+
+
+def split_of(attempt: Attempt) -> InputSplit:
+    return InputSplit.from_json(json.loads(attempt.description.split))
+
+
+def task_context(attempt: Attempt, phase: str, split: InputSplit | None = None) -> TaskContext:
+    context = TaskContext(phase=phase, index=attempt.index, attempt=attempt.ref.number, partitions=attempt.spec.reduces)
+    if split is not None:
+        read_from(context, split.ranges[0])
+    return context
+
+
+def read_from(context: TaskContext, part: FileRange) -> None:
+    """The records that follow are of this piece of a file."""
+    context.input_path, context.input_start, context.input_length = part.path, part.start, part.length
+
+
+def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
+    """The task; returns the output file to commit for a job without reduces."""
+    split = split_of(attempt)
+    job = job_class(params, attempt.counters, task_context(attempt, MAP, split))
+    reader = open_reader(job.input_format, split, attempt.conf)
+    attempt.reading = lambda: reader.current
+    job.setup()
+    if not attempt.spec.reduces:
+        return _map_to_file(attempt, job, reader)
+    if job.overrides_map or job.overrides_combine:
+        _map_objects(attempt, job, reader)
+    else:
+        _map_columns(attempt, job, reader)
+    return None
+
+
+def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
+    part = PartFile(attempt, "m")
+    with or_undo(part.writer.abort):
+        part.writer.write_all(_pairs(attempt, job, reader))
+        end_copy()
+        part.writer.close()
+    attempt.tallies[TaskCounter.MAP_OUTPUT_RECORDS] = part.writer.records
+    attempt.end_phase("map")
+    return part
+
+
+def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+    half = attempt.sort_bytes() // 2
+    combine = encoded_combiner(job.combine) if job.overrides_combine else None
+    memory_bytes = half if job.overrides_combine else half * 2
+    output = _open_output(attempt, job, memory_bytes, combine)
+    with or_undo(output.abandon):
+        pairs = _pairs(attempt, job, reader)
+        if job.overrides_combine:
+            combiner = HashCombiner(output, job.combine, memory_bytes=half)
+            combiner.collect_all(pairs)
+            combiner.close()
+        else:
+            _collect(output, pairs, "map()")
+        end_copy()
+        attempt.end_phase("map")
+        output.close()
+    attempt.end_phase("sort")
+
+
+def _collect(output: MapOutput, pairs: Iterator[Pair], function: str) -> None:
+    """Each pair counts as it is when the job's function yields it."""
+    try:
+        while True:
+            keys, values = encode_pairs(islice(pairs, _ENCODE_PAIRS))
+            if not keys:
+                return
+            output.collect_batch(Columns.from_lists(keys, values))
+    except (TypeError, ValueError) as error:
+        refuse_no_pairs(function, error, serde.__file__)
+        raise
+
+
+def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+    output = _open_output(attempt, job, attempt.sort_bytes(), None)
+    with or_undo(output.abandon):
+        for batch in reader.batches():
+            _count_input(attempt, reader, batch.input_bytes, len(batch))
+            output.collect_batch(Columns(*batch.columns()))
+        last = job.cleanup()
+        if last is not None:
+            _collect(output, iter(last), "cleanup()")
+        end_copy()
+        attempt.end_phase("map")
+        output.close()
+    attempt.end_phase("sort")
+
+
+def _open_output(
+    attempt: Attempt, job: Job, memory_bytes: int, combine: Callable[[Iterator[Columns]], Iterator[Columns]] | None
+) -> MapOutput:
+    return MapOutput(
+        attempt.output_folder(),
+        attempt.spec.reduces,
+        _partitioner(attempt, job),
+        codec=shuffle_codec(attempt.conf),
+        memory_bytes=memory_bytes,
+        combine=combine,
+        counters=attempt.tallies,
+    )
+
+
+class _JobPartitioner(KeyPartitioner):
+    """The job's own function of a key. It is asked when pairs are sorted, once for equal keys."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(lambda code, partitions: job.partition(decode_key(code), partitions))
+        self._job = job
+
+    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
+        task: Any = self._job.task
+        self._job.task = _TaskOfKeys(task)  # type: ignore[assignment]
+        try:
+            return super().partition(data, offsets, partitions)
+        finally:
+            self._job.task = task
+
+
+class _TaskOfKeys:
+    """`self.task` within partition(): there is no record at hand, and the file would be that of another one."""
+
+    def __init__(self, task: TaskContext) -> None:
+        self._task = task
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("input_"):
+            raise JobError(
+                f"partition() cannot ask for self.task.{name}: it is asked about a key, and equal keys go to one "
+                "reducer from whatever file they are; put what it needs into the key"
+            )
+        return getattr(self._task, name)
+
+
+def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
+    if job.overrides_partition:
+        return _JobPartitioner(job)
+    if attempt.spec.boundaries:
+        return RangePartitioner([bytes.fromhex(key) for key in attempt.spec.boundaries])
+    return HashPartitioner()
+
+
+def _count_input(attempt: Attempt, reader: RecordReader, read_bytes: int, records: int) -> None:
+    attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(records)
+    attempt.counters.increment(INPUT_GROUP, "BYTES_READ", read_bytes)
+    attempt.moved(reader.progress())
+
+
+def _pairs(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
+    """Everything the job's map yields, then what its cleanup yields."""
+    pairs = chain.from_iterable(_streams(attempt, job, reader))
+    return looked_at(pairs, "map()") if job.overrides_map else pairs
+
+
+class _End:
+    """Nothing to iterate over, and whether somebody came here. To `map` and `chain` a StopIteration out of the
+    job's own code is the end of the records; without this the rest of them would be lost without a word."""
+
+    is_reached = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.is_reached = True
+        raise StopIteration
+
+
+def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
+    context = job.task
+    for batch in reader.batches():
+        end_copy()
+        _count_input(attempt, reader, batch.input_bytes, len(batch))
+        read_from(context, reader.current)
+        if job.overrides_map:
+            end = _End()
+            yield chain.from_iterable(map(job.map, chain(batch.keys(), end), batch.values()))
+            if not end.is_reached:
+                raise JobError(
+                    "map() raised StopIteration, as next() does of an iterator that has no more: "
+                    "give next() a default, as in next(words, None)"
+                )
+        else:
+            yield iter(batch)
+        attempt.status = context.status
+    last = job.cleanup()
+    if last is not None:
+        yield last

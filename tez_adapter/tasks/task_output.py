@@ -1,0 +1,55 @@
+"""A task's own output file: written under `_temporary`, renamed into place when the job manager allows it."""
+
+from tez_adapter.master.output import committer
+from tez_adapter.tasks.attempt import Attempt
+from yaqd.mapreduce.counters import OUTPUT_GROUP
+from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name, streaming_part_name
+
+
+def task_folder(attempt: Attempt) -> str:
+    return committer(attempt.spec, attempt.conf).task_folder(attempt.name)
+
+
+def make_task_folder(attempt: Attempt) -> None:
+    """PathNotFound where the job was given up meanwhile: its folder is gone and must not come back."""
+    folder = task_folder(attempt)
+    get_filesystem(folder, attempt.conf).mkdirs(folder, make_parents=False)
+
+
+class TaskFiles:
+    """Whatever stands in an attempt's folder below the job's output."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._committer = committer(attempt.spec, attempt.conf)
+
+    def commit(self) -> None:
+        self._committer.commit_task(self._attempt.name)
+
+    def abort(self) -> None:
+        self._committer.abort_task(self._attempt.name)
+
+
+def side_files(attempt: Attempt) -> TaskFiles | None:
+    """Of an attempt that has no output file of its own: what its program has put into the attempt's folder, if any."""
+    folder = task_folder(attempt)
+    return TaskFiles(attempt) if get_filesystem(folder, attempt.conf).exists(folder) else None
+
+
+class PartFile(TaskFiles):
+    """part-m-NNNNN or part-r-NNNNN of one attempt; part-NNNNN of a streaming job's."""
+
+    def __init__(self, attempt: Attempt, letter: str) -> None:
+        super().__init__(attempt)
+        suffix = output_suffix(attempt.conf)
+        is_streaming = attempt.spec.streaming is not None
+        name = streaming_part_name(attempt.index, suffix) if is_streaming else part_name(letter, attempt.index, suffix)
+        path = self._committer.task_path(attempt.name, name)
+        files = get_filesystem(path, attempt.conf)
+        make_task_folder(attempt)
+        #: close or abort it before the commit
+        self.writer = open_writer(files, path, attempt.spec.output_format, attempt.conf)
+
+    def commit(self) -> None:
+        super().commit()
+        self._attempt.counters.increment(OUTPUT_GROUP, "BYTES_WRITTEN", self.writer.bytes_written)
