@@ -11,6 +11,10 @@ from diff_formats import Broken, as_read, as_text, items, map_input
 from diff_reading import LINE_END, Range
 from diff_tasks import Failed, Tasks, unmarked
 
+#: Hadoop Streaming writes to a program by so many bytes; of a broken pipe it hears at each write but the last
+_BUFFER_BYTES = 128 * 1024
+_STOP_READING = ("head -n 2", "true")
+
 
 class Scripted(Tasks):
     """The tasks of a streaming job."""
@@ -78,6 +82,8 @@ class Scripted(Tasks):
 
     def _piped(self, command: str, data: bytes, environment: Mapping[str, str]) -> bytes:
         own = {**os.environ, **environment}
+        if len(data) > _BUFFER_BYTES and command in _STOP_READING:
+            raise Failed("stopped reading")
         try:
             done = subprocess.run(split_command(command), input=data, capture_output=True, env=own)
         except FileNotFoundError:

@@ -1,7 +1,9 @@
 """Options, counters and formats of jobs."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,6 +168,28 @@ def test_output_formats() -> None:
 )
 def test_text_of_values(value: object, written: bytes) -> None:
     assert text_of(value) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ((word for word in "ab"), "of type generator: it shows itself by its address"),
+        (map(str, [1]), "of type map"),
+        (object(), "of type object"),
+        (lambda: None, "of type function"),
+        ({"b", "a"}, "of type set: the order of a set differs"),
+        ({"words": {1}}, "cannot write {1} of type set: within a list or dict"),
+        ([object()], "of type object: within a list or dict"),
+        ({1: 3, "1": 4}, "two keys that are '1' in JSON"),
+    ],
+)
+def test_what_has_no_text_is_refused(value: object, said: str) -> None:
+    with pytest.raises(JobError, match=re.escape(said)):
+        text_of(value)
+
+
+def test_numbers_of_numpy_are_numbers_within_lists_too() -> None:
+    assert text_of([np.int64(3), np.float32(0.5), np.bool_(True)]) == b"[3,0.5,true]"
 
 
 def test_none_takes_its_tab_along() -> None:

@@ -91,6 +91,38 @@ def test_memory_and_time_of_a_task_are_its_own_and_its_childrens() -> None:
     assert own[TaskCounter.PHYSICAL_MEMORY_BYTES] - idle[TaskCounter.PHYSICAL_MEMORY_BYTES] < 100 * MB  # given back
 
 
+def test_a_small_child_of_a_large_task_does_not_count_as_a_second_one() -> None:
+    def large() -> None:
+        len(bytes(b"x" * (200 * MB)))
+        subprocess.run(["true"], check=True)
+
+    peak = TaskCounter.MAP_PHYSICAL_MEMORY_BYTES_MAX
+    used, idle = _used(large), _used(lambda: None)
+    assert 150 * MB < used[peak] - idle[peak] < 300 * MB
+    assert used[TaskCounter.PHYSICAL_MEMORY_BYTES] - idle[TaskCounter.PHYSICAL_MEMORY_BYTES] < 100 * MB
+
+
+def test_children_side_by_side_count_together() -> None:
+    program = f"b = b'x' * {100 * MB}; print(len(b), flush=True); input()"
+
+    def task() -> dict[str, int]:
+        usage = Usage()
+        two = [
+            subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        for one in two:
+            assert one.stdout is not None and one.stdout.readline()
+        usage.counters(is_map=True)  # as a report does
+        for one in two:
+            one.communicate(b"\n")
+        return usage.counters(is_map=True)
+
+    used, idle = in_child(task), _used(lambda: None)
+    peak = TaskCounter.MAP_PHYSICAL_MEMORY_BYTES_MAX
+    assert used[peak] - idle[peak] > 190 * MB
+
+
 def test_a_peak_before_the_task_is_not_the_tasks() -> None:
     def later() -> dict[str, int]:
         len(b"x" * (200 * MB))

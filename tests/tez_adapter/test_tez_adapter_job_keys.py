@@ -78,9 +78,9 @@ UNREAD = ": nothing here reads this key"
     [
         ("stream.num.map.output.key.fields", STREAMING, ""),
         ("stream.non.zero.exit.is.failure", STREAMING, ""),
-        ("mapreduce.partition.keycomparator.options", STREAMING, ""),
-        ("mapreduce.map.output.key.field.separator", STREAMING, ""),
-        ("num.key.fields.for.partition", STREAMING, ""),
+        ("mapreduce.partition.keycomparator.options", STREAMING, "sets nothing without "),
+        ("mapreduce.map.output.key.field.separator", STREAMING, "sets nothing without "),
+        ("num.key.fields.for.partition", STREAMING, "sets nothing without "),
         ("mapreduce.job.maps", STREAMING, ""),
         ("yaq.input.combine-small-files", "", CLASSES),
         ("mapreduce.totalorderpartitioner.sample-records", "", CLASSES),
@@ -108,6 +108,23 @@ def test_what_this_kind_of_job_does_not_read_is_named_once(key: str, in_class: s
         assert not said or (notes[0].startswith(f"-D {key}") and said in notes[0])
 
 
+@pytest.mark.parametrize(
+    ("key", "needed", "value"),
+    [
+        ("mapreduce.partition.keycomparator.options", "mapred.output.key.comparator.class", f"{FIELDS}Comparator"),
+        ("mapreduce.partition.keypartitioner.options", "mapred.partitioner.class", f"{FIELDS}Partitioner"),
+        ("num.key.fields.for.partition", "mapred.partitioner.class", f"{FIELDS}Partitioner"),
+        ("mapreduce.map.output.key.field.separator", "mapred.output.key.comparator.class", f"{FIELDS}Comparator"),
+        ("mapreduce.output.fileoutputformat.compress.codec", "mapred.output.compress", "true"),
+        ("stream.map.input.field.separator", "stream.map.input.ignoreKey", "false"),
+    ],
+)
+def test_what_sets_nothing_without_another_key_is_named(key: str, needed: str, value: str) -> None:
+    (said,) = key_notes(conf(**{key: "1"}), is_streaming=True)
+    assert said.startswith(f"-D {key} sets nothing without ")
+    assert list(key_notes(conf(**{key: "1", needed: value}), is_streaming=True)) == []
+
+
 def test_keys_that_the_job_or_another_value_uses_set_something() -> None:
     used = {"hadoop.tmp.dir": "/t", "yarn.app.mapreduce.am.staging-dir": "${hadoop.tmp.dir}/s", "stream.mine": "1"}
     assert list(key_notes(conf(**used), is_streaming=False, own=["stream.mine"])) == []
@@ -132,6 +149,12 @@ def test_other_classes_are_refused_naming_those_that_are_there(key: str, value: 
     with pytest.raises(ConfigError, match="names a Java class that is not there") as caught:
         stream_settings(conf(**{key: value}))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["stream.map.output.field.separator", "stream.reduce.output.field.separator"])
+def test_an_empty_separator_is_none_as_in_hadoops_job_file(key: str) -> None:
+    empty, unset = stream_settings(conf(**{key: ""})), stream_settings(conf())
+    assert (empty.map_output, empty.reduce_output) == (unset.map_output, unset.reduce_output)
 
 
 def test_options_of_keys_that_cannot_be_read_are_refused() -> None:

@@ -1,5 +1,6 @@
 """Whole jobs in one process, against what a few lines of plain Python find in the same input."""
 
+import gzip
 import random
 import re
 from collections import Counter as Tally
@@ -15,7 +16,7 @@ from tez_adapter.client.local import run_local
 from tez_adapter.client.submit import SubmitError
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counter, Counters, Job, JobError, Param, TaskCounter
-from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, TASK_GROUP
+from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, INPUT_GROUP, OUTPUT_GROUP, TASK_GROUP
 from yaqd.storage import StorageError
 
 
@@ -100,6 +101,30 @@ def test_word_count(tmp_path: Path, job: type[Job], reduces: int) -> None:
     assert counters.get(job.__name__ if "blank" in vars(job) else "WordCount", "blank") > 0
     maps = len({step[1] for step in seen if step[0] == "map"})
     assert maps > 3 and seen[-1] == ("reduce", reduces, reduces)
+
+
+def test_bytes_of_files_are_counted_as_they_lie_there(tmp_path: Path) -> None:
+    """Compressed ones, as on Hadoop."""
+    source = tmp_path / "in.gz"
+    source.write_bytes(gzip.compress(b"one two three\n" * 1000))
+    settings = {"mapreduce.output.fileoutputformat.compress": "true"}
+    counters = run_local(WordCount, [str(source)], str(tmp_path / "out"), conf(**settings), 1)
+    (part,) = (tmp_path / "out").glob("part-*")
+    assert counters.get(OUTPUT_GROUP, "BYTES_WRITTEN") == part.stat().st_size
+    assert counters.get(INPUT_GROUP, "BYTES_READ") == source.stat().st_size
+
+
+class CleansUpOnePair(WordCount):
+    def cleanup(self) -> Any:
+        return ("ab", "cd")
+
+
+@pytest.mark.parametrize("reduces", [0, 1])
+def test_a_pair_in_place_of_pairs_is_refused_of_cleanup_too(tmp_path: Path, reduces: int) -> None:
+    (tmp_path / "in.txt").write_text("a\n")
+    with pytest.raises(JobError, match=r"cleanup\(\) must yield pairs of key and value: 'ab' is of type str") as caught:
+        run_local(CleansUpOnePair, [str(tmp_path / "in.txt")], str(tmp_path / "out"), conf(), reduces)
+    assert "reading" not in str(caught.value)
 
 
 class ByCustomPartition(WordCount):

@@ -50,8 +50,28 @@ def test_megabytes_pass_in_both_directions_at_once() -> None:
     assert run("cat", *[block] * 20) == block * 20
 
 
-def test_an_executable_that_has_read_enough_is_no_failure() -> None:
-    assert run("head -n 1", *[b"line\n" * 100_000] * 20) == b"line\n"
+LARGE = [b"line\n" * 1000] * 60
+
+
+@pytest.mark.parametrize("command", ["head -n 1", "true", "sh -c 'head -c 10 > /dev/null; exec sleep 0.2'"])
+def test_a_script_that_leaves_much_of_its_input_fails_as_on_hadoop(command: str) -> None:
+    with pytest.raises(ScriptFailed, match="stopped reading and left much of its input"):
+        run(command, *LARGE)
+    tolerant = make_attempt(**{"stream.minRecWrittenToEnableSkip_": "0"})
+    assert b"".join(pipe(command, tolerant).output(LARGE)) in (b"line\n", b"")
+    strict = make_attempt(**{"stream.minRecWrittenToEnableSkip_": "9"})
+    with pytest.raises(ScriptFailed, match="stopped reading"):
+        list(pipe(command, strict).output(LARGE))
+
+
+def test_of_one_that_fails_by_itself_its_own_status_is_told() -> None:
+    with pytest.raises(ScriptFailed, match="exited with status 3"):
+        run("sh -c 'head -n 1; exit 3'", *LARGE)
+
+
+def test_what_is_left_of_a_small_input_is_no_failure_as_on_hadoop() -> None:
+    assert run("head -n 1", *[b"line\n" * 100] * 20) == b"line\n"
+    assert run("true", b"x" * (128 * 1024)) == b""
 
 
 @pytest.mark.parametrize(
@@ -146,6 +166,13 @@ def test_a_counter_that_cannot_be_fails_the_task_at_once(program: str, expected:
     assert describe_failure(make_attempt(), caught.value).fatal
 
 
+def test_a_status_of_any_length_is_cut() -> None:
+    attempt = make_attempt()
+    program = "import sys; sys.stderr.write('reporter:status:' + 's' * 200_000 + '\\nlast\\n')"
+    list(pipe(f'python3 -c "{program}"', attempt).output(()))
+    assert attempt.status == "s" * 2000
+
+
 def test_a_line_on_stderr_that_never_ends_is_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
     program = "import sys; sys.stderr.write('x' * 5_000_000 + '\\nlast\\n'); sys.exit(3)"
     with pytest.raises(ScriptFailed) as caught:
@@ -208,6 +235,8 @@ def test_the_configuration_is_in_the_environment() -> None:
     environment = script_environment(make_attempt(**{"my.own-key": "v", "nul": "a\0b"}))
     assert environment["my_own_key"] == "v"
     assert "nul" not in environment
+    assert environment["mapreduce_job_maps"] == environment["mapred_map_tasks"] == "2"
+    assert environment["mapreduce_output_fileoutputformat_outputdir"] == "file:/tmp/out"
     assert environment["mapreduce_task_attempt_id"] == "attempt_1_0001_r_000003_0"
     folder = "file:/tmp/out/_temporary/job_1_0001/attempt_1_0001_r_000003_0"
     assert environment["mapreduce_task_output_dir"] == environment["mapred_work_output_dir"] == folder

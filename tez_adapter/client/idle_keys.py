@@ -3,6 +3,8 @@ jobs of another kind. A test holds the names of the daemons' against what the so
 
 from typing import Final
 
+from yaqd.config import Configuration
+
 #: beginnings of the names of keys that daemons alone read, in their own configuration
 _DAEMONS: Final = (
     "hadoop.http.",
@@ -72,6 +74,50 @@ def why_idle(key: str, *, is_streaming: bool) -> str | None:
     if not is_streaming and key.startswith(_STREAMING):
         return "sets nothing in Job classes: it is for streaming jobs"
     return None
+
+
+_COMPARATOR: Final = "mapreduce.job.output.key.comparator.class"
+_PARTITIONERS: Final = ("mapreduce.job.partitioner.class", "mapred.partitioner.class")
+_BY_FIELDS: Final = "org.apache.hadoop.mapreduce.lib.partition.KeyFieldBased"
+_PARTITIONER: Final = "-partitioner org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+#: keys that set something only where one of these others has a value with this in it; and what to write then
+_NEEDS: Final[dict[str, tuple[tuple[str, ...], str, str]]] = {
+    "mapreduce.partition.keycomparator.options": (
+        (_COMPARATOR,),
+        "KeyFieldBasedComparator",
+        f"{_COMPARATOR}={_BY_FIELDS}Comparator",
+    ),
+    "mapreduce.partition.keypartitioner.options": (_PARTITIONERS, "KeyFieldBasedPartitioner", _PARTITIONER),
+    "num.key.fields.for.partition": (_PARTITIONERS, "KeyFieldBasedPartitioner", _PARTITIONER),
+    "mapreduce.map.output.key.field.separator": (
+        (*_PARTITIONERS, _COMPARATOR),
+        "KeyFieldBased",
+        f"{_PARTITIONER}, or {_COMPARATOR}={_BY_FIELDS}Comparator",
+    ),
+    "mapreduce.map.output.compress.codec": (
+        ("mapreduce.map.output.compress",),
+        "true",
+        "mapreduce.map.output.compress=true",
+    ),
+    "mapreduce.output.fileoutputformat.compress.codec": (
+        ("mapreduce.output.fileoutputformat.compress",),
+        "true",
+        "mapreduce.output.fileoutputformat.compress=true",
+    ),
+    "stream.map.input.field.separator": (
+        ("stream.map.input.ignoreKey",),
+        "false",
+        "stream.map.input.ignoreKey=false",
+    ),
+}
+
+
+def why_alone(key: str, conf: Configuration) -> str | None:
+    """Why a key sets nothing without another one, which the job does not have; None where it may set something."""
+    others, value, written = _NEEDS.get(key, ((), "", ""))
+    if not others or any(value in (conf.get(other) or "") for other in others):
+        return None
+    return f"sets nothing without {written}"
 
 
 def is_daemons(key: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from typing import Final
 
 from tez_adapter.client.harmless_keys import HARMLESS
-from tez_adapter.client.idle_keys import why_idle
+from tez_adapter.client.idle_keys import why_alone, why_idle
 from yaqd.config import Configuration
 from yaqd.config.catalogue import documentation
 from yaqd.config.check import HADOOP_PREFIXES, nearest_key
@@ -120,6 +120,8 @@ def key_notes(conf: Configuration, *, is_streaming: bool, own: Container[str] = 
     for key in given:
         is_used = key in own or any(f"${{{key}}}" in text for text in texts)
         said = None if is_used else _said_of(key, is_streaming=is_streaming)
+        if said is None and not is_used and (alone := why_alone(key, conf)) is not None:
+            said = f" {alone}"
         if said is not None:
             yield f"-D {key}{said}"
 

@@ -94,16 +94,19 @@ class MapOutput:
         if len(self._pending_keys) >= _PENDING_PAIRS or self._pending_bytes > self._arena.memory_bytes // 4:
             self._flush_pending()
 
-    def collect_batch(self, batch: Columns) -> None:
-        """Take a batch of encoded pairs; it is copied."""
+    def collect_batch(self, batch: Columns, size: int | None = None) -> None:
+        """Take a batch of encoded pairs; it is copied. `size`: the bytes that it counts for, by default its own."""
         if self._pending_keys:
             self._flush_pending()
         self.count("MAP_OUTPUT_RECORDS", len(batch))
-        self.collect_combined(batch)
+        self._collect(batch, size)
 
     def collect_combined(self, batch: Columns) -> None:
         """Take pairs that a combiner made out of counted ones."""
-        self.count("MAP_OUTPUT_BYTES", batch.key_bytes + batch.value_bytes)
+        self._collect(batch, None)
+
+    def _collect(self, batch: Columns, size: int | None) -> None:
+        self.count("MAP_OUTPUT_BYTES", batch.key_bytes + batch.value_bytes if size is None else size)
         start = 0
         while start < len(batch):
             stop = self._arena.append(batch, start)

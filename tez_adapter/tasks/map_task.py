@@ -106,11 +106,13 @@ def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
     output = _open_output(attempt, job, attempt.sort_bytes(), None)
     with or_undo(output.abandon):
         for batch in reader.batches():
-            _count_input(attempt, reader, batch.input_bytes, len(batch))
+            _count_input(attempt, reader, len(batch))
             output.collect_batch(Columns(*batch.columns()))
+        _count_input(attempt, reader, 0)
+        attempt.reading = None
         last = job.cleanup()
         if last is not None:
-            _collect(output, iter(last), "cleanup()")
+            _collect(output, looked_at(iter(last), "cleanup()"), "cleanup()")
         end_copy()
         attempt.end_phase("map")
         output.close()
@@ -170,9 +172,9 @@ def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
     return HashPartitioner()
 
 
-def _count_input(attempt: Attempt, reader: RecordReader, read_bytes: int, records: int) -> None:
+def _count_input(attempt: Attempt, reader: RecordReader, records: int) -> None:
     attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(records)
-    attempt.counters.increment(INPUT_GROUP, "BYTES_READ", read_bytes)
+    attempt.counters.find(INPUT_GROUP, "BYTES_READ").value = reader.bytes_read
     attempt.moved(reader.progress())
 
 
@@ -200,7 +202,7 @@ def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Itera
     context = job.task
     for batch in reader.batches():
         end_copy()
-        _count_input(attempt, reader, batch.input_bytes, len(batch))
+        _count_input(attempt, reader, len(batch))
         read_from(context, reader.current)
         if job.overrides_map:
             end = _End()
@@ -213,6 +215,8 @@ def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Itera
         else:
             yield iter(batch)
         attempt.status = context.status
+    _count_input(attempt, reader, 0)
+    attempt.reading = None
     last = job.cleanup()
     if last is not None:
-        yield last
+        yield looked_at(iter(last), "cleanup()")

@@ -64,7 +64,7 @@ def _write(attempt: Attempt, job: Job, source: ReduceInput, part: PartFile) -> N
         part.writer.write_all(_unchanged(attempt, source))
     last = job.cleanup()
     if last is not None:
-        part.writer.write_all(last)
+        part.writer.write_all(looked_at(iter(last), "cleanup()"))
 
 
 def _reduced(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Pair]:

@@ -23,6 +23,10 @@ _READ_BYTES = 1 << 20
 _SHELL = "/bin/sh"
 #: after its end, for what it left in its pipes
 _EXIT_WAIT_S = 30.0
+#: Hadoop Streaming writes to a script by so many bytes, and fails where one of these writes does but for the last
+_BUFFER_BYTES = 128 * 1024
+#: a mapper that has written so many lines may stop reading
+_MAY_STOP_KEY = "stream.minRecWrittenToEnableSkip_"
 
 
 class ScriptFailed(Exception):
@@ -38,6 +42,11 @@ class ScriptPipe:
         self._command = command
         self._attempt = attempt
         self._stderr = StderrReader(role, attempt)
+        #: None: it has to read all of its input
+        self._may_stop_after = _may_stop_after(attempt) if role == "mapper" else None
+        self._lines_written = 0
+        #: it reads no more, and much of its input is left
+        self._has_left_input = False
         #: of the feeder or the stderr reader
         self._error: BaseException | None = None
         #: readable once there is an error
@@ -71,6 +80,8 @@ class ScriptPipe:
         try:
             while piece := self._next_piece(stdout.fileno()):
                 self._attempt.moved()
+                if self._may_stop_after is not None:
+                    self._lines_written += piece.count(b"\n")
                 yield piece
             status = None if self._error else self._process.wait()
             for thread in (feeder, listener) if self._error is None else ():
@@ -85,6 +96,8 @@ class ScriptPipe:
             raise self._error
         if status != 0 and self._attempt.conf.get_bool("stream.non.zero.exit.is.failure", True):
             raise ScriptFailed(self._story(status or 0))
+        if self._has_left_input:
+            raise ScriptFailed(self._stopped())
 
     def _next_piece(self, stdout: int) -> bytes:
         """Empty at the end of its output, or when one of the other threads has failed."""
@@ -111,14 +124,31 @@ class ScriptPipe:
         return thread
 
     def _feed(self, stdin: IO[bytes], blocks: Iterator[bytes | memoryview]) -> None:
+        taken = size = 0
         try:
             for block in blocks:
-                if not _write_all(stdin, memoryview(block)):
+                if taken == size:
+                    taken += _written(stdin, memoryview(block))
+                size += len(block)
+                if taken < size and taken < (size - 1) // _BUFFER_BYTES * _BUFFER_BYTES and not self._may_stop():
+                    self._has_left_input = True
                     return
                 self._attempt.moved()
         finally:
             with suppress(OSError):
                 stdin.close()
+
+    def _may_stop(self) -> bool:
+        return self._may_stop_after is not None and self._lines_written >= self._may_stop_after
+
+    def _stopped(self) -> str:
+        advice = "read it to the end, as cat > /dev/null does"
+        if self._role == "mapper":
+            advice += f", or set {_MAY_STOP_KEY}=0 where the rest may be left"
+        return (
+            f"the {self._role} {self._command!r} stopped reading and left much of its input "
+            f"(a broken pipe, with which Hadoop Streaming fails too): {advice}"
+        )
 
     def _story(self, status: int) -> str:
         how = f"was ended by signal {-status}" if status < 0 else f"exited with status {status}"
@@ -138,11 +168,16 @@ def _spawn(words: Sequence[str], program: str | None, environment: Mapping[str, 
     )
 
 
-def _write_all(stdin: IO[bytes], view: memoryview) -> bool:
-    """Whether it went in; not where the script has read enough, whose exit status says whether that was right."""
+def _written(stdin: IO[bytes], view: memoryview) -> int:
+    """Writes the block; returns how many of its bytes went in, fewer where the script reads no more."""
+    size = len(view)
     try:
         while view:
             view = view[stdin.write(view) :]
     except BrokenPipeError:
-        return False
-    return True
+        return size - len(view)
+    return size
+
+
+def _may_stop_after(attempt: Attempt) -> int | None:
+    return attempt.conf.get_int(_MAY_STOP_KEY) if attempt.conf.get(_MAY_STOP_KEY) else None

@@ -10,6 +10,7 @@ from collections import deque
 from typing import IO
 
 from tez_adapter.tasks.attempt import Attempt
+from yaqd.mapreduce.counters import as_long
 from yaqd.mapreduce.errors import JobError
 
 _READ_BYTES = 1 << 20
@@ -53,7 +54,9 @@ class StderrReader:
             self._is_long = False
         if len(self._rest) > _LINE_BYTES_MAX:
             text = self._rest.decode("utf-8", "replace")
-            if text.startswith(self._prefix) and not self._is_long:
+            if text.startswith(f"{self._prefix}status:"):
+                text = self._heard(self._rest[: _LINE_BYTES_MAX // 2])
+            elif text.startswith(self._prefix) and not self._is_long:
                 raise self._error(f"a message of more than {_LINE_BYTES_MAX} bytes on stderr: {text[:80]!r}")
             said.append(text if self._is_long else self._remembered(text))
             self._rest, self._is_long = b"", True
@@ -80,8 +83,7 @@ class StderrReader:
             cell = self._attempt.counters.find(parts[0], parts[1])
         except JobError as error:
             raise self._error(f"a counter that cannot be: {error}") from error
-        # sums wrap around as Java's do
-        cell.value = (cell.value + int(parts[2]) + (1 << 63)) % (1 << 64) - (1 << 63)
+        cell.value = as_long(cell.value + int(parts[2]))
         return True
 
     def _error(self, what: str) -> JobError:

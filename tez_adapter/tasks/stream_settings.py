@@ -122,9 +122,8 @@ def _fields(conf: Configuration, separator: str, count: str) -> Fields:
 
 
 def _bytes(conf: Configuration, key: str) -> bytes:
-    """A separator, by default a TAB."""
-    text = conf.get(key)
-    return b"\t" if text is None else text.encode()
+    """A separator, by default a TAB; an empty value is none, as in Hadoop's job.xml."""
+    return (conf.get(key) or "\t").encode()
 
 
 def _partitioner(conf: Configuration, written: StreamFormat) -> Partitioner:

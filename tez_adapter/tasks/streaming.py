@@ -31,6 +31,7 @@ from yaqd.storage import RecordReader, open_reader
 from yaqd.storage.paths import as_hadoop_writes
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]")
+_EXPORTED = ("mapreduce.", "stream.")
 #: longer values are left out of the environment (stream.jobconf.truncate.limit)
 _VALUE_CHARS_MAX = 20_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -72,7 +73,7 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Task
     try:
         if combine is None or not counts_lines:
             for columns in _pairs("mapper", pieces, settings.map_output_reader()):
-                output.collect_batch(settings.to_shuffle(columns))
+                output.collect_batch(settings.to_shuffle(columns), columns.key_bytes + columns.value_bytes)
         else:
             separator = settings.reduce_input_separator
             half = attempt.sort_bytes() // 2
@@ -161,16 +162,17 @@ def _to_file(attempt: Attempt, letter: str, written: StreamFormat, batches: Iter
 
 def _input_blocks(attempt: Attempt, reader: RecordReader, settings: StreamSettings) -> Iterator[bytes]:
     """Lines of the split as the mapper reads them."""
-    is_start = reader.current.start == 0
+    is_start, read = reader.current.start == 0, attempt.counters.find(INPUT_GROUP, "BYTES_READ")
     for batch in reader.batches():
         attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(len(batch))
-        attempt.counters.increment(INPUT_GROUP, "BYTES_READ", batch.input_bytes)
+        read.value = reader.bytes_read
         attempt.moved(reader.progress())
         values = batch.values()
         if is_start and values:
             values[0] = values[0].removeprefix(_BYTE_ORDER_MARK)
         is_start = False
         yield input_block(settings.map_input_format, batch.keys, values, settings.map_input_separator)
+    read.value = reader.bytes_read
 
 
 def _pairs(role: str, pieces: Iterator[bytes], reader: PairReader) -> Iterator[Columns]:
@@ -203,7 +205,7 @@ def _combine(attempt: Attempt, scripts: Streaming, settings: StreamSettings, env
 
 def script_environment(attempt: Attempt, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The container's environment, the job's configuration with names made fit, and who the task is; what had another
-    name in former Hadoops, under that as well."""
+    name in former Hadoops, under that as well. Of keys that the job has not changed there are those of MapReduce."""
     kind = "m" if attempt.is_map else "r"
     own = {
         "mapreduce.job.id": attempt.spec.job_id,
@@ -214,8 +216,10 @@ def script_environment(attempt: Attempt, more: Mapping[str, str] = MappingProxyT
         "mapreduce.task.ismap": str(attempt.is_map).lower(),
         "mapreduce.job.reduces": str(attempt.spec.reduces),
         "mapreduce.task.output.dir": as_hadoop_writes(task_folder(attempt)),
+        "mapreduce.output.fileoutputformat.outputdir": as_hadoop_writes(attempt.spec.output),
     }
-    values = {**attempt.spec.conf, **own, **more}
+    unchanged = {key: value for key, value in attempt.conf.items() if key.startswith(_EXPORTED)}
+    values = {**unchanged, **attempt.spec.conf, **own, **more}
     named = {
         _NOT_A_NAME.sub("_", name): value
         for key, value in values.items()

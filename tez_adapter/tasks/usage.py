@@ -1,15 +1,20 @@
 """What a task has used of its machine, by Hadoop's counters: its own process and what it has run.
 
-A child counts once its end was waited for, as the kernel has it. Parent and child live side by side, so the peak is the
-process's own and that of its largest child together.
+What runs below it is looked at with every report, as Hadoop does: the peak is the most that all of them had together.
+A child that lives between two looks counts where the kernel says that it was larger than its parent ever was. A smaller
+one cannot be told from the copy of its parent that it began as.
 """
 
+import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from yaqd.mapreduce.counters import TaskCounter
 
+_PROC: Final = Path("/proc")
+_PAGE_BYTES: Final = resource.getpagesize()
 _STATUS: Final = Path("/proc/self/status")
 #: forgets the peak of resident memory so far
 _CLEAR_REFS: Final = Path("/proc/self/clear_refs")
@@ -26,20 +31,48 @@ class Usage:
             pass  # then the peak may be an earlier task's
         self._cpu_before = _cpu_ms()
         self._child_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        #: of what runs below: at the last look at which there was something, and with the process itself at most
+        self._below = self._together = 0
 
     def counters(self, *, is_map: bool) -> dict[str, int]:
+        """As of now. Each call is a look at what runs below."""
         memory = _memory()
+        below = sum(map(_resident, _below(os.getpid())))
+        if below:
+            self._below = below
+        own, peak = memory.get("VmRSS", 0), memory.get("VmHWM", 0)
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         # a larger one of an earlier task hides this one's
-        child_bytes = child * _KB if child > self._child_before else 0
+        child_bytes = child * _KB if child > self._child_before and child * _KB > peak else 0
+        self._together = max(self._together, peak, own + below, own + child_bytes if child_bytes else 0)
         kind = "MAP" if is_map else "REDUCE"
         return {
             TaskCounter.CPU_MILLISECONDS: max(1, _cpu_ms() - self._cpu_before),
-            TaskCounter.PHYSICAL_MEMORY_BYTES: memory.get("VmRSS", 0) + child_bytes,
+            TaskCounter.PHYSICAL_MEMORY_BYTES: own + max(self._below, child_bytes),
             TaskCounter.VIRTUAL_MEMORY_BYTES: memory.get("VmSize", 0),
-            TaskCounter[f"{kind}_PHYSICAL_MEMORY_BYTES_MAX"]: memory.get("VmHWM", 0) + child_bytes,
+            TaskCounter[f"{kind}_PHYSICAL_MEMORY_BYTES_MAX"]: self._together,
             TaskCounter[f"{kind}_VIRTUAL_MEMORY_BYTES_MAX"]: memory.get("VmPeak", 0),
         }
+
+
+def _below(pid: int) -> Iterator[int]:
+    """The processes that a process has started, those that they have started, and so on."""
+    for path in _PROC.glob(f"{pid}/task/*/children"):
+        try:
+            children = [int(child) for child in path.read_text().split()]
+        except OSError:
+            continue  # it has ended
+        for child in children:
+            yield child
+            yield from _below(child)
+
+
+def _resident(pid: int) -> int:
+    """Bytes, none of one that has ended."""
+    try:
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
 
 
 def _cpu_ms() -> int:

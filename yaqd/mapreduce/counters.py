@@ -99,6 +99,11 @@ class CounterCell:
         self.value += amount
 
 
+def as_long(value: int) -> int:
+    """The number that a long of Java's has after a sum: it wraps around."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 class Counters:
     """All counters of a task or of a job."""
 
@@ -141,7 +146,7 @@ class Counters:
     def take(self, group: str, name: str, value: int) -> None:
         """Add another task's counter."""
         cell = self.find(group, name)
-        cell.value = taken_together(group, name, cell.value, value)
+        cell.value = as_long(taken_together(group, name, cell.value, value))
 
     def __iter__(self) -> Iterator[CounterCell]:
         return iter(self._cells.values())

@@ -6,11 +6,15 @@ tuple, list and dict as compact JSON with bytes shown as str. None is Hadoop's N
 """
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 from yaqd.mapreduce.errors import JobError
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=lambda item: _json_form(item)).encode
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_SHOWN_CHARS: Final = 80
+#: what Python shows of an object that has no text of its own
+_AN_ADDRESS: Final = re.compile(r"<.* at 0x[0-9a-f]+>", re.DOTALL)
 
 
 def text_of(value: Any) -> bytes:
@@ -32,7 +36,12 @@ def text_of(value: Any) -> bytes:
         return _utf8(str.__str__(value))
     if isinstance(value, (tuple, list, dict)):
         return _utf8(_compact(_json_form(value)))
-    return _utf8(str(value))
+    if isinstance(value, (set, frozenset)):
+        raise _unshown(value, "the order of a set differs from run to run: yield sorted(...) or a list of it")
+    shown = str(value)
+    if _AN_ADDRESS.fullmatch(shown):
+        raise _unshown(value, "it shows itself by its address: yield what it holds, as list(...) of a generator")
+    return _utf8(shown)
 
 
 def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
@@ -89,14 +98,29 @@ def _utf8(text: str) -> bytes:
 
 
 def _json_form(value: Any) -> Any:
-    """What the JSON encoder can take: text for bytes and for the keys of dicts."""
+    """What the JSON encoder can take: text for bytes and for the keys of dicts. JobError for what JSON has not."""
     if isinstance(value, dict):
-        return {
-            key if isinstance(key, str) else text_of(key).decode("utf-8", "surrogateescape"): _json_form(item)
-            for key, item in value.items()
-        }
+        return _json_object(value)
     if isinstance(value, (tuple, list)):
         return [_json_form(item) for item in value]
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "surrogateescape")
-    return value
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if getattr(value, "ndim", None) == 0:
+        return value.item()  # a number of NumPy's
+    raise _unshown(value, "within a list or dict, and in JSON, are None, numbers, text, bytes, lists and dicts")
+
+
+def _json_object(value: dict[Any, Any]) -> dict[str, Any]:
+    form: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if isinstance(key, str) else text_of(key).decode("utf-8", "surrogateescape")
+        if name in form:
+            raise JobError(f"cannot write a dict with two keys that are {name!r} in JSON: one of them would be lost")
+        form[name] = _json_form(item)
+    return form
+
+
+def _unshown(value: Any, why: str) -> JobError:
+    return JobError(f"cannot write {repr(value)[:_SHOWN_CHARS]} of type {type(value).__name__}: {why}")

@@ -21,7 +21,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 class RecordReader(Protocol):
     """The records of one split, to be read once, in batches or one by one."""
 
-    #: bytes of the split that the batches given out so far stand for
+    #: bytes of the split that the batches given out so far stand for; of a compressed file those that were unpacked
     bytes_read: int
     #: the range that the latest batch comes from; the first one before any batch
     current: FileRange
@@ -36,6 +36,8 @@ class SplitReader:
 
     def __init__(self, input_format: InputFormat, split: InputSplit, conf: Configuration) -> None:
         self.bytes_read = 0
+        #: of the compressed files
+        self._unpacked_bytes = 0
         self.current = split.ranges[0]
         self._format = input_format
         self._split = split
@@ -50,9 +52,12 @@ class SplitReader:
     def batches(self) -> Iterator[RecordBatch]:
         for part in self._split.ranges:
             self.current = part
+            is_packed, before = codec_of(part.path) is not None, self.bytes_read - self._unpacked_bytes
             for batch in self._batches_of(part):
-                self.bytes_read += batch.input_bytes
+                self.bytes_read = before + self._unpacked_bytes if is_packed else self.bytes_read + batch.input_bytes
                 yield batch
+            if is_packed:
+                self.bytes_read = before + self._unpacked_bytes
 
     def _batches_of(self, part: FileRange) -> Iterator[RecordBatch]:
         match self._format.kind:
@@ -67,7 +72,7 @@ class SplitReader:
                 return self._lines(part)
 
     def progress(self) -> float:
-        """Share of the split that was read, 0 to 1; of a compressed one by the size of what it holds, so far."""
+        """Share of the split that was read, 0 to 1."""
         return min(1.0, self.bytes_read / max(1, self._split.length))
 
     def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:
@@ -75,7 +80,12 @@ class SplitReader:
         codec = codec_of(part.path)
         if codec is None:
             return self._open_range(part.path, part.start, length), False
-        return codec.decompressed(self._open_range(part.path, 0), part.path), True
+        return codec.decompressed(self._counted(self._open_range(part.path, 0)), part.path), True
+
+    def _counted(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._unpacked_bytes += len(chunk)
+            yield chunk
 
     def _open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
         if not path.startswith(self._filesystem.uri + "/"):
@@ -86,7 +96,7 @@ class SplitReader:
         as_text = self._format.kind is not InputKind.BYTES
         end: int | Ends | None = None
         if part.length < part.file_length and codec_of(part.path) is not None:
-            rest = self._open_range(part.path, part.start)
+            rest = self._counted(self._open_range(part.path, part.start))
             piece = Piece(rest, part.path, part.start, part.length)
             chunks, end = iter(piece), piece.end
         else:

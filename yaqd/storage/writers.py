@@ -6,7 +6,7 @@ from typing import Any, Final
 from yaqd.config import Configuration
 from yaqd.mapreduce.formats import OutputKind, csv_columns
 from yaqd.mapreduce.text import csv_line_of, json_line_of, line_of, text_of
-from yaqd.storage.codecs import output_codec
+from yaqd.storage.codecs import FileCodec, output_codec
 from yaqd.storage.filesystem import ByteWriter, FileSystem
 
 #: bytes gathered before they go to the file system
@@ -14,16 +14,40 @@ BUFFER_BYTES: Final = 1 << 20
 _SEPARATOR_KEY: Final = "mapreduce.output.textoutputformat.separator"
 
 
+class CountedFile:
+    """A file, and how many bytes it was given."""
+
+    def __init__(self, file: ByteWriter) -> None:
+        self.size = 0
+        self._file = file
+
+    def write(self, data: bytes | bytearray, /) -> None:
+        self.size += len(data)
+        self._file.write(data)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def abort(self) -> None:
+        self._file.abort()
+
+
 class RecordWriter:
     """Formats and buffers records. Close it to publish the file, or abort it."""
 
     def __init__(
-        self, file: ByteWriter, kind: OutputKind, separator: bytes = b"\t", columns: tuple[str, ...] = ()
+        self,
+        file: ByteWriter,
+        kind: OutputKind,
+        separator: bytes = b"\t",
+        columns: tuple[str, ...] = (),
+        codec: FileCodec | None = None,
     ) -> None:
         """`columns`: of CSV, whose names come first."""
+        #: bytes of the file, packed where there is a codec
+        self._counted = CountedFile(file)
+        file = self._counted if codec is None else codec.compressing(self._counted)
         self.records = 0
-        #: bytes of output before compression
-        self.bytes_written = 0
         self._file = file
         self._is_text = kind is OutputKind.TEXT
         self._separator = separator
@@ -32,6 +56,11 @@ class RecordWriter:
         self._form = _form(kind, separator, columns)
         if columns:
             self._parts.append(csv_line_of(None, columns, columns))
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the file so far, compressed ones where it is compressed; all of them once it is closed."""
+        return self._counted.size
 
     def write(self, key: Any, value: Any) -> None:
         part = self._form(key, value)
@@ -79,7 +108,6 @@ class RecordWriter:
         if self._parts:
             block = b"".join(self._parts)
             self._parts, self._buffered = [], 0
-            self.bytes_written += len(block)
             self._file.write(block)
 
 
@@ -101,7 +129,5 @@ def open_writer(filesystem: FileSystem, path: str, name: str, conf: Configuratio
     replaced."""
     codec = output_codec(conf)
     file: ByteWriter = filesystem.create(path, overwrite=True, make_parents=False)
-    if codec is not None:
-        file = codec.compressing(file)
     separator = (conf.get(_SEPARATOR_KEY) or "\t").encode("utf-8", "surrogateescape")
-    return RecordWriter(file, OutputKind.of(name), separator, csv_columns(name))
+    return RecordWriter(file, OutputKind.of(name), separator, csv_columns(name), codec)
