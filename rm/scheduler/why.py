@@ -137,7 +137,7 @@ class NoNodeTakes:
             self._nowhere = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
         elif not self._known:
             self._nowhere = (
-                f"all {len(allowed)} nodes that let opportunistic containers wait are kept for other applications"
+                f"all {len(allowed)} nodes that let opportunistic containers wait are held for other applications"
             )
         #: by size
         self._full: dict[Resource, str | None] = {}
@@ -318,7 +318,7 @@ def _of_which(closed: int) -> str:
 def _places(view: ClusterView, ask: Ask) -> list[str]:
     """Where it would rather be, or has to be."""
     found = (
-        ["its placement constraint has to hold, so that no node is kept for it"] if ask.placement is not None else []
+        ["its placement constraint has to hold, so that no node is held for it"] if ask.placement is not None else []
     )
     hosts = [name for name in ask.counts if name != ANY_HOST and not name.startswith("/")]
     if hosts:
