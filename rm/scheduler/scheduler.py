@@ -9,7 +9,7 @@ at once, except asks that wait for a preferred place or for a heartbeat after th
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from rm.scheduler.admission import refresh, refusal
 from rm.scheduler.calculators import AllocationBounds
@@ -51,7 +51,6 @@ from rm.scheduler.view import AppView, AttemptView, ClusterView
 from rm.scheduler.yielding import Yielding
 from yaqd.model import Resource
 
-_E = TypeVar("_E")
 #: sizes of containers whose normal form is remembered
 _SIZES_MAX: Final = 4096
 
@@ -305,6 +304,7 @@ class Scheduler:
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
+            yield from self._giving.settle(attempt, now)
         yield from self._starting.admit(source, now)
         yield from self._starting.admit(target, now)
 
