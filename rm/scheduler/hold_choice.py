@@ -1,23 +1,21 @@
-"""Which node is held for whom.
+"""Choose the node that is held, and for whom.
 
-Large asks are not starved by small ones: an ask that has waited `reserve_after_s` gets the next node that is large
-enough reserved, as Hadoop's reservations do, but not at the first miss, so that a passing shortage idles no node. The
-first in a line comes first, but for those who never take the node. An ask that may wait in the nodes' queues is left
-to them for longer, and no node that an ask does not prefer is reserved for it before that.
+Reserved room. Small asks do not starve large ones: when an ask has waited for `reserve_after_s`, the next node that is
+large enough is reserved for it. (Hadoop reserves at the first miss; here a passing shortage idles no node.) The first
+ask in a line comes first, unless it never takes the node. An ask that may wait in the nodes' queues waits there for
+longer, and so does one that prefers other nodes.
 
-Where nodes' queues are filled, a node never shows room, so that a queue drains for an ask that must not wait in it.
-What runs on one node may end in a second, on another in an hour: a node is held where room comes soonest, as far as is
-known.
+Queues that drain. A node whose queue is filled never shows room, so that its queue drains for an ask that must not wait
+in it. What runs on one node may end in a second, on another in an hour: a node is held where room comes soonest, as
+far as is known.
 
-Application masters never wait in a node's queue, and what waits there does not delay them. The node that is held for
-one is told so: it starts nothing that waits in that room, and says what those that run leave free. The master goes
-there as soon as that is enough. Room is kept until the master is known to have started, so that nothing takes it while
-the master is on its way. Where that goes wrong (the node registered anew, say), it starts all the same, beyond what is
-free.
+Masters. They never wait in a node's queue, and what waits there does not delay them. The node that is held for a master
+is told so: it starts nothing that waits in that room, and says what those that run leave free. The master goes there as
+soon as that is enough. Room is kept until the master is known to have started, so that nothing takes it while the
+master is on its way. Where that goes wrong, as where the node registers anew, it starts beyond what is free.
 
-Nor are masters starved that take what they have started for running: while all queues are long, nothing of theirs may
-be sent to one. A node is held for their opportunistic containers, the one whose queue is empty first, as far as is
-known.
+Opportunistic containers. `rm.scheduler.starved` says whose masters are given none because all queues are long. The node
+whose queue is empty first, as far as is known, is held for them.
 """
 
 import math
@@ -57,7 +55,7 @@ class _NotYet:
 
 
 class HoldChoice:
-    """For asks of which a container gets free room."""
+    """Chooses nodes for guaranteed containers."""
 
     def __init__(
         self,
@@ -74,7 +72,7 @@ class HoldChoice:
     def reserved(
         self, view: ClusterView, leaf: QueueView, shape: Resource, whose: str, node: NodeView, now: float
     ) -> AskHold | None:
-        """For whom of a line the node is reserved: for the first who ever takes it, once he has waited too long."""
+        """Reserve the node for the first ask of a line that ever takes it, once that has waited for too long."""
         line = leaf.lines[(shape, whose)]
         if leaf.attempts[line[0][-1]].reservation is not None or not view.calculator.fits(shape, node.total):
             return None
@@ -92,7 +90,7 @@ class HoldChoice:
     def _reserve(
         self, view: ClusterView, node: NodeView, now: float, attempt: AttemptView, ask: Ask, look: Look
     ) -> AskHold | _NotYet | None:
-        """None: the node is nothing for the ask, so that it may be reserved for one behind it."""
+        """Reserve the node for the ask. None: the ask does not take it, and one behind may have it."""
         if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
             look.cost += CHEAP  # what an ask may stand beside changes meanwhile
             return None
@@ -117,7 +115,7 @@ class HoldChoice:
         return hold if self.comes_soon(view, hold, now) else _NotYet(attempt)
 
     def comes_soon(self, view: ClusterView, hold: AskHold, now: float) -> bool:
-        """May the node be held, or does room come much sooner at another one with a queue?"""
+        """Tell whether the node may be held: room does not come much sooner at another one with a queue."""
         queues, queue, attempt, ask = view.node_queues, hold.node.queue, hold.attempt, hold.ask
         if queues is None or queue is None:
             return True
@@ -131,7 +129,7 @@ class HoldChoice:
         return wait_s < math.inf and now - max(ask.waiting_since, attempt.moved_at) >= _PATIENCE_S
 
     def suits(self, view: ClusterView, hold: AskHold, now: float, node: NodeView) -> bool:
-        """Does the ask take a place at this node, and has it one once all that has an end has ended?"""
+        """Tell whether the ask takes a place at this node, and has one there once all that has an end has ended."""
         attempt, ask, fits, total = hold.attempt, hold.ask, view.calculator.fits, node.total
         if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
             return False
@@ -141,7 +139,7 @@ class HoldChoice:
         return queues is None or queue is None or fits(ask.capability + queues.soonest.endless(queue), total)
 
     def _takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
-        """Is it a node that the ask prefers, or takes as it has waited for long enough?"""
+        """Tell whether the ask prefers the node, or takes it as it has waited for long enough."""
         if self._locality(view, attempt, ask, node) is not None:
             return True
         if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self._reserve_after_s:
@@ -150,7 +148,7 @@ class HoldChoice:
 
 
 def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
-    """Is there room on the node for this master, were it not for what waits there?"""
+    """Tell whether the node has room for this master, were it not for what waits there."""
     room = node.queue.room if node.queue is not None else None
     return ask.is_master and room is not None and view.calculator.fits(ask.capability, room)
 
@@ -158,9 +156,11 @@ def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
 def opportunistic_holds(
     want: "Want", loads: Iterable[NodeLoad], last: Mapping[NodeId, float], missing: int, starve_s: float, now: float
 ) -> Iterator[OpportunisticHold]:
-    """Nodes for as many containers as are `missing`, each for as many as run there at once, so that others keep their
-    part of a small cluster. `last`: when nodes were held; where nobody knows their waits it is the turn of those that
-    were held longest ago."""
+    """Choose nodes for as many containers as are `missing`.
+
+    Each is held for as many as run there at once, so that others keep their part of a small cluster. Where nobody knows
+    how long nodes' queues take, the node comes first that was held longest ago by `last`.
+    """
 
     def nearness(load: NodeLoad) -> tuple[float, float, int, NodeId]:
         return load.expected_wait(), last.get(load.node.id, -math.inf), load.queued, load.node.id

@@ -1,9 +1,9 @@
-"""When a node that is held is given up, and why.
+"""Say when a node that is held is given up, and why.
 
 What is known of nodes changes: a task runs on beyond its estimate, or its job turns out to be a long one. So a node is
 given up where nothing ends, and where room comes much later than elsewhere by then. Each time that happens to an
-attempt that was given nothing since, the next node is held for twice as long at least: estimates that jump make nobody
-wander for ever. A node that was held in vain is left for a while.
+attempt that was given nothing since, the next node is held for twice as long at least: estimates that jump let no ask
+wander for ever. A node that was reserved in vain is not reserved for the same ask again for a while.
 """
 
 import math
@@ -32,7 +32,7 @@ _DOUBLED_MAX: Final = 6
 
 
 def why_given_up(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -> str | None:
-    """Why the node is no good place for the ask any more, which the ask and its attempt remember; None where it is."""
+    """Say why the node is no good place for the ask any more; None where it is. The ask and its attempt remember it."""
     attempt, ask = hold.attempt, hold.ask
     if hold.kind is HoldKind.RESERVED and _stands_still(choice, hold, now):
         if len(view.nodes) > 1:
@@ -46,8 +46,11 @@ def why_given_up(view: ClusterView, choice: HoldChoice, hold: AskHold, now: floa
 
 
 def _stands_still(choice: HoldChoice, hold: AskHold, now: float) -> bool:
-    """Has nothing ended on the node for too long? Where something has it may take longer: giving it up wastes what was
-    gathered, and the last of those that run there takes longest to end."""
+    """Tell whether nothing has ended on the node for too long.
+
+    Where something has ended it may take longer. To give the node up would waste what was gathered, and the last one
+    that runs there takes longest to end.
+    """
     free_mb = hold.node.free_mb
     if free_mb > hold.free_mb:
         hold.free_mb, hold.grown = free_mb, hold.grown + 1
@@ -56,7 +59,7 @@ def _stands_still(choice: HoldChoice, hold: AskHold, now: float) -> bool:
 
 
 def _is_lost(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -> bool:
-    """Does room come so much sooner at another node with a queue that this one is given up for it?"""
+    """Tell whether room comes so much sooner at another node with a queue that this one is given up for it."""
     queues, queue, attempt = view.node_queues, hold.node.queue, hold.attempt
     # an ask that wants many containers has many nodes held
     least_s = _HELD_AT_LEAST_S * 2.0 ** min(_DOUBLED_MAX, attempt.moved // max(1, hold.ask.pending))
@@ -72,14 +75,14 @@ def _is_lost(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -
 
 
 def is_void(view: ClusterView, hold: AskHold) -> bool:
-    """The ask is gone, or can no longer fit that node."""
+    """Tell whether the ask is gone, or can no longer fit the node."""
     return not (hold.is_wanted and view.calculator.fits(hold.size, hold.node.total) and hold.attempt.accepts(hold.node))
 
 
 def why_opportunistic_given_up(
     hold: OpportunisticHold, load: NodeLoad, want: "Want", starve_s: float, now: float
 ) -> str | None:
-    """The same of a node that is held for opportunistic containers, which the attempt's want remembers."""
+    """Say the same of a node that is held for opportunistic containers. The attempt's `want` remembers it."""
     hold.room_since = min(hold.room_since, now) if load.has_room else math.inf
     if now - hold.room_since > starve_s:
         want.since = now

@@ -56,7 +56,7 @@ class AskHold(_Hold):
 
     @property
     def is_wanted(self) -> bool:
-        """Does the attempt still want a container of the ask?"""
+        """Tell whether the attempt still wants a container of the ask."""
         return self.ask.pending > 0 and self.attempt.asks.get(self.ask.key) is self.ask
 
     def is_for(self, attempt: "AttemptView", ask: "Ask") -> bool:
@@ -89,11 +89,11 @@ class Holds:
         self._of_asks: dict[tuple[ApplicationAttemptId, AskKey], list[AskHold]] = {}
 
     def of(self, attempt: "AttemptView", ask: "Ask") -> list[AskHold]:
-        """The nodes that are held for the ask."""
+        """List the nodes that are held for the ask, those that were held first before others."""
         return self._of_asks.get((attempt.id, ask.key), [])
 
     def opportunistic_of(self, attempt_id: ApplicationAttemptId) -> list[OpportunisticHold]:
-        """The nodes that are held for opportunistic containers of the attempt."""
+        """List the nodes that are held for opportunistic containers of the attempt."""
         return [hold for hold in self.opportunistic.values() if hold.attempt.id == attempt_id]
 
     def begin(self, hold: Hold) -> tuple[Note, ...]:
@@ -116,7 +116,7 @@ class Holds:
         return (Reserve(node.id, attempt.id, *hold.ask.key, why),)
 
     def end(self, hold: Hold, why: str) -> tuple[Note, ...]:
-        """Give the node to all again."""
+        """Let all have the node again; `why` is for the decision log."""
         node, attempt = hold.node, hold.attempt
         if isinstance(hold, OpportunisticHold):
             node.opportunistic_hold = None
@@ -140,7 +140,7 @@ class Holds:
     # ---- queues that drain, whose holds begin and end unnoticed
 
     def release(self, node: "NodeView") -> AskHold | None:
-        """Let the node's queue take others again; what it was held for, if it was."""
+        """End the hold of the node's queue, if there is one, and return it."""
         hold = node.hold
         if hold is None or hold.kind is not HoldKind.QUEUE:
             return None
@@ -148,7 +148,7 @@ class Holds:
         return hold
 
     def release_for(self, attempt: "AttemptView", asks: "Iterable[Ask]") -> None:
-        """These asks may wait after all, or want nothing any more."""
+        """End the holds of queues for asks that may wait after all, or want nothing any more."""
         for ask in asks if self._of_asks else ():
             for hold in list(self.of(attempt, ask)):
                 self.release(hold.node)

@@ -68,24 +68,24 @@ class NodeLoad:
         return not self.length and self._calculator.fits(self.held + need, self.node.free)
 
     def is_open(self, attempt_id: ApplicationAttemptId | None) -> bool:
-        """Is the node held for no other attempt's opportunistic containers? None: for nobody's."""
+        """Tell whether the node is held for no other attempt's opportunistic containers. None: for no attempt's."""
         hold = self.node.opportunistic_hold
         return hold is None or hold.attempt.id == attempt_id
 
     @property
     def lets_wait(self) -> bool:
-        """Do opportunistic containers wait there, by what it said lately?"""
+        """Tell whether opportunistic containers wait there, by what the node said lately."""
         return self.length is not None and self.capacity != 0 and not self.node.is_draining and not self.is_silent
 
     @property
     def slots(self) -> int:
-        """How many run there at once; 1 where nobody has seen it."""
+        """Count how many run there at once; 1 where nobody has seen it."""
         queue = self.node.queue
         return max(1, queue.slots) if queue is not None else 1
 
     @property
     def has_room(self) -> bool:
-        """For one of what it usually runs."""
+        """Tell whether it would start one of what it usually runs at once."""
         queue = self.node.queue
         return not self.queued and queue is not None and queue.running < self.slots
 

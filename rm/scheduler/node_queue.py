@@ -164,7 +164,7 @@ class NodeQueue:
         return bound if self.most is None or bound <= self.most else self.most
 
     def reopened(self) -> None:
-        """It may have room for another reason than what waits in it: its node is no longer held, or drained."""
+        """Hear that it may have room though the same waits in it: its node is no longer held, or drained."""
         if not self.is_listed:
             self.changed[self] = None
 

@@ -79,7 +79,7 @@ class NodeView:
 
     @property
     def reserved(self) -> "AskHold | None":
-        """For whom room is kept here; such a node is not in the index."""
+        """Return the hold of one for whom room is reserved here; such a node is not in the index."""
         return self.hold if self.hold is not None and self.hold.kind is HoldKind.RESERVED else None
 
     @property

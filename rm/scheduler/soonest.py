@@ -72,7 +72,8 @@ class Soonest:
         return held.is_master or self._estimate(held.application.id, held.priority) is None
 
     def elsewhere(self, hold: "AskHold", suits: "Callable[[NodeView], bool]") -> float | None:
-        """The shortest time until something ends at another node that is held for nobody else, s; None: none suits."""
+        """Find the shortest time until something ends at another node that is held for nobody else, s; None: none
+        suits."""
         for wait_s, _, queue in islice(self._order, _LOOKED_AT_MAX):
             node = queue.node
             if node is hold.node or queue.is_silent or node.queue is not queue or node.is_draining:
@@ -93,12 +94,12 @@ class Soonest:
 
 
 def as_good_as(least_s: float) -> float:
-    """The longest wait that is as good as this one, s."""
+    """Return the longest wait that is as good as this one, s."""
     return _AS_GOOD * least_s + _AS_GOOD_S
 
 
 def room_comes(queue: "NodeQueue", *, is_held: bool) -> float:
-    """Until room comes there for an ask, s, roughly; inf: nobody knows when. `is_held`: the node is held for the ask.
+    """Estimate how soon room comes there for an ask, s; inf: nobody knows. `is_held`: the node is held for it.
 
     A node that keeps room for a master says that itself. What it says of a newcomer is of one behind the master then,
     which may be never.

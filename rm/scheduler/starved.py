@@ -1,11 +1,11 @@
-"""Attempts that are given no opportunistic containers as all queues are long, and nodes that are held for them.
+"""Hold nodes for attempts that are given no opportunistic containers because all queues are long.
 
-Nothing of a master that takes what it has started for running is sent where it would wait for longer than
-`unaware_wait_s`, so that masters that tolerate waiting could keep every queue longer than that, and it without a
-container, for ever. When it wants opportunistic containers and has been given none for as long as the starvation
-threshold (`starve_s`), a node is held for it: nobody else's are sent there, its queue gets shorter by itself, and what
-is free in the end is found as any free room is, whatever the estimates are. A queue that does not get short in time is
-given back to all, and it is another node's turn. The next ones are given after another wait of the threshold.
+Some masters take what they have started for running. Nothing of theirs is sent where it would wait for longer than
+`unaware_wait_s`. Masters that tolerate waiting could keep every queue longer than that for ever. So a node is held for
+an attempt that wants opportunistic containers and has been given none for the starvation threshold (`starve_s`). Nobody
+else's are sent there, and its queue gets shorter by itself. What is free in the end is found as any free room is,
+whatever the estimates are. When the queue does not get short in time, all may use it again, and it is another node's
+turn. The next node is held after another wait of the threshold.
 
 At most a tenth of the nodes is held at a time, and at least one, in the order in which the attempts have waited.
 """
@@ -52,7 +52,7 @@ class Unplaced:
 
     @classmethod
     def of(cls, asks: Iterable[Ask]) -> "Unplaced":
-        """What is pending, as a master that has no proxy asks for it."""
+        """Count what is pending, as a master that has no proxy asks for it."""
         number, sizes, bound = 0, set[Resource](), list[Ask]()
         for ask in asks:
             number += ask.pending
@@ -65,7 +65,7 @@ class Unplaced:
         return cls(number, sizes, found)
 
     def may_start(self, load: NodeLoad) -> bool:
-        """May one of them start there, once what is in the way has ended?"""
+        """Tell whether one of them may start there, once what is in the way has ended."""
         node = load.node
         if self._anywhere and (not self._sizes or any(size.fits_in(node.total) for size in self._sizes)):
             return True
@@ -102,14 +102,14 @@ class Starved:
         self.news: list[Note] = []
 
     def wants(self, attempt: AttemptView, unplaced: Unplaced, now: float) -> None:
-        """These containers of the attempt found no node."""
+        """Hear that these containers of the attempt found no node."""
         if unplaced.number > 0:
             self._wants.setdefault(attempt.id, Want(attempt, unplaced, now)).unplaced = unplaced
         else:
             self.forget(attempt.id)
 
     def given(self, attempt_id: ApplicationAttemptId, node_id: NodeId, now: float) -> None:
-        """One was sent to this node."""
+        """Hear that one was sent to this node."""
         want, hold = self._wants.get(attempt_id), self._holds.opportunistic.get(node_id)
         if want is not None:
             want.since = now
@@ -120,7 +120,7 @@ class Starved:
                 self._end(hold, "as many as run there at once were sent there for it")
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
-        """It wants nothing."""
+        """Hear that the attempt wants nothing."""
         if self._wants.pop(attempt_id, None) is not None:
             for hold in self._holds.opportunistic_of(attempt_id):
                 self._end(hold, "no opportunistic container of it waits for a node any more")
@@ -155,7 +155,7 @@ class Starved:
                 most -= 1
 
     def _due(self, want: Want, loads: Iterable[NodeLoad], starve_s: float, now: float) -> Iterable[OpportunisticHold]:
-        """Nodes to hold for an attempt that has waited for too long, best first."""
+        """Choose nodes for an attempt that has waited for too long, best first."""
         missing = want.unplaced.number - sum(hold.left for hold in self._holds.opportunistic_of(want.attempt.id))
         takes, accepts = want.unplaced.may_start, want.attempt.accepts
         possible = [
