@@ -118,7 +118,7 @@ class QueueFilling:
             break
         if node.hold is None:
             queue.room = None
-        queue.reopened()
+        self._queues.enter_again(queue)
 
     def _may_keep_room(self, queue: NodeQueue) -> bool:
         """Of a queue where nothing more may wait: masters do not."""
@@ -137,7 +137,7 @@ class QueueFilling:
         """The same where nobody wants anything."""
         if node.queue is not None:
             self._view.holds.release(node)
-            node.queue.reopened()
+            self._queues.enter_again(node.queue)
 
     def _in_leaf(
         self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float

@@ -110,8 +110,8 @@ class HoldChoice:
         if not self._takes(view, attempt, ask, node, now):
             look.passes += 1
             return None
-        until = now + self.reservation_s
-        hold = AskHold(node, attempt, HoldKind.RESERVED, now, ask, node.free_mb, until=until)
+        kind, until = HoldKind.RESERVED, now + self.reservation_s
+        hold = AskHold(node, attempt, kind, now, ask, node.free_mb, until=until)
         return hold if self.comes_soon(view, hold, now) else _NotYet(attempt)
 
     def comes_soon(self, view: ClusterView, hold: AskHold, now: float) -> bool:
@@ -170,7 +170,6 @@ def opportunistic_holds(
             return
         wait_s = load.expected_wait()
         until = now + (starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s)
-        left = min(load.slots, missing)
-        kind = HoldKind.OPPORTUNISTIC
+        kind, left = HoldKind.OPPORTUNISTIC, min(load.slots, missing)
         yield OpportunisticHold(load.node, want.attempt, kind, now, left, want.since, until=until)
         missing -= load.slots

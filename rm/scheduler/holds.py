@@ -127,11 +127,11 @@ class Holds:
         if not self._of_asks[whose]:
             del self._of_asks[whose]
         node.hold = None
-        if node.queue is not None:
-            node.queue.reopened()
         if hold.kind is HoldKind.QUEUE:
             return ()
         self._nodes.enter(node)
+        if node.queue is not None:
+            node.queue.reopened()
         del self.reserved[node.id]
         attempt.reservation = None
         attempt.app.leaf.turns_changed()
@@ -140,7 +140,7 @@ class Holds:
     # ---- queues that drain, whose holds begin and end unnoticed
 
     def release(self, node: "NodeView") -> AskHold | None:
-        """End the hold of the node's queue, if there is one, and return it."""
+        """End and return the hold of the node's queue, if there is one. Its caller lets the queue be found again."""
         hold = node.hold
         if hold is None or hold.kind is not HoldKind.QUEUE:
             return None
@@ -151,7 +151,8 @@ class Holds:
         """End the holds of queues for asks that may wait after all, or want nothing any more."""
         for ask in asks if self._of_asks else ():
             for hold in list(self.of(attempt, ask)):
-                self.release(hold.node)
+                if self.release(hold.node) is not None and hold.node.queue is not None:
+                    hold.node.queue.reopened()
 
     def validate(self) -> None:
         """Assert every invariant."""

@@ -14,6 +14,7 @@ from yaqd.policies.queueing.tuning import BoundTuner
 _NOTHING: Final = Resource()
 
 if TYPE_CHECKING:
+    from rm.scheduler.queueing import NodeQueues
     from rm.scheduler.sweep import Sweep
     from rm.scheduler.view import AppView
 
@@ -35,7 +36,6 @@ class NodeQueue:
         "added_s",
         "at_node",
         "bound",
-        "changed",
         "counted",
         "excess",
         "given",
@@ -50,6 +50,7 @@ class NodeQueue:
         "name",
         "node",
         "queued",
+        "queues",
         "reported_at",
         "room",
         "room_s",
@@ -65,10 +66,10 @@ class NodeQueue:
         "was_full",
     )
 
-    def __init__(self, node: NodeView, changed: "dict[NodeQueue, None]") -> None:
+    def __init__(self, node: NodeView, queues: "NodeQueues") -> None:
         self.node = node
-        #: queues, of all nodes, that are not to be found yet as they are now
-        self.changed = changed
+        #: those of all nodes
+        self.queues = queues
         self.name = str(node.id)
         #: containers that may wait here
         self.bound = 0
@@ -164,9 +165,8 @@ class NodeQueue:
         return bound if self.most is None or bound <= self.most else self.most
 
     def reopened(self) -> None:
-        """Hear that it may have room though the same waits in it: its node is no longer held, or drained."""
-        if not self.is_listed:
-            self.changed[self] = None
+        """Hear that its node is held no more."""
+        self.queues.enter_again(self)
 
     def has_room(self, wait_max_s: float | None) -> bool:
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:

@@ -17,12 +17,11 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
-from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
 from rm.scheduler.starved import Unplaced
 from rm.scheduler.view import AttemptView, ClusterView
-from yaqd.model import ApplicationId, NodeId
+from yaqd.model import ApplicationId
 
 
 class QueueEvents:
@@ -80,7 +79,8 @@ class QueueEvents:
         self._view.reorder(app_id)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
-        queue = self._queues.get(event.node_id) or self._begin_queue(event.node_id)
+        node = self._view.nodes.get(event.node_id)
+        queue = (node.queue or self._queues.begin(node)) if node is not None else None
         if queue is not None:
             ran = queue.started
             self._queues.reported(queue, event, now)
@@ -88,11 +88,6 @@ class QueueEvents:
             if shares is not None and (queue.started is not ran or queue.look_at <= now):
                 shares.run(queue, ran, now)
         return ()
-
-    def _begin_queue(self, node_id: NodeId) -> NodeQueue | None:
-        """Of a node that reports the first time."""
-        node = self._view.nodes.get(node_id)
-        return self._queues.begin(node) if node is not None else None
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Outcome]:
         """What could not wait before, because nobody knew its end, may now."""

@@ -144,7 +144,7 @@ class NodeQueues:
         """Of a node that has none; None where none is wanted."""
         if self.spec is None:
             return None
-        queue = self._queues[node.id] = node.queue = NodeQueue(node, self._changed)
+        queue = self._queues[node.id] = node.queue = NodeQueue(node, self)
         self._set_bound(queue)
         return queue
 
@@ -174,7 +174,7 @@ class NodeQueues:
             self._count_bound(queue, bound)
             self._enter(queue)
         elif bound:
-            queue.reopened()
+            self.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
         """What the node said last is too old: nothing more waits there until it reports."""
@@ -276,6 +276,11 @@ class NodeQueues:
             for placer in self._placers_of(queue):
                 placer.put(queue, queue.name, load)
         self._changed.clear()
+
+    def enter_again(self, queue: NodeQueue) -> None:
+        """Let the queue be found that has room though the same waits in it: its node is no longer drained, or held."""
+        if not queue.is_listed and self.has_room(queue):
+            self._enter(queue)
 
     # ---- room
 
