@@ -184,16 +184,16 @@ class Explain:
             return {"keptNodes": [], "keptForOthers": 0}
         kept = [
             {
-                "node": str(node.node_id),
-                "sinceS": round(now - node.since, 3),
-                "containers": node.left,
-                "starvedS": round(node.since - node.starved_since, 3),
+                "node": str(hold.node.id),
+                "sinceS": round(now - hold.since, 3),
+                "containers": hold.left,
+                "starvedS": round(hold.since - hold.starved_since, 3),
             }
-            for node in facts.kept_nodes(app.attempt.id)
+            for hold in facts.opportunistic_holds(app.attempt.id)
         ]
         elsewhere = facts.elsewhere(app.id)
         wants = any(ask.pending for ask in facts.opportunistic_asks(app.attempt.id)) or any(elsewhere.values())
-        others = facts.nodes_kept_from(app.attempt.id) if wants else 0
+        others = facts.opportunistic_holds_of_others(app.attempt.id) if wants else 0
         return {"keptNodes": kept, "keptForOthers": others}
 
     # ---- what waits at nodes

@@ -37,7 +37,7 @@ class ExplainNodes:
             "queued": queue.length if queue is not None else 0,
             "bound": queue.bound if queue is not None else 0,
             "waitS": round(wait, 3) if math.isfinite(wait) else None,
-            "isDraining": queue is not None and (queue.held_for is not None or queue.node.reserved_for is not None),
+            "isDraining": queue is not None and queue.node.hold is not None,
             "memoryMb": node.total.memory_mb,
             "usedMb": node.used.memory_mb,
             "utilization": {"now": now, "minute": minute, "fiveMinutes": five},

@@ -182,7 +182,7 @@ class Reports:
                 most = Resource(_INT32_MAX << 20, _INT32_MAX, dict.fromkeys(needed.extras, _INT64_MAX))
                 needed = needed.smaller(most)
                 if attempt.reservation is not None:
-                    reserved = attempt.reservation.ask.capability
+                    reserved = attempt.reservation.size
                     message.num_reserved_containers = 1
             share = facts.share(used)
             message.cluster_usage_percentage = share * 100

@@ -11,7 +11,7 @@ An ask that prefers places waits for them (delay scheduling, Zaharia et al., Eur
 `node-locality-delay` says, never more than there are nodes, and not at all when no preferred place is in the
 cluster.
 
-Against starvation of large containers by small ones nodes are kept (`rm.scheduler.keeping`).
+Against starvation of large containers by small ones nodes are reserved (`rm.scheduler.hold_choice`).
 """
 
 import math
@@ -20,8 +20,8 @@ from functools import partial
 
 from rm.scheduler.asks import Ask
 from rm.scheduler.decisions import Locality
-from rm.scheduler.keeping import Keep, Keeping
-from rm.scheduler.masters import has_room_before_queue
+from rm.scheduler.hold_choice import HoldChoice, has_room_before_queue
+from rm.scheduler.holds import AskHold
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
 from rm.scheduler.shares import Shares
@@ -54,9 +54,9 @@ class Pass:
 
 
 class CapacityPolicy:
-    def __init__(self, *, reserve_after_s: float, reserved_share: float) -> None:
+    def __init__(self, *, reserve_after_s: float, reservation_s: float, reserved_share: float) -> None:
         self._reserve_after_s = reserve_after_s
-        self.keeping = Keeping(reserve_after_s, self.locality)
+        self.choice = HoldChoice(reserve_after_s, reservation_s, self.locality)
         #: largest part of the nodes that may be reserved at a time (at least one node may)
         self._reserved_share = reserved_share
 
@@ -96,14 +96,14 @@ class CapacityPolicy:
         if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
             yield ANY_HOST, Locality.OFF_SWITCH
 
-    def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | Keep | Pass]:
+    def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | AskHold | Pass]:
         """Who gets what this node has free, until nothing more fits or nobody wants it."""
         passed: list[Ask] = []
         begin(node)
         while view.root.waiting:
-            if node.reserved_for is not None:
-                reservation = view.reservations[node.id]
-                attempt, ask = reservation.attempt, reservation.ask
+            reserved = node.reserved
+            if reserved is not None:
+                attempt, ask = reserved.attempt, reserved.ask
                 if not view.calculator.fits(ask.capability, node.free) and not has_room_before_queue(view, ask, node):
                     return
                 locality = self.locality(view, attempt, ask, node) or Locality.OFF_SWITCH
@@ -118,15 +118,15 @@ class CapacityPolicy:
             if chosen is None:
                 return
             yield chosen
-            if isinstance(chosen, Keep):
+            if isinstance(chosen, AskHold):
                 return
             if node.sweep is not None:
                 node.sweep.given(chosen.attempt, chosen.ask.capability)
 
-    def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | Keep | None:
+    def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | AskHold | None:
         """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
         reserved_max = max(1, int(len(view.nodes) * self._reserved_share))
-        may_reserve = not node.is_draining and len(view.reservations) < reserved_max
+        may_reserve = not node.is_draining and len(view.holds.reserved) < reserved_max
         if not may_reserve and (node.free_mb <= 0 or (view.calculator.counts_vcores and node.free_cores <= 0)):
             return None
         counts_vcores, reserve_after_s = view.calculator.counts_vcores, self._reserve_after_s
@@ -149,7 +149,7 @@ class CapacityPolicy:
 
     def _in_leaf(
         self, view: ClusterView, leaf: QueueView, node: NodeView, now: float, passed: list[Ask], starves: bool
-    ) -> Pick | Keep | None:
+    ) -> Pick | AskHold | None:
         """`starves`: somebody here may have waited long enough to get the node reserved."""
         best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
         fits = view.calculator.fits_among
@@ -167,9 +167,9 @@ class CapacityPolicy:
                 if not may:
                     continue
             if not has_room:
-                kept = self.keeping.for_whom(view, leaf, shape, whose, node, now)
-                if kept is not None:
-                    return kept
+                hold = self.choice.reserved(view, leaf, shape, whose, node, now)
+                if hold is not None:
+                    return hold
                 continue
             may = rooms.get(id(shape))
             if may is None:

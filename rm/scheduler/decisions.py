@@ -135,7 +135,7 @@ class Preempt:
 
 
 Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication
-#: about nodes that are kept for somebody
+#: about nodes that are held for somebody
 Note = Reserve | Unreserve | Keep | KeepNoMore
 #: what comes of an event
 Outcome = Decision | Note

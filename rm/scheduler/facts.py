@@ -10,9 +10,8 @@ from rm.scheduler.admission import refusal, why_inactive
 from rm.scheduler.asks import Ask
 from rm.scheduler.calculators import AllocationBounds, Calculator
 from rm.scheduler.decisions import DecisionLog
+from rm.scheduler.holds import OpportunisticHold
 from rm.scheduler.jobs import Jobs
-from rm.scheduler.kept_nodes import KeptNode
-from rm.scheduler.masters import masters_to_come
 from rm.scheduler.node_load import NodeLoad
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
@@ -98,8 +97,8 @@ class Facts:
     def reserved_in(self, queue: QueueView) -> list[Resource]:
         """Containers of the queue, and those below it, for which nodes are reserved."""
         within = {leaf.path for leaf in queue.walk() if leaf.is_leaf}
-        held = self._view.reservations.values()
-        return [one.ask.capability for one in held if one.attempt.app.leaf.path in within]
+        held = self._view.holds.reserved.values()
+        return [one.size for one in held if one.attempt.app.leaf.path in within]
 
     # ---- applications
 
@@ -190,9 +189,17 @@ class Facts:
         return self._queues.bound_of(node_id)
 
     def masters_to_come(self, node_id: NodeId) -> dict[ApplicationId, Resource]:
-        """For which room is kept at the node."""
-        node = self._view.nodes.get(node_id)
-        return masters_to_come(self._view, node) if node is not None else {}
+        """Those for which room is kept at the node, and those that are not known to have started there."""
+        node, rooms = self._view.nodes.get(node_id), dict[ApplicationId, Resource]()
+        if node is None or node.queue is None or not node.queue.keeps_room or not node.queue.length:
+            return rooms
+        hold = node.hold
+        if hold is not None and hold.ask.is_master and hold.is_wanted:
+            rooms[hold.attempt.app.id] = hold.size
+        for container_id, resource in node.containers.items() if not node.masters.is_zero() else ():
+            if container_id not in node.queue.started and self._view.containers[container_id].is_master:
+                rooms[container_id.application_id] = resource
+        return rooms
 
     def where(self, container_id: ContainerId) -> NodeId | None:
         """The node of a container that is charged; None: it is over, or charged to nobody."""
@@ -227,20 +234,21 @@ class Facts:
         return NoNodeTakes(self._opportunistic, attempt)
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
-        """Is a node not kept for others, and would what somebody else wants there not wait for longer than it may?"""
+        """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
         return self._opportunistic.may_go(attempt, node_id, need)
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """None of its opportunistic containers is sent where it is expected to wait as long, s."""
         return self._opportunistic.wait_limit(attempt)
 
-    def kept_nodes(self, attempt_id: ApplicationAttemptId) -> list[KeptNode]:
-        """Nodes whose queues are kept for it."""
-        return self._opportunistic.kept.facts_of(attempt_id)
+    def opportunistic_holds(self, attempt_id: ApplicationAttemptId) -> list[OpportunisticHold]:
+        """Nodes that are held for its opportunistic containers."""
+        return self._view.holds.opportunistic_of(attempt_id)
 
-    def nodes_kept_from(self, attempt_id: ApplicationAttemptId) -> int:
-        """How many are kept for others."""
-        return self._opportunistic.kept.number_closed_to(attempt_id)
+    def opportunistic_holds_of_others(self, attempt_id: ApplicationAttemptId) -> int:
+        """How many are held for others."""
+        held = self._view.holds.opportunistic.values()
+        return sum(1 for hold in held if hold.attempt.id != attempt_id)
 
     def is_update_waiting(self, container_id: ContainerId, node_id: NodeId) -> bool:
         """Has the container's master asked for a change of it that was not made yet?"""

@@ -5,7 +5,7 @@ The node with the best affinity divided by load (Yaq, algorithm 1; its load is t
 node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
 policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
 long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers. For a master the
-node keeps room, and it goes there before the queue has drained (`rm.scheduler.masters`).
+node keeps room, and it goes there before the queue has drained (`rm.scheduler.hold_choice`).
 """
 
 import math
@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from rm.scheduler.asks import Ask, AskKey
+from rm.scheduler.asks import Ask
 from rm.scheduler.candidates import Candidates, locality
 from rm.scheduler.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
 from rm.scheduler.decisions import Locality, QueuePlace
-from rm.scheduler.masters import has_room_before_queue
+from rm.scheduler.hold_choice import has_room_before_queue
+from rm.scheduler.hold_ends import why_given_up
+from rm.scheduler.holds import AskHold, HoldKind
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import satisfies
@@ -26,7 +28,7 @@ from rm.scheduler.sweep import CHEAP, DEAR, Look, attempts_first, begin, first_a
 from rm.scheduler.tally import Tally
 from rm.scheduler.users import known_limit_share
 from rm.scheduler.view import AppView, AttemptView, ClusterView, OrderKey, QueueView
-from yaqd.model import ANY_HOST, ApplicationAttemptId, Resource
+from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.place import choose
 
@@ -48,15 +50,8 @@ class QueuePick:
     place: QueuePlace
 
 
-@value()
-class _Hold:
-    """This ask has its turn and must not wait."""
-
-    attempt: AttemptView
-    ask: Ask
-
-
-_Found = QueuePick | Pick | _Hold
+#: a hold: the ask has its turn and must not wait
+_Found = QueuePick | Pick | AskHold
 
 
 class QueueFilling:
@@ -64,9 +59,8 @@ class QueueFilling:
         self._view = view
         self._queues = queues
         self._policy = policy
-        #: for what the queue that looks for asks was held until now
-        self._was_held_for: tuple[ApplicationAttemptId, AskKey] | None = None
-        self._was_held_since = 0.0
+        #: the hold until now of the queue that looks for asks
+        self._was: AskHold | None = None
 
     # ---- an ask looks for a queue
 
@@ -106,8 +100,7 @@ class QueueFilling:
         queue = node.queue
         if queue is None:
             return
-        self._was_held_for, self._was_held_since = queue.held_for, queue.held_since
-        self._queues.release(queue)
+        self._was = self._view.holds.release(node)
         begin(queue)
         while self._view.root.waiting:
             has_room = self._queues.has_room(queue)
@@ -120,18 +113,17 @@ class QueueFilling:
                 if queue.sweep is not None:
                     queue.sweep.given(chosen.attempt, chosen.ask.capability)
                 continue
-            if isinstance(chosen, _Hold) and (has_room or chosen.ask.is_master):
-                was_held = self._was_held_for == (chosen.attempt.id, chosen.ask.key)
-                self._queues.hold(queue, chosen.attempt, chosen.ask, self._was_held_since if was_held else now)
+            if isinstance(chosen, AskHold) and (has_room or chosen.ask.is_master):
+                self._view.holds.begin(chosen)
             break
-        if queue.held_for is None and node.reserved_for is None:
+        if node.hold is None:
             queue.room = None
         self._queues.enter_again(queue)
 
     def _may_keep_room(self, queue: NodeQueue) -> bool:
         """Of a queue where nothing more may wait: masters do not."""
         node = queue.node
-        may = not queue.is_silent and not node.is_draining and node.reserved_for is None
+        may = not queue.is_silent and not node.is_draining and node.hold is None
         return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
 
     def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float) -> _Found | None:
@@ -144,7 +136,7 @@ class QueueFilling:
     def for_nobody(self, node: NodeView) -> None:
         """The same where nobody wants anything."""
         if node.queue is not None:
-            self._queues.release(node.queue)
+            self._view.holds.release(node)
             self._queues.enter_again(node.queue)
 
     def _in_leaf(
@@ -205,21 +197,19 @@ class QueueFilling:
             return QueuePick(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
         elif has_room_before_queue(view, ask, node):
             return Pick(attempt, ask, node, near)
-        elif queues.holds(attempt, ask) + _is_reserved(attempt, ask) < ask.pending and self._comes_soon(
-            attempt, ask, queue, now
-        ):
-            return _Hold(attempt, ask)
+        elif len(view.holds.of(attempt, ask)) < ask.pending and (hold := self._hold(attempt, ask, node, now)):
+            return hold
         look.cost += DEAR
         return None
 
-    def _comes_soon(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, now: float) -> bool:
-        """Or does room come sooner at another node? What began to empty goes on, unless that is much sooner by now."""
-        if self._was_held_for != (attempt.id, ask.key):
-            return self._policy.keeping.comes_soon(self._view, attempt, ask, queue.node, now)
-        if not self._policy.keeping.is_lost(self._view, attempt, ask, queue.node, self._was_held_since, now):
-            return True
-        attempt.gave_up(now)
-        return False
+    def _hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
+        """Let the queue drain for the ask, unless room comes sooner at another node. What began to drain goes on,
+        unless that is much sooner by now."""
+        hold, view, choice = AskHold(node, attempt, HoldKind.QUEUE, now, ask), self._view, self._policy.choice
+        if self._was is None or not self._was.is_for(attempt, ask):
+            return hold if choice.comes_soon(view, hold, now) else None
+        hold.since = self._was.since
+        return hold if why_given_up(view, choice, hold, now) is None else None
 
     def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> QueuePlace:
         """As it is before the container is sent there."""
@@ -296,11 +286,6 @@ def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], boo
     return lambda node: (
         mb <= node.total.memory_mb - node.masters.memory_mb and cores <= node.total.vcores - node.masters.vcores
     )
-
-
-def _is_reserved(attempt: AttemptView, ask: Ask) -> bool:
-    """A node gets free for it already, though its queue is no longer held."""
-    return attempt.reservation is not None and attempt.reservation.ask is ask
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:

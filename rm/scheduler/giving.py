@@ -9,17 +9,14 @@ from rm.scheduler.asks import Ask
 from rm.scheduler.capacity import CapacityPolicy, Pass, Pick
 from rm.scheduler.decisions import Allocate, Outcome, QueuePlace
 from rm.scheduler.filling import BEFORE_QUEUE, QueueFilling, QueuePick
+from rm.scheduler.hold_ends import GOT, is_void, why_given_up
+from rm.scheduler.holds import AskHold
 from rm.scheduler.job_order import JobStarvation, Starving
-from rm.scheduler.keeping import Keep
 from rm.scheduler.nodes import NodeView
-from rm.scheduler.reservations import is_void, reserve, stands_still, unreserve
 from rm.scheduler.updates import Updates
-from rm.scheduler.view import AttemptView, ClusterView, Reservation
+from rm.scheduler.view import AttemptView, ClusterView
 from yaqd.model import ContainerId
 from yaqd.policies.queueing.lost_places import LostPlaces
-
-#: a node that was kept in vain is not kept for the same ask for so many times as long as it was
-_LEFT_FOR = 2.0
 
 
 class Giving:
@@ -29,16 +26,14 @@ class Giving:
         policy: CapacityPolicy,
         updates: Updates,
         *,
-        reservation_s: float,
         at_asks: bool = True,
         starvation: JobStarvation = JobStarvation(),
         lost_places: LostPlaces,
     ) -> None:
-        """`reservation_s`: how long a reservation lasts before it is tried elsewhere; `at_asks`: give when asked."""
+        """`at_asks`: give when asked."""
         self._view = view
         self.policy = policy
         self._updates = updates
-        self._reservation_s = reservation_s
         self.at_asks = at_asks
         self._lost_places = lost_places
         #: fills the nodes' queues; None where nothing may wait
@@ -81,7 +76,7 @@ class Giving:
 
     def fill(self, node: NodeView, now: float) -> Iterable[Outcome]:
         """Give away what the node has free."""
-        if self._view.root.waiting or self._view.reservations or self._updates.any_waiting:
+        if self._view.root.waiting or self._view.holds.reserved or self._updates.any_waiting:
             return self._fill(node, now)
         if self.filling is not None:
             self.filling.for_nobody(node)
@@ -90,44 +85,36 @@ class Giving:
     def _fill(self, node: NodeView, now: float) -> Iterator[Outcome]:
         if self._updates.any_waiting:
             yield from self._updates.settle(node)
-        reservation = self._view.reservations.get(node.id)
-        if reservation is not None and stands_still(reservation, self._reservation_s, now):
-            if len(self._view.nodes) > 1:
-                reservation.ask.leave(node.id, now + _LEFT_FOR * self._reservation_s)
-            reservation.ask.waiting_since = now
-            yield unreserve(self._view, reservation, "nothing ended on the node for too long")
-        elif reservation is not None and self._is_lost(reservation, now):
-            reservation.attempt.gave_up(now)
-            yield unreserve(self._view, reservation, "room comes much sooner at other nodes, by what is known by now")
+        view, reserved = self._view, node.reserved
+        if reserved is not None and (why := why_given_up(view, self.policy.choice, reserved, now)) is not None:
+            yield from view.holds.end(reserved, why)
         passed: dict[int, Ask] = {}
         for result in self.policy.for_node(self._view, node, now) if self._view.root.waiting else ():
             match result:
                 case Pass(ask):
                     passed[id(ask)] = ask
-                case Keep(attempt, ask, _):
-                    yield reserve(self._view, attempt, ask, node, now)
-                case Pick(attempt, _, _, _):
-                    yield self._carry_out(result, now, "the node had room")
-                    self._view.file(attempt)
-                    kept = attempt.reservation
-                    if kept is not None and (kept.node is node or not kept.ask.pending):
-                        yield unreserve(self._view, kept, "the ask got its container")
+                case AskHold():
+                    yield from view.holds.begin(result)
+                case Pick():
+                    yield from self._give(result, now, "the node had room")
         if self.filling is not None:
             for found in self.filling.for_node(node, passed, now):
                 place = found.place if isinstance(found, QueuePick) else None
-                yield self._carry_out(found, now, place.rule if place is not None else BEFORE_QUEUE, place)
-                self._view.file(found.attempt)
-                kept = found.attempt.reservation
-                if kept is not None and not kept.ask.pending:
-                    yield unreserve(self._view, kept, "the ask got its container")
+                yield from self._give(found, now, place.rule if place is not None else BEFORE_QUEUE, place)
         for ask in passed.values():
             ask.missed += 1
         if self._view.jobs is not None:
             self.starving.find(self._view.jobs, now)
 
-    def _is_lost(self, reservation: Reservation, now: float) -> bool:
-        attempt, ask, node = reservation.attempt, reservation.ask, reservation.node
-        return self.policy.keeping.is_lost(self._view, attempt, ask, node, reservation.since, now)
+    def _give(
+        self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None
+    ) -> Iterator[Outcome]:
+        """Carry the pick out; what was reserved for an ask that has all, or reserved here, is given up."""
+        yield self._carry_out(pick, now, why, queued)
+        self._view.file(pick.attempt)
+        reserved = pick.attempt.reservation
+        if reserved is not None and (reserved.node is pick.node or not reserved.ask.pending):
+            yield from self._view.holds.end(reserved, GOT)
 
     def _carry_out(self, pick: Pick | QueuePick, now: float, why: str, queued: QueuePlace | None = None) -> Allocate:
         attempt, ask, node, view = pick.attempt, pick.ask, pick.node, self._view
@@ -166,7 +153,7 @@ class Giving:
             if queued is not None:
                 queues.sent(node, container_id, attempt, ask)
             elif not ask.pending:
-                queues.release_all(attempt, ask)
+                view.holds.release_for(attempt, (ask,))
         if jobs is not None:
             if not ask.is_master:
                 jobs.given(attempt, priority)
@@ -177,7 +164,7 @@ class Giving:
 
     def settle(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
         """Give up the attempt's reservation when it is of no use any more."""
-        reservation = attempt.reservation
-        if reservation is not None and is_void(self._view, reservation):
-            yield unreserve(self._view, reservation, "the ask is gone")
-            yield from self.fill(reservation.node, now)
+        reserved = attempt.reservation
+        if reserved is not None and is_void(self._view, reserved):
+            yield from self._view.holds.end(reserved, "the ask is gone")
+            yield from self.fill(reserved.node, now)

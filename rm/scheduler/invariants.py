@@ -17,15 +17,11 @@ def validate(view: ClusterView) -> None:
         assert node.masters == _sum(masters), (node.id, node.masters, masters)
     _validate_charges(view)
     view.tags.validate()
+    view.holds.validate()
     if view.shares is not None:
         view.shares.validate()
     for queue in view.queues.values():
         _validate_queue(view, queue)
-    for node_id, reservation in view.reservations.items():
-        reserved = view.nodes.get(node_id)
-        assert reserved is reservation.node and reserved.reserved_for is reservation
-        assert reservation.attempt.reservation is reservation
-        assert reservation.ask.pending > 0
 
 
 def _sent(view: ClusterView) -> set[ContainerId]:

@@ -13,6 +13,7 @@ the queue.
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.jobs import Job, Jobs
@@ -21,6 +22,7 @@ from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.job_order import JOB_ORDERS, SHIPPED, WaitingJob
 
 if TYPE_CHECKING:
+    from rm.scheduler.queueing_spec import QueueingSpec
     from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
 
 
@@ -34,6 +36,8 @@ _HERE: Final = 0.75
 #: by so much of the time that it would have taken in order of arrival a job may be later than that beside: so what is
 #: starved takes five sevenths of a queue at most, and the order has the rest
 _SLACK: Final = 0.4
+#: of an attempt, for what it wants
+_ASKS_LOOKED_AT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,20 @@ class JobStarvation:
         ratio = self.starve_ratio * work_s if work_s is not None else math.inf
         threshold_s = min(self.starve_s, ratio) if ratio > 0 else self.starve_s
         return _HERE * threshold_s + _SLACK * (job.waited_s - job.passed_s)
+
+
+def is_cut_off(jobs: Jobs, spec: "QueueingSpec | None", app: "AppView") -> bool:
+    """Does it hold containers, but none of what is served last of all that it wants, and would its master not wait for
+    one?
+
+    In order of submission the first job goes on until it has all; in other orders jobs that come before it may take all
+    that ends. A MapReduce master that has no map left but wants some kills reducers that run.
+    """
+    attempt = app.attempt
+    if attempt is None or attempt.tolerates_waiting or spec is None or spec.unaware_wait_s == math.inf:
+        return False
+    last = max(jobs.held(app.id), default=None)
+    return last is not None and any(a.pending and a.key[0] > last for a in islice(attempt.asks, _ASKS_LOOKED_AT))
 
 
 def rank(jobs: Jobs, app: "AppView") -> float:

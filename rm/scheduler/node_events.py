@@ -4,12 +4,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rm.scheduler.decisions import Outcome
-from rm.scheduler.events import NodeBeat, NodeDraining, NodeJoined, NodeLeft, NodeResized, NodeSilent
+from rm.scheduler.events import (
+    Elapsed,
+    NodeBeat,
+    NodeDraining,
+    NodeJoined,
+    NodeLeft,
+    NodeLoaded,
+    NodeResized,
+    NodeSilent,
+)
 from rm.scheduler.giving import Giving
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.reservations import unreserve
 from rm.scheduler.starting import Starting
 from rm.scheduler.updates import Updates
 from rm.scheduler.view import ClusterView
@@ -40,6 +48,8 @@ class NodeEvents:
             NodeDraining: self._draining,
             NodeBeat: self._beat,
             NodeSilent: self._silent,
+            NodeLoaded: self._loaded,
+            Elapsed: self._elapsed,
         }
 
     def _joined(self, event: NodeJoined, now: float) -> Iterator[Outcome]:
@@ -63,8 +73,8 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
-        if event.node_id in self._view.reservations:
-            yield unreserve(self._view, self._view.reservations[event.node_id], "the node left")
+        if node.hold is not None:
+            yield from self._view.holds.end(node.hold, "the node left")
         self._view.nodes.remove(node)
         self._queues.left(node)
         self._opportunistic.node_left(node.id)
@@ -88,8 +98,8 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None or node.is_draining:
             return
-        if node.id in self._view.reservations:
-            yield unreserve(self._view, self._view.reservations[node.id], "the node is drained")
+        if node.reserved is not None:
+            yield from self._view.holds.end(node.reserved, "the node is drained")
         node.is_draining = True
         self._giving.shrink(node)
         yield from self._starting.shrunk(now)
@@ -98,11 +108,18 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
-        reservation = self._view.reservations.get(node.id)
-        if reservation is not None and node.queue is not None:
-            yield unreserve(self._view, reservation, "the node has not been heard of")
+        if node.hold is not None and node.queue is not None:
+            yield from self._view.holds.end(node.hold, "the node has not been heard of")
         self._queues.silent(node)
         self._opportunistic.node_silent(node.id)
+
+    def _loaded(self, event: NodeLoaded, now: float) -> Iterable[Outcome]:
+        self._opportunistic.node_loaded(event, now)
+        return ()
+
+    def _elapsed(self, event: Elapsed, now: float) -> Iterable[Outcome]:
+        self._opportunistic.elapsed(now)
+        return ()
 
     def _beat(self, event: NodeBeat, now: float) -> Iterable[Outcome]:
         """Most of them come to nothing, at once: there are as many as nodes, however few wait."""

@@ -7,7 +7,7 @@ from typing import Final
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import QueuePlace
 from rm.scheduler.nodes import NodeView
-from yaqd.model import Resource
+from yaqd.model import ApplicationAttemptId, Resource
 
 
 class LoadOrder(Enum):
@@ -67,10 +67,30 @@ class NodeLoad:
         """Would it start at once, as far as is known here?"""
         return not self.length and self._calculator.fits(self.held + need, self.node.free)
 
+    def is_open(self, attempt_id: ApplicationAttemptId | None) -> bool:
+        """Tell whether the node is held for no other attempt's opportunistic containers. None: for no attempt's."""
+        hold = self.node.opportunistic_hold
+        return hold is None or hold.attempt.id == attempt_id
+
+    @property
+    def lets_wait(self) -> bool:
+        """Tell whether opportunistic containers wait there, by what the node said lately."""
+        return self.length is not None and self.capacity != 0 and not self.node.is_draining and not self.is_silent
+
+    @property
+    def slots(self) -> int:
+        """Count how many run there at once; 1 where nobody has seen it."""
+        queue = self.node.queue
+        return max(1, queue.slots) if queue is not None else 1
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether it would start one of what it usually runs at once."""
+        queue = self.node.queue
+        return not self.queued and queue is not None and queue.running < self.slots
+
     def takes(self, need: Resource) -> bool:
-        if self.length is None or self.capacity == 0 or self.node.is_draining or self.is_silent:
-            return False
-        return self.fits(need) or self.capacity is None or self.length + self.given < self.capacity
+        return self.lets_wait and (self.fits(need) or self.capacity is None or self.queued < self.capacity)
 
     def place(self, rule: str) -> QueuePlace:
         """Of a container that is sent to wait now."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.nodes import NodeView
-from yaqd.model import ApplicationAttemptId, ContainerId, Resource
+from yaqd.model import ContainerId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.tuning import BoundTuner
 
@@ -14,7 +14,7 @@ from yaqd.policies.queueing.tuning import BoundTuner
 _NOTHING: Final = Resource()
 
 if TYPE_CHECKING:
-    from rm.scheduler.asks import AskKey
+    from rm.scheduler.queueing import NodeQueues
     from rm.scheduler.sweep import Sweep
     from rm.scheduler.view import AppView
 
@@ -39,8 +39,6 @@ class NodeQueue:
         "counted",
         "excess",
         "given",
-        "held_for",
-        "held_since",
         "is_heard",
         "is_listed",
         "is_silent",
@@ -52,6 +50,7 @@ class NodeQueue:
         "name",
         "node",
         "queued",
+        "queues",
         "reported_at",
         "room",
         "room_s",
@@ -67,8 +66,10 @@ class NodeQueue:
         "was_full",
     )
 
-    def __init__(self, node: NodeView) -> None:
+    def __init__(self, node: NodeView, queues: "NodeQueues") -> None:
         self.node = node
+        #: those of all nodes
+        self.queues = queues
         self.name = str(node.id)
         #: containers that may wait here
         self.bound = 0
@@ -121,10 +122,6 @@ class NodeQueue:
         self.room: Resource | None = None
         #: until that is enough for them, s; inf: nobody knows when, None: it does not say
         self.room_s: float | None = None
-        #: what must not wait and has its turn here: the queue is left to drain
-        self.held_for: tuple[ApplicationAttemptId, AskKey] | None = None
-        #: since when, scheduler's seconds
-        self.held_since = 0.0
         #: where looks for who waits here next go on; None: with the first ones
         self.sweep: Sweep | None = None
 
@@ -167,10 +164,13 @@ class NodeQueue:
         """What is sent beyond what the node takes would come back."""
         return bound if self.most is None or bound <= self.most else self.most
 
+    def reopened(self) -> None:
+        """Hear that its node is held no more."""
+        self.queues.enter_again(self)
+
     def has_room(self, wait_max_s: float | None) -> bool:
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
             return False
-        node = self.node
-        if self.is_silent or self.held_for is not None or node.is_draining or node.reserved_for is not None:
+        if self.is_silent or self.node.hold is not None or self.node.is_draining:
             return False
         return self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)

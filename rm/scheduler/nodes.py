@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rm.scheduler.calculators import Calculator
+from rm.scheduler.holds import HoldKind
 from yaqd.model import ANY_HOST, ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
 
 if TYPE_CHECKING:
+    from rm.scheduler.holds import AskHold, OpportunisticHold
     from rm.scheduler.node_queue import NodeQueue
     from rm.scheduler.sweep import Sweep
 
@@ -37,13 +39,14 @@ class NodeView:
         "free_cores",
         "free_extras",
         "free_mb",
+        "hold",
         "id",
         "indexes",
         "is_draining",
         "masters",
+        "opportunistic_hold",
         "queue",
         "rack",
-        "reserved_for",
         "sweep",
         "total",
     )
@@ -59,8 +62,10 @@ class NodeView:
         self.containers: dict[ContainerId, Resource] = {}
         #: what application masters of these hold: it is not free before they end, and nobody knows when that is
         self.masters = Resource()
-        #: attempt and ask for which room is kept; such a node is not in the index
-        self.reserved_for: object | None = None
+        #: for whom what becomes free here is kept, or the queue drains
+        self.hold: AskHold | None = None
+        #: for whom alone opportunistic containers are sent here
+        self.opportunistic_hold: OpportunisticHold | None = None
         #: takes no containers: `total` is what it holds
         self.is_draining = False
         #: where the index keeps it: memory steps, cores
@@ -71,6 +76,11 @@ class NodeView:
         self.queue: NodeQueue | None = None
         #: where looks for who takes what is free go on; None: with the first ones
         self.sweep: Sweep | None = None
+
+    @property
+    def reserved(self) -> "AskHold | None":
+        """Return the hold of one for whom room is reserved here; such a node is not in the index."""
+        return self.hold if self.hold is not None and self.hold.kind is HoldKind.RESERVED else None
 
     @property
     def free(self) -> Resource:
@@ -253,10 +263,10 @@ class NodeTable:
             self._places.setdefault(place, {})[node.id] = node
         node.indexes = self._indexes_of(node)
         self._count_size(node.total, 1)
-        self._enter(node)
+        self.enter(node)
 
     def remove(self, node: NodeView) -> None:
-        self._leave(node)
+        self.leave(node)
         del self._nodes[node.id]
         for place in (node.rack, node.id.host):
             nodes = self._places[place]
@@ -300,18 +310,14 @@ class NodeTable:
         for index in node.indexes:
             index.move(node, old, new)
 
-    def set_reserved(self, node: NodeView, reserved_for: object | None) -> None:
-        self._leave(node)
-        node.reserved_for = reserved_for
-        self._enter(node)
-
-    def _enter(self, node: NodeView) -> None:
-        if node.reserved_for is None:
+    def enter(self, node: NodeView) -> None:
+        """Let the node be found, unless it is reserved."""
+        if node.reserved is None:
             node.cell = cell = self._everywhere.cell_of(node)
             for index in node.indexes:
                 index.add(node, cell)
 
-    def _leave(self, node: NodeView) -> None:
+    def leave(self, node: NodeView) -> None:
         if node.cell is not None:
             for index in node.indexes:
                 index.remove(node, node.cell)
@@ -343,7 +349,7 @@ class NodeTable:
                 held = held + amount
             assert node.free == node.total - held, (node.id, node.free, node.total, held)
             assert not node.is_draining or node.free.is_zero(), (node.id, node.free)
-            assert (node.cell is None) == (node.reserved_for is not None)
+            assert (node.cell is None) == (node.reserved is not None)
             assert node.cell is None or node.cell == self._everywhere.cell_of(node)
             assert set(node.indexes) == set(self._indexes_of(node))
             total = total + node.total

@@ -19,14 +19,14 @@ from rm.scheduler.asks import Ask, AskKey, AskTable
 from rm.scheduler.calculators import Calculator
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
-from rm.scheduler.kept_nodes import KeptNodes, all_open
+from rm.scheduler.holds import Holds
 from rm.scheduler.node_load import RULES, LoadOrder, NodeLoad
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.spare_places import best_place, takes
 from rm.scheduler.spare_search import Search, in_turn
+from rm.scheduler.starved import Starved, Unplaced
 from rm.scheduler.view import AttemptView
-from rm.scheduler.wishes import Wishes, wishes_of
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
@@ -62,10 +62,11 @@ def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> No
 
 class Opportunistic:
     def __init__(
-        self, limits: OpportunisticLimits, calculator: Calculator, nodes: NodeTable, *, ask_rows_max: int
+        self, limits: OpportunisticLimits, calculator: Calculator, nodes: NodeTable, holds: Holds, *, ask_rows_max: int
     ) -> None:
         self.limits = limits
         self._nodes = nodes
+        self._holds = holds
         self._calculator = calculator
         self._ask_rows_max = ask_rows_max
         self._loads: dict[NodeId, NodeLoad] = {}
@@ -76,7 +77,7 @@ class Opportunistic:
         self._reached: dict[ApplicationAttemptId, AskKey | None] = {}
         self._chosen: list[NodeLoad] = []
         self._chosen_at = -math.inf
-        #: what was kept then (`KeptNodes.version`)
+        #: which nodes were held then (`Starved.version`)
         self._chosen_without = 0
         #: how many containers any node should let wait (Hadoop's QueueLimitCalculator)
         self.queue_limit = limits.queue_max
@@ -93,8 +94,8 @@ class Opportunistic:
         self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
         #: since when tasks wait that must be placed again; set by the scheduler
         self.lost_places = LostPlaces()
-        #: for masters that must not wait for long
-        self.kept = KeptNodes()
+        #: masters that must not wait for long
+        self.starved = Starved(holds)
 
     # ---- nodes
 
@@ -110,7 +111,7 @@ class Opportunistic:
 
     def node_left(self, node_id: NodeId) -> None:
         self._loads.pop(node_id, None)
-        self.kept.node_left(node_id)
+        self.starved.node_left(node_id)
         self._chosen_at = -math.inf
 
     def node_loaded(self, event: NodeLoaded, now: float) -> None:
@@ -165,7 +166,7 @@ class Opportunistic:
     def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
         self._asks.pop(attempt_id, None)
         self._reached.pop(attempt_id, None)
-        self.kept.forget(attempt_id)
+        self.starved.forget(attempt_id)
 
     def _drop_if_empty(self, attempt_id: ApplicationAttemptId) -> None:
         table = self._asks.get(attempt_id)
@@ -195,31 +196,29 @@ class Opportunistic:
                 since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
                 table.take(ask, load.node.id.host, load.node.rack, locality, now)
                 left -= 1
-                self.kept.given(attempt.id, load.node.id, now)
+                self.starved.given(attempt.id, load.node.id, now)
                 yield self._give(attempt, ask, load, locality, since)
             if search.is_over:
                 self._reached[attempt.id] = reached
                 break
             reached = ask.key
         self._drop_if_empty(attempt.id)
-        self.wanted(attempt, wishes_of(self.pending(attempt.id)), now)
+        self.wanted(attempt, Unplaced.of(self.pending(attempt.id)), now)
 
-    def wanted(self, attempt: AttemptView, wishes: Wishes, now: float) -> None:
+    def wanted(self, attempt: AttemptView, unplaced: Unplaced, now: float) -> None:
         """These of its containers have found no node, here or at its proxy."""
-
-        def may_start(load: NodeLoad) -> bool:
-            return wishes.may_start(load) and attempt.accepts(load.node)
-
-        is_limited = self.wait_limit(attempt) < math.inf
-        self.kept.wants(attempt.id, wishes.number if is_limited else 0, may_start, now)
+        if self.wait_limit(attempt) < math.inf:
+            self.starved.wants(attempt, unplaced, now)
+        else:
+            self.starved.forget(attempt.id)
         self._look(now)
 
     def _look(self, now: float) -> None:
         spec = self.queueing()
         if spec is None:
-            self.kept.clear()
+            self.starved.clear()
         else:
-            self.kept.look(self._loads, spec.starve_s, now)
+            self.starved.look(self._loads, spec.starve_s, now)
 
     def _give(
         self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
@@ -250,15 +249,15 @@ class Opportunistic:
 
     def elapsed(self, now: float) -> None:
         """Bring up to date what comes with time, for who asks next."""
-        if self.kept:
+        if self._holds.opportunistic:
             self._look(now)
         self._choose(now)
 
     def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
         """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
-        are kept for this attempt."""
-        own = self.kept.of(attempt_id) if attempt_id is not None and self.kept else ()
-        return [*self._chosen, *(load for node_id in own if self._is_known(load := self._loads[node_id]))]
+        are held for this attempt."""
+        own = self._holds.opportunistic_of(attempt_id) if attempt_id is not None else ()
+        return [*self._chosen, *(load for hold in own if self._is_known(load := self._loads[hold.node.id]))]
 
     def _ranked_at(self, now: float, attempt_id: ApplicationAttemptId) -> list[NodeLoad]:
         self.elapsed(now)
@@ -266,7 +265,7 @@ class Opportunistic:
 
     def book(self, placed: ProxyPlaced, now: float) -> Allocate:
         """What somebody else has chosen: counted like what is chosen here."""
-        self.kept.given(placed.container_id.attempt_id, placed.node_id, now)
+        self.starved.given(placed.container_id.attempt_id, placed.node_id, now)
         load = self._loads.get(placed.node_id)
         if load is not None and not load.fits(placed.resource):
             self._send(load, placed.container_id.application_id, placed.priority)
@@ -291,9 +290,9 @@ class Opportunistic:
         load.added_s += math.inf if estimate_s is None else estimate_s
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
-        """Is a node not kept for others, and would what somebody else wants there not wait for longer than it may?"""
+        """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
         most_s, load = self.wait_limit(attempt), self._loads.get(node_id)
-        if not self.kept.is_open(node_id, attempt.id):
+        if load is not None and not load.is_open(attempt.id):
             return False
         return most_s == math.inf or (load is not None and takes(load, need, most_s))
 
@@ -320,9 +319,9 @@ class Opportunistic:
         )
 
     def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeLoad]:
-        """The nodes of a host or rack that are not kept for others."""
-        here = (load for node in self._nodes.at(name) if (load := self._loads.get(node.id)) is not None)
-        return all_open(here, self.kept, attempt_id)
+        """The nodes of a host or rack that are not held for others."""
+        loads, here = self._loads, self._nodes.at(name)
+        return (load for node in here if (load := loads.get(node.id)) is not None and load.is_open(attempt_id))
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """None of the attempt's containers is sent where it is expected to wait as long, s."""
@@ -340,19 +339,16 @@ class Opportunistic:
         return most_s
 
     def _choose(self, now: float) -> None:
-        is_new = self._chosen_without != self.kept.version
+        is_new = self._chosen_without != self.starved.version
         if now - self._chosen_at >= self.limits.choice_s or is_new or not self._chosen:
-            known = (load for load in all_open(self._loads.values(), self.kept, None) if self._is_known(load))
+            known = (load for load in self._loads.values() if load.is_open(None) and self._is_known(load))
             self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
-            self._chosen_at, self._chosen_without = now, self.kept.version
+            self._chosen_at, self._chosen_without = now, self.starved.version
 
     def _is_known(self, load: NodeLoad) -> bool:
         if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
             return False
-        length = load.length
-        if length is None or load.capacity == 0 or load.node.is_draining or load.is_silent:
-            return False
-        return load.capacity is None or length + load.given < load.capacity
+        return load.lets_wait and (load.capacity is None or load.queued < load.capacity)
 
     def _order(self, load: NodeLoad) -> tuple[float, float, float, NodeId]:
         length = (load.length or 0) + load.given
@@ -392,7 +388,7 @@ class Opportunistic:
                 if placed.node_id == load.node.id:
                     held = held + placed.resource
             assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
-        self.kept.validate(self._loads)
+        self.starved.validate(self._loads)
         stages = ((placed.node_id, c.application_id, placed.priority) for c, placed in self.containers.items())
         assert Counter(stages) == self._alike
         for table in self._asks.values():

@@ -17,12 +17,11 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.filling import QueueFilling
 from rm.scheduler.giving import Giving
-from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.shares import Shares
+from rm.scheduler.starved import Unplaced
 from rm.scheduler.view import AttemptView, ClusterView
-from rm.scheduler.wishes import Wishes
-from yaqd.model import ApplicationId, NodeId
+from yaqd.model import ApplicationId
 
 
 class QueueEvents:
@@ -31,7 +30,7 @@ class QueueEvents:
         view: ClusterView,
         queues: NodeQueues,
         giving: Giving,
-        wanted: Callable[[AttemptView, Wishes, float], None],
+        wanted: Callable[[AttemptView, Unplaced, float], None],
     ) -> None:
         """`wanted` hears which containers of an attempt no node takes that its proxy knows."""
         self._view = view
@@ -80,7 +79,8 @@ class QueueEvents:
         self._view.reorder(app_id)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
-        queue = self._queues.get(event.node_id) or self._begin_queue(event.node_id)
+        node = self._view.nodes.get(event.node_id)
+        queue = (node.queue or self._queues.begin(node)) if node is not None else None
         if queue is not None:
             ran = queue.started
             self._queues.reported(queue, event, now)
@@ -88,11 +88,6 @@ class QueueEvents:
             if shares is not None and (queue.started is not ran or queue.look_at <= now):
                 shares.run(queue, ran, now)
         return ()
-
-    def _begin_queue(self, node_id: NodeId) -> NodeQueue | None:
-        """Of a node that reports the first time."""
-        node = self._view.nodes.get(node_id)
-        return self._queues.begin(node) if node is not None else None
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Outcome]:
         """What could not wait before, because nobody knew its end, may now."""
@@ -108,8 +103,7 @@ class QueueEvents:
             self._view.file(attempt)  # its place among the others may be another
             return
         asks = [ask for ask in attempt.asks if ask.key[0] == event.priority]
-        for ask in asks:
-            self._queues.release_all(attempt, ask)
+        self._view.holds.release_for(attempt, asks)
         yield from self._giving.place(attempt, asks, {}, now)
         yield from self._giving.settle(attempt, now)
 
@@ -132,7 +126,7 @@ class QueueEvents:
             self._view.reorder(app.id)
             if app.attempt is not None:
                 number = sum(number for _, number in event.counts)
-                self._wanted(app.attempt, Wishes(number, event.sizes, event.bound), now)
+                self._wanted(app.attempt, Unplaced(number, event.sizes, event.bound), now)
         yield from ()
 
     def _left_told(self, event: LeftTold, now: float) -> Iterator[Outcome]:
@@ -161,6 +155,8 @@ class QueueEvents:
         yield from ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Outcome]:
+        for queue in self._queues.all():
+            self._view.holds.release(queue.node)
         self._queues.change(event.spec)
         if event.job_starvation is not None:
             self._giving.starving.spec = event.job_starvation

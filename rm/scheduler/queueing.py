@@ -15,7 +15,6 @@ rack that was asked for, at the same cost however many there are.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rm.scheduler.calculators import Calculator
@@ -28,7 +27,7 @@ from rm.scheduler.queueing_spec import QueueingSpec, Tuning
 from rm.scheduler.sent import SentContainers
 from rm.scheduler.slots import Slots
 from rm.scheduler.soonest import Soonest
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Affinity, Load
@@ -36,14 +35,12 @@ from yaqd.policies.queueing.polling import PollGaps
 from yaqd.policies.queueing.tuning import BoundTuner
 
 if TYPE_CHECKING:
-    from rm.scheduler.asks import Ask, AskKey
+    from rm.scheduler.asks import Ask
     from rm.scheduler.view import AppView, AttemptView, Held
 
 _NO_AFFINITY: Final = Affinity()
 #: queues that have changed before they are entered, though nobody looks for one: so much work at a time
 _CHANGED_MAX: Final = 256
-#: of an attempt
-_ASKS_LOOKED_AT: Final = 64
 
 
 class NodeQueues:
@@ -80,8 +77,6 @@ class NodeQueues:
         self.polls = PollGaps()
         #: queues that are not to be found yet as they are now
         self._changed: dict[NodeQueue, None] = {}
-        #: queues held for each ask
-        self._holds: dict[tuple[ApplicationAttemptId, AskKey], list[NodeQueue]] = {}
 
     @property
     def number(self) -> int:
@@ -101,7 +96,6 @@ class NodeQueues:
             if spec is None:
                 queue.reported_at = None  # what it reports is not read until it is told to queue again
                 queue.room, queue.keeps_room = None, False
-            self.release(queue)
             self._set_bound(queue)
             self._enter(queue)
 
@@ -135,20 +129,6 @@ class NodeQueues:
             return 0.0
         return self.spec.overdue_s if attempt.tolerates_waiting else min(self.spec.overdue_s, self.spec.unaware_wait_s)
 
-    def is_cut_off(self, app: "AppView") -> bool:
-        """Does it hold containers, but none of what is served last of all that it wants, and would its master not
-        wait for one?
-
-        In order of submission the first job goes on until it has all; in other orders jobs that come before it may
-        take all that ends. A MapReduce master that has no map left but wants some kills reducers that run.
-        """
-        attempt = app.attempt
-        if attempt is None or attempt.tolerates_waiting or self.spec is None or self.spec.unaware_wait_s == math.inf:
-            return False
-        held = self.jobs.held(app.id)
-        last = max(held, default=None)
-        return last is not None and any(a.pending and a.key[0] > last for a in islice(attempt.asks, _ASKS_LOOKED_AT))
-
     def place_lost(self, attempt: "AttemptView", priority: int, since: float, now: float) -> None:
         """A container that waited since then at nodes is to be placed again."""
         is_overdue = self.spec is not None and now - since >= self.wait_limit(attempt)
@@ -164,7 +144,7 @@ class NodeQueues:
         """Of a node that has none; None where none is wanted."""
         if self.spec is None:
             return None
-        queue = self._queues[node.id] = node.queue = NodeQueue(node)
+        queue = self._queues[node.id] = node.queue = NodeQueue(node, self)
         self._set_bound(queue)
         return queue
 
@@ -193,14 +173,13 @@ class NodeQueues:
             queue.wait_s, queue.bound = wait_s, bound
             self._count_bound(queue, bound)
             self._enter(queue)
-        elif bound and not queue.is_listed:
+        elif bound:
             self.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
         """What the node said last is too old: nothing more waits there until it reports."""
         if node.queue is not None:
             node.queue.is_silent = True
-            self.release(node.queue)
             self._enter(node.queue)
 
     def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
@@ -264,7 +243,6 @@ class NodeQueues:
         if queue is not None:
             for container_id in list(queue.waiting):
                 self._sent.start(queue, container_id)
-            self.release(queue)
             self._changed.pop(queue, None)
             for placer in self._placers_of(queue):
                 placer.remove(queue)
@@ -300,7 +278,7 @@ class NodeQueues:
         self._changed.clear()
 
     def enter_again(self, queue: NodeQueue) -> None:
-        """It may have room for another reason than what waits in it: its node is no longer drained, or held."""
+        """Let the queue be found that has room though the same waits in it: its node is no longer drained, or held."""
         if not queue.is_listed and self.has_room(queue):
             self._enter(queue)
 
@@ -355,36 +333,6 @@ class NodeQueues:
         found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
         return found[0] if found else None
 
-    def hold(self, queue: NodeQueue, attempt: "AttemptView", ask: "Ask", since: float) -> None:
-        """Let the queue drain for an ask that must not wait in it, as it does since then."""
-        self.release(queue)
-        queue.held_for, queue.held_since = (attempt.id, ask.key), since
-        self._holds.setdefault(queue.held_for, []).append(queue)
-
-    def holds(self, attempt: "AttemptView", ask: "Ask") -> int:
-        """Nodes that are held for this ask."""
-        return len(self._holds.get((attempt.id, ask.key), ()))
-
-    def release(self, queue: NodeQueue) -> None:
-        held = queue.held_for
-        if held is None:
-            return
-        queue.held_for = None
-        self._holds[held].remove(queue)
-        if not self._holds[held]:
-            del self._holds[held]
-
-    def release_all(self, attempt: "AttemptView", ask: "Ask") -> None:
-        """The ask may wait after all, or has what it wanted."""
-        for queue in list(self._holds.get((attempt.id, ask.key), ())):
-            self.release(queue)
-            self.enter_again(queue)
-
-    def attempt_ended(self, attempt: "AttemptView") -> None:
-        """Before its asks are forgotten."""
-        for ask in attempt.asks if self._holds else ():
-            self.release_all(attempt, ask)
-
     # ---- containers
 
     def is_waiting(self, node_id: NodeId, container_id: ContainerId) -> bool:
@@ -430,19 +378,15 @@ class NodeQueues:
 
     def validate(self) -> None:
         """Assert every invariant."""
-        held = bounds = 0
+        bounds = 0
         for name, queue in self._queues.items():
             assert queue.node.queue is queue, name
             assert set(queue.waiting) <= set(queue.node.containers), name
             bounds += queue.counted
             assert queue.excess == sum((sent.resource for sent in queue.waiting.values()), Resource()), name
             assert min(queue.given, queue.queued, queue.running) >= 0, name
-            if queue.held_for is not None:
-                held += 1
-                assert queue in self._holds[queue.held_for], name
             for placer in self._placers_of(queue):
                 assert queue.is_listed is (queue in placer), name
                 assert queue in placer or queue in self._changed or not self.has_room(queue), name
                 placer.validate()
         assert bounds == self.bounds
-        assert held == sum(len(queues) for queues in self._holds.values())

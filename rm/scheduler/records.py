@@ -1,4 +1,4 @@
-"""The records of which the cluster view is made: queues, applications, attempts, containers held, reservations.
+"""The records of which the cluster view is made: queues, applications, attempts, containers held.
 
 `rm.scheduler.view.ClusterView` keeps them right; nobody else changes them.
 """
@@ -6,9 +6,9 @@
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from rm.scheduler.asks import Ask, AskKey, AskTable
+from rm.scheduler.asks import AskKey, AskTable
+from rm.scheduler.holds import AskHold
 from rm.scheduler.nodes import NodeView
 from rm.scheduler.placement import Application
 from rm.scheduler.queues import QueueSpec
@@ -43,22 +43,6 @@ class Yielded:
     #: the size of what the other waited for, and of the master
     wanted: Resource
     master: Resource
-
-
-@dataclass(slots=True)
-class Reservation:
-    """Room kept on a node for an ask of an attempt."""
-
-    attempt: "AttemptView"
-    ask: Ask
-    node: NodeView
-    #: scheduler's seconds
-    since: float
-    #: since when no more has become free there than this, scheduler's seconds and MB
-    stands_still_at: float
-    free_mb: int
-    #: how often more became free
-    grown: int = 0
 
 
 @value()
@@ -244,14 +228,15 @@ class AttemptView:
         #: where the leaf queue has it filed, or had when it wanted something last
         self.filed_at: OrderKey | None = None
         self.filed_shapes: list[Resource] = []
-        self.reservation: Reservation | None = None
-        #: nodes that were kept for it and given up since it was given something, and when the last one was,
+        #: room that is kept for it on a node
+        self.reservation: AskHold | None = None
+        #: nodes that were held for it and given up since it was given something, and when the last one was,
         #: scheduler's seconds
         self.moved = 0
         self.moved_at = -math.inf
 
     def gave_up(self, now: float) -> None:
-        """A node that was kept for it is no good place any more."""
+        """A node that was held for it is no good place any more."""
         self.moved += 1
         self.moved_at = now
 

@@ -9,17 +9,12 @@ at once, except asks that wait for a preferred place or for a heartbeat after th
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from rm.scheduler.admission import refresh, refusal
 from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.capacity import CapacityPolicy
-from rm.scheduler.decisions import (
-    AcceptApplication,
-    DecisionLog,
-    Outcome,
-    RefuseApplication,
-)
+from rm.scheduler.decisions import AcceptApplication, DecisionLog, Outcome, RefuseApplication
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationMoved,
@@ -28,9 +23,7 @@ from rm.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
-    Elapsed,
     MastersDue,
-    NodeLoaded,
     PreemptionDue,
     PreemptionRefreshed,
     PriorityChanged,
@@ -58,7 +51,6 @@ from rm.scheduler.view import AppView, AttemptView, ClusterView
 from rm.scheduler.yielding import Yielding
 from yaqd.model import Resource
 
-_E = TypeVar("_E")
 #: sizes of containers whose normal form is remembered
 _SIZES_MAX: Final = 4096
 
@@ -99,10 +91,15 @@ class Scheduler:
             limits.opportunistic or OpportunisticLimits(),
             spec.calculator,
             self.view.nodes,
+            self.view.holds,
             ask_rows_max=limits.ask_rows_max,
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
-        policy = CapacityPolicy(reserve_after_s=limits.reserve_after_s, reserved_share=limits.reserved_share)
+        policy = CapacityPolicy(
+            reserve_after_s=limits.reserve_after_s,
+            reservation_s=limits.reservation_s,
+            reserved_share=limits.reserved_share,
+        )
         self.queues: Final = NodeQueues(
             limits.queueing, spec.calculator, self.view.containers, self.view.count_sent, limits.bounds.minimum
         )
@@ -110,12 +107,11 @@ class Scheduler:
             self.view,
             policy,
             self.updates,
-            reservation_s=limits.reservation_s,
             at_asks=limits.at_asks,
             starvation=limits.job_starvation,
             lost_places=self.queues.lost_places,
         )
-        self._starting = Starting(self.view, self._giving, self.queues)
+        self._starting = Starting(self.view, self._giving)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
         self._queue_events = QueueEvents(self.view, self.queues, self._giving, self.opportunistic.wanted)
@@ -146,8 +142,6 @@ class Scheduler:
             AttemptEnded: self._attempt_ended,
             Asked: self._asked,
             UpdateAsked: self._update_asked,
-            NodeLoaded: self._node_loaded,
-            Elapsed: self._elapsed,
             ProxyPlaced: self._proxy_placed,
             ContainerEnded: self._container_ended,
             PriorityChanged: self._priority_changed,
@@ -168,8 +162,10 @@ class Scheduler:
         """
         kind = type(event)
         decisions = list(self._handlers[kind](event, now))
-        if self.opportunistic.kept.news:
-            decisions += self.opportunistic.kept.take_news()
+        news = self.opportunistic.starved.news
+        if news:
+            decisions += news
+            news.clear()
         if decisions:
             self.log.note(now, kind.__name__, decisions)
         return decisions
@@ -272,7 +268,7 @@ class Scheduler:
         leaf = attempt.app.leaf
         self.view.masters_wanted.discard(attempt.id)
         self.view.unfile(attempt)
-        self.queues.attempt_ended(attempt)
+        self.view.holds.release_for(attempt, attempt.asks)
         self.queues.lost_places.forget(attempt.app.id)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
@@ -308,6 +304,7 @@ class Scheduler:
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
             yield from self._giving.place(attempt, list(attempt.asks), {}, now)
+            yield from self._giving.settle(attempt, now)
         yield from self._starting.admit(source, now)
         yield from self._starting.admit(target, now)
 
@@ -342,14 +339,6 @@ class Scheduler:
             node = self.view.nodes.get(held.node_id)
             if node is not None:
                 yield from self._giving.give_away(node, now)
-
-    def _node_loaded(self, event: NodeLoaded, now: float) -> Iterator[Outcome]:
-        self.opportunistic.node_loaded(event, now)
-        yield from ()
-
-    def _elapsed(self, event: Elapsed, now: float) -> Iterator[Outcome]:
-        self.opportunistic.elapsed(now)
-        yield from ()
 
     def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Outcome]:
         """As in Hadoop neither the node's room nor a queue's share is asked; no answer where it cannot be."""

@@ -1,12 +1,8 @@
 """At which nodes room comes soonest, for what must not wait in their queues.
 
-A node whose queue is filled never shows room: some node has to be kept for a master, or for what has no end that is
+A node whose queue is filled never shows room: some node has to be held for a master, or for what has no end that is
 known. What runs on one may end in a second, on another in an hour, or never as far as anybody knows. Whoever beats
-first is no choice: kept at a node where nothing ends, an ask starts later than where there are no queues at all.
-
-What is known changes: a task runs on beyond its estimate, or its job turns out to be a long one. So a node is given up
-where room comes much later than elsewhere by then. Each time that happens to an attempt that was given nothing since,
-the next node is kept for twice as long at least: estimates that jump make nobody wander for ever.
+first is no choice: at a node where nothing ends, an ask starts later than where there are no queues at all.
 """
 
 import math
@@ -17,23 +13,16 @@ from typing import TYPE_CHECKING, Final
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 
 if TYPE_CHECKING:
-    from rm.scheduler.asks import Ask
+    from rm.scheduler.holds import AskHold
     from rm.scheduler.node_queue import NodeQueue
     from rm.scheduler.nodes import NodeView
-    from rm.scheduler.view import AttemptView, Held
+    from rm.scheduler.view import Held
 
 #: an order of nodes is believed for so long, s: reports are as old
 _BELIEVED_S: Final = 1.0
 #: a wait is as good as the shortest one if it is at most so many times as long, and so many seconds
 _AS_GOOD: Final = 2.0
 _AS_GOOD_S: Final = 5.0
-#: so many times longer than what is as good is much later
-_MUCH_LATER: Final = 2.0
-#: who has waited so long takes any node where something ends, s
-_PATIENCE_S: Final = 10.0
-#: how long a node is kept at least, s, and how often that doubles
-_KEPT_AT_LEAST_S: Final = 1.0
-_DOUBLED_MAX: Final = 6
 #: nodes looked at for one that suits
 _LOOKED_AT_MAX: Final = 64
 
@@ -57,44 +46,10 @@ class Soonest:
         #: what was found for each size since
         self._has_queue: dict[Resource, bool] = {}
 
-    def is_good(
-        self, attempt: "AttemptView", ask: "Ask", node: "NodeView", suits: "Callable[[NodeView], bool]", now: float
-    ) -> bool:
-        """May the node be kept for the ask, or comes room much sooner elsewhere? `suits`: the ask takes that node, once
-        what may end there has ended."""
-        if node.queue is None:
-            return True
-        self._refresh(now)
-        is_kept = node.queue.held_for == (attempt.id, ask.key)
-        wait_s = _room_comes(node.queue, is_kept=is_kept) if suits(node) else math.inf
-        least_s = self._least(attempt, ask, node.queue, suits)
-        if least_s is None or wait_s <= _as_good_as(least_s):
-            return True
-        return wait_s < math.inf and now - max(ask.waiting_since, attempt.moved_at) >= _PATIENCE_S
-
-    def is_lost(
-        self,
-        attempt: "AttemptView",
-        ask: "Ask",
-        node: "NodeView",
-        since: float,
-        suits: "Callable[[NodeView], bool]",
-        now: float,
-    ) -> bool:
-        """Comes room so much sooner elsewhere that the node, kept for the ask since then, is to be given up?"""
-        if node.queue is None or now - since < _kept_at_least(attempt, ask):
-            return False
-        self._refresh(now)
-        wait_s = _room_comes(node.queue, is_kept=True) if suits(node) else math.inf
-        if wait_s <= _MUCH_LATER * _as_good_as(0.0):
-            return False
-        least_s = self._least(attempt, ask, node.queue, suits)
-        return least_s is not None and wait_s > _MUCH_LATER * _as_good_as(least_s)
-
     def has_queue(self, shape: Resource, fits: Callable[[Resource, Resource], bool], now: float) -> bool:
         """Is there a queue, full or not, where one of this size waits for something that ends? As it was a second ago.
         `fits`: the first within the second."""
-        self._refresh(now)
+        self.refresh(now)
         found = self._has_queue.get(shape)
         if found is None:
             queues = (queue for _, _, queue in self._order if queue.bound > 0 and not queue.is_silent)
@@ -116,26 +71,21 @@ class Soonest:
     def _has_no_end(self, held: "Held") -> bool:
         return held.is_master or self._estimate(held.application.id, held.priority) is None
 
-    def _least(
-        self,
-        attempt: "AttemptView",
-        ask: "Ask",
-        here: "NodeQueue",
-        suits: "Callable[[NodeView], bool]",
-    ) -> float | None:
-        """The shortest time until something ends at another node that is kept for nobody else, s; None: none suits."""
-        whose = (attempt.id, ask.key)
+    def elsewhere(self, hold: "AskHold", suits: "Callable[[NodeView], bool]") -> float | None:
+        """Find the shortest time until something ends at another node that is held for nobody else, s; None: none
+        suits."""
         for wait_s, _, queue in islice(self._order, _LOOKED_AT_MAX):
             node = queue.node
-            if queue is here or queue.is_silent or node.queue is not queue or node.is_draining:
+            if node is hold.node or queue.is_silent or node.queue is not queue or node.is_draining:
                 continue
-            if queue.held_for not in (None, whose) or node.reserved_for not in (None, attempt.reservation):
+            other, own = node.hold, hold.attempt.reservation
+            if other is not None and other is not own and not other.is_for(hold.attempt, hold.ask):
                 continue
             if suits(node):
                 return wait_s
         return None
 
-    def _refresh(self, now: float) -> None:
+    def refresh(self, now: float) -> None:
         if not self._ordered_at <= now < self._ordered_at + _BELIEVED_S:
             self._ordered_at = now
             self._order = sorted((_next_end(queue), queue.name, queue) for queue in self._queues.values())
@@ -143,22 +93,18 @@ class Soonest:
             self._has_queue.clear()
 
 
-def _as_good_as(least_s: float) -> float:
+def as_good_as(least_s: float) -> float:
+    """Return the longest wait that is as good as this one, s."""
     return _AS_GOOD * least_s + _AS_GOOD_S
 
 
-def _kept_at_least(attempt: "AttemptView", ask: "Ask") -> float:
-    """How long a node is kept for the ask, s. One that wants many containers has many nodes kept."""
-    return _KEPT_AT_LEAST_S * 2.0 ** min(_DOUBLED_MAX, attempt.moved // max(1, ask.pending))
-
-
-def _room_comes(queue: "NodeQueue", *, is_kept: bool) -> float:
-    """Until room comes there for an ask, s, roughly; inf: nobody knows when. `is_kept`: it is kept for the ask.
+def room_comes(queue: "NodeQueue", *, is_held: bool) -> float:
+    """Estimate how soon room comes there for an ask, s; inf: nobody knows. `is_held`: the node is held for it.
 
     A node that keeps room for a master says that itself. What it says of a newcomer is of one behind the master then,
     which may be never.
     """
-    if is_kept and queue.room is not None:
+    if is_held and queue.room is not None:
         return queue.room_s if queue.room_s is not None else 0.0
     return _next_end(queue)
 

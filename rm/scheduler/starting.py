@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from rm.scheduler.admission import admissible
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.giving import Giving
-from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.reservations import unreserve
 from rm.scheduler.users import masters_limit
 from rm.scheduler.view import AttemptView, ClusterView, QueueView
 
 
 class Starting:
-    def __init__(self, view: ClusterView, giving: Giving, queues: NodeQueues) -> None:
+    def __init__(self, view: ClusterView, giving: Giving) -> None:
         self._view = view
         self._giving = giving
-        self._queues = queues
 
     def admit(self, leaf: QueueView, now: float) -> Iterator[Outcome]:
         """Let masters start while the shares for masters last; the first one always may."""
@@ -52,9 +49,10 @@ class Starting:
         assert attempt.master is not None, f"{attempt.id} was not let start"
         view.masters_wanted.discard(attempt.id)
         view.unfile(attempt)
-        self._queues.attempt_ended(attempt)
+        view.holds.release_for(attempt, attempt.asks)
         if attempt.reservation is not None:
-            yield unreserve(view, attempt.reservation, "masters have more than their share of a smaller cluster")
+            why = "masters have more than their share of a smaller cluster"
+            yield from view.holds.end(attempt.reservation, why)
         view.count_master(attempt, attempt.master, -1)
         attempt.master = None
         insort(leaf.inactive, (-app.priority, app.sequence))

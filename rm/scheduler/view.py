@@ -10,27 +10,19 @@ however many wait.
 import sys
 from bisect import bisect_left, insort
 
-from rm.scheduler.job_order import rank
+from rm.scheduler.holds import Holds
+from rm.scheduler.job_order import is_cut_off, rank
 from rm.scheduler.jobs import Jobs
 from rm.scheduler.nodes import NodeTable, NodeView
 from rm.scheduler.placement import TagStore
 from rm.scheduler.queueing import NodeQueues
 from rm.scheduler.queues import SchedulerSpec
-from rm.scheduler.records import (
-    AppView,
-    AttemptView,
-    Held,
-    OrderKey,
-    QueueView,
-    Reservation,
-    Yielded,
-    build_queues,
-)
+from rm.scheduler.records import AppView, AttemptView, Held, OrderKey, QueueView, Yielded, build_queues
 from rm.scheduler.shares import Shares
 from rm.scheduler.users import UserView, set_fixed_limits, user_limit
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 
-__all__ = ["AppView", "AttemptView", "ClusterView", "Held", "OrderKey", "QueueView", "Reservation", "build_queues"]
+__all__ = ["AppView", "AttemptView", "ClusterView", "Held", "OrderKey", "QueueView", "build_queues"]
 
 
 class ClusterView:
@@ -43,12 +35,13 @@ class ClusterView:
         #: the smallest container
         self.least = Resource(max(1, least.memory_mb), max(1, least.vcores))
         self.nodes = NodeTable(spec.calculator, self.least.memory_mb)
+        #: nodes that are held for somebody
+        self.holds = Holds(self.nodes)
         self.root = build_queues(spec.root)
         self.queues = {q.path: q for q in self.root.walk()}
         self.applications: dict[ApplicationId, AppView] = {}
         self.containers: dict[ContainerId, Held] = {}
         self.tags = TagStore()
-        self.reservations: dict[NodeId, Reservation] = {}
         #: attempts whose masters may start and have got no container yet
         self.masters_wanted: set[ApplicationAttemptId] = set()
         #: applications whose masters may not start meanwhile, as others go on without them
@@ -121,7 +114,7 @@ class ClusterView:
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
         if self.jobs is not None and app.leaf.spec.orders_jobs:
-            if self.node_queues is not None and self.node_queues.is_cut_off(app):
+            if self.node_queues is not None and is_cut_off(self.jobs, self.node_queues.spec, app):
                 return (-app.priority - 0.5, 0.0, app.sequence)
             return (-app.priority, rank(self.jobs, app), app.sequence)
         return (-app.priority, 0.0, app.sequence)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks import Ask
+from rm.scheduler.holds import HoldKind
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.opportunistic import Opportunistic
 from rm.scheduler.queueing import NodeQueues
@@ -21,6 +22,10 @@ from yaqd.model.values import value
 _USER_KEYS: Final = "minimum-user-limit-percent and user-limit-factor say how much"
 _MASTERS: Final = f"and its application masters alone leave no room for it ({MASTERS_LIMIT_KEY} limits them)"
 
+_HELD: Final = {
+    HoldKind.RESERVED: "what ends there leaves room for it",
+    HoldKind.QUEUE: "nothing else is sent to wait there",
+}
 #: of an attempt, for a report: of many there may be many
 _ASKS_LOOKED_AT: Final = 8
 _ALONE: Final = (
@@ -78,10 +83,10 @@ class Reasons:
         shortest: tuple[float, float | None] = math.inf, None
         if never is not None:
             said += [*([never] if never else []), *self._silent, *_ahead(attempt.app.leaf, before)]
-            said += _kept_free(queues, attempt, ask) or (["no node is being emptied for it yet"] if never else [])
+            said += _held(self._view, attempt, ask) or (["no node is held for it yet"] if never else [])
         elif queues is not None:
             shortest = self._shortest(ask.capability)
-            said += [*self._at_queues, *_ahead(attempt.app.leaf, before), *_kept_free(queues, attempt, ask)]
+            said += [*self._at_queues, *_ahead(attempt.app.leaf, before), *_held(self._view, attempt, ask)]
         text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
         if not math.isfinite(shortest[0]):
             return WhyWaiting(text, len(before), None)
@@ -123,7 +128,7 @@ class NoNodeTakes:
     def __init__(self, opportunistic: Opportunistic, attempt: AttemptView) -> None:
         loads = opportunistic.loads()
         allowed = [n for n in loads if n.length is not None and n.capacity != 0 and attempt.accepts(n.node)]
-        self._known = [load for load in allowed if opportunistic.kept.is_open(load.node.id, attempt.id)]
+        self._known = [load for load in allowed if load.is_open(attempt.id)]
         self._limit_s = opportunistic.wait_limit(attempt)
         waits = [load.wait_ms / 1000 for load in self._known if load.wait_ms >= 0]
         self._shortest = min(waits, default=None)
@@ -132,7 +137,7 @@ class NoNodeTakes:
             self._nowhere = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
         elif not self._known:
             self._nowhere = (
-                f"all {len(allowed)} nodes that let opportunistic containers wait are kept for other applications"
+                f"all {len(allowed)} nodes that let opportunistic containers wait are held for other applications"
             )
         #: by size
         self._full: dict[Resource, str | None] = {}
@@ -279,17 +284,14 @@ def _ahead(leaf: QueueView, before: list[OrderKey]) -> list[str]:
     return [f"{len(before)} applications of its queue come before it, {first} first"]
 
 
-def _kept_free(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> list[str]:
-    """Nodes that nothing else is sent to until it has room there."""
+def _held(view: ClusterView, attempt: AttemptView, ask: Ask) -> list[str]:
+    """Nodes that are held for it, and what that does, a sentence for each kind."""
     found = []
-    reservation = attempt.reservation
-    if reservation is not None and reservation.ask is ask:
-        found.append(f"room at {reservation.node.id} is kept for it{_when(reservation.node.queue)}")
-    held = queues.holds(attempt, ask) if queues is not None and queues.spec is not None else 0
-    if held and ask.is_master:
-        found.append("a node is told to keep room for it, or to empty its queue where it cannot")
-    elif held:
-        found.append("a node is being emptied for it" if held == 1 else f"{held} nodes are being emptied for it")
+    for kind, what in _HELD.items():
+        nodes = [hold.node for hold in view.holds.of(attempt, ask) if hold.kind is kind]
+        if nodes:
+            which = f"{nodes[0].id} is" if len(nodes) == 1 else f"{nodes[0].id} and {len(nodes) - 1} more are"
+            found.append(f"{which} held for it: {what}{_when(nodes[0].queue)}")
     return found
 
 
@@ -316,7 +318,7 @@ def _of_which(closed: int) -> str:
 def _places(view: ClusterView, ask: Ask) -> list[str]:
     """Where it would rather be, or has to be."""
     found = (
-        ["its placement constraint has to hold, so that no node is kept for it"] if ask.placement is not None else []
+        ["its placement constraint has to hold, so that no node is held for it"] if ask.placement is not None else []
     )
     hosts = [name for name in ask.counts if name != ANY_HOST and not name.startswith("/")]
     if hosts:

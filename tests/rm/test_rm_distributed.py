@@ -310,7 +310,8 @@ async def test_a_node_is_kept_for_a_proxy_only_where_what_it_keeps_fits(says_siz
             await proxy.allocate(kept=tuple(kept), takes_back=True)
         attempt = ApplicationAttemptId(proxy.app, 1)
         chosen = large if says_sizes else home
-        assert rm.manager.scheduler.opportunistic.kept.of(attempt) == [chosen.id]
+        held = rm.manager.scheduler.view.holds.opportunistic_of(attempt)
+        assert [hold.node.id for hold in held] == [chosen.id]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +344,8 @@ async def test_a_node_is_kept_for_a_proxy_only_where_what_it_keeps_may_go(
             await loaded(far, queued=3, wait_ms=20_000)
             await proxy.allocate(kept=(kept,), takes_back=True, bound=(bound,))
         expected = {"far": [far.id], "home": [home.id], None: []}[kept_at]
-        assert rm.manager.scheduler.opportunistic.kept.of(ApplicationAttemptId(proxy.app, 1)) == expected
+        held = rm.manager.scheduler.view.holds.opportunistic_of(ApplicationAttemptId(proxy.app, 1))
+        assert [hold.node.id for hold in held] == expected
 
 
 async def test_what_waits_on_a_lost_node_ends_once_and_what_ran_there_is_told_no_more() -> None:

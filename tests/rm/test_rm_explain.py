@@ -19,6 +19,7 @@ from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.container import RmContainer
 from rm.scheduler.events import QueueingChanged
+from rm.scheduler.holds import AskHold, HoldKind
 from rm.scheduler.node_load import NodeLoad
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.why import why_waits
@@ -215,7 +216,7 @@ async def test_a_wait_is_said_of_nodes_that_are_heard_of_and_of_asks_that_may_wa
             assert "shortest" not in await command(rm, "explain", str(app_id))
 
 
-async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_emptied_for_it() -> None:
+async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_held_for_it() -> None:
     async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
         node = await queueing_node(rm)
         app_id, master = await rm.running(node)
@@ -227,12 +228,13 @@ async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_emptie
         assert attempt is not None
         [waiting] = [a for a in attempt.asks if a.pending]
         [queue] = scheduler.queues.all()
-        scheduler.queues.hold(queue, attempt, waiting, 0.0)
-        assert why_waits(scheduler.view, attempt, waiting).reason.endswith("a node is being emptied for it")
-        scheduler.queues.release(queue)
+        scheduler.view.holds.begin(AskHold(queue.node, attempt, HoldKind.QUEUE, 0.0, waiting))
+        held = f"{node.id} is held for it: nothing else is sent to wait there"
+        assert why_waits(scheduler.view, attempt, waiting).reason.endswith(held)
+        scheduler.view.holds.release(queue.node)
         reason = why_waits(scheduler.view, attempt, waiting).reason
         assert "nobody knows how long it runs" in reason
-        ahead = f"{other} of its queue comes before it, no node is being emptied for it yet"
+        ahead = f"{other} of its queue comes before it, no node is held for it yet"
         assert reason.endswith(ahead), "the other job has less left"
 
 

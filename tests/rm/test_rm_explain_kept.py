@@ -55,16 +55,16 @@ async def test_a_kept_node_is_said_to_its_application_and_to_those_who_wait_else
         assert kept == {"node": str(node.id), "sinceS": 2.0, "containers": 1, "starvedS": STARVE_S + 1}
         assert found["keptForOthers"] == 0
         text = await command(rm, "explain", str(starved))
-        assert f"node {node.id} has been kept for it for 2.0s, for 1 container more: nobody else's" in text
+        assert f"node {node.id} has been held for it for 2.0s, for 1 container more: nobody else's" in text
         assert "it had been given none for 21.0s (yaq.queue.starve-ms) and its master does not say" in text
 
         found = await told(rm, other)
         assert (found["keptNodes"], found["keptForOthers"]) == ([], 1)
         assert found["asks"][0]["why"] == (
-            "all 1 nodes that let opportunistic containers wait are kept for other applications"
+            "all 1 nodes that let opportunistic containers wait are held for other applications"
         )
         text = await command(rm, "explain", str(other))
-        assert "1 node is kept for other applications" in text and "kept for it" not in text
+        assert "1 node is held for other applications" in text and "held for it" not in text
         assert (await told(rm, await rm.submit()))["keptForOthers"] == 0, "it wants no such containers"
 
         await master.allocate(spare(0))

@@ -58,7 +58,7 @@ def test_a_node_whose_tasks_run_on_for_ever_is_given_up(endless: str, phase_s: f
     cluster.run(phase_s)
     zeta = cluster.app(1, 2.0)
     cluster.run(5.5)
-    assert kept(cluster, zeta) == {endless} and cluster.scheduler.view.reservations
+    assert kept(cluster, zeta) == {endless} and cluster.scheduler.view.holds.reserved
     cluster.run(60.0)
     ends = 1 if keeps_room else math.ceil((BOUND + 1) / SLOTS)
     assert cluster.masters.get(zeta, math.inf) <= ends * 30.0 - phase_s, "as soon as what runs there has ended"
@@ -71,7 +71,7 @@ def test_a_node_whose_tasks_turn_out_to_be_long_is_given_up() -> None:
     cluster.run(13.0)
     zeta = cluster.app(1, 2.0)
     cluster.run(6.0)
-    assert kept(cluster, zeta) == {"a"} and cluster.scheduler.view.reservations
+    assert kept(cluster, zeta) == {"a"} and cluster.scheduler.view.holds.reserved
     cluster.tell(Estimated(slow, 1, 1000.0))
     report = JobReport(slow, JobFacts(), arrival=None, estimates={1: 1000.0})
     cluster.at_node(NodeId("a", 1), cluster.queues[NodeId("a", 1)].handle(JobsReported((report,)), cluster.now))
@@ -100,11 +100,8 @@ def test_room_for_a_master_is_kept_beside_others_whatever_a_newcomer_would_wait_
 
 def kept(cluster: Cluster, app_id: ApplicationId) -> set[str]:
     """Nodes that are kept for the application."""
-    held = {
-        q.node.id.host for q in cluster.scheduler.queues.all() if q.held_for and q.held_for[0].application_id == app_id
-    }
-    reserved = cluster.scheduler.view.reservations.items()
-    return held | {node.host for node, one in reserved if one.attempt.id.application_id == app_id}
+    nodes = cluster.scheduler.view.nodes.all()
+    return {node.id.host for node in nodes if node.hold is not None and node.hold.attempt.app.id == app_id}
 
 
 # ---- what the scheduler is told
@@ -135,7 +132,7 @@ class TwoNodes(Life):
 
     @property
     def reserved(self) -> list[str]:
-        return [node.host for node in self.scheduler.view.reservations]
+        return [node.host for node in self.scheduler.view.holds.reserved]
 
 
 def test_a_reservation_goes_where_an_end_is_known_once_none_is() -> None:
@@ -195,12 +192,12 @@ def test_nor_is_its_queue_held_any_longer() -> None:
         life.tell(NodeQueueReported(node, 4, 1, 5.0, None, frozenset(), None, True))
     life.tell(NodeBeat(first))
     queue = life.scheduler.queues.get(first)
-    assert queue is not None and queue.held_for is not None
+    assert queue is not None and queue.node.hold is not None
     life.tell(NodeSilent(first))
-    assert queue.held_for is None
+    assert queue.node.hold is None
     life.tell(NodeBeat(second))
     other = life.scheduler.queues.get(second)
-    assert other is not None and other.held_for is not None
+    assert other is not None and other.node.hold is not None
 
 
 # ---- whatever estimates say

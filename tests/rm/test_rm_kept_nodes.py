@@ -103,6 +103,10 @@ class Life:
         rows = (AskRow(1, -1, "*", size, number, True, SPARE),)
         return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
 
+    def held(self, attempt: ApplicationAttemptId) -> list[NodeId]:
+        """The nodes that are held for its opportunistic containers."""
+        return [hold.node.id for hold in self.scheduler.view.holds.opportunistic_of(attempt)]
+
     def published(self, attempt: ApplicationAttemptId) -> list[NodeId]:
         self.tell(Elapsed())
         return [load.node.id for load in self.scheduler.opportunistic.ranked(attempt)]
@@ -130,7 +134,7 @@ def test_a_node_is_kept_only_where_one_of_them_fits(by_proxy: bool) -> None:
         else:
             life.ask(attempt, 1, ONE * 3)
         life.now += STARVE_S
-    assert life.scheduler.opportunistic.kept.of(attempt) == [large], "the other queues are shorter"
+    assert life.held(attempt) == [large], "the other queues are shorter"
 
 
 def insisting(number: int, *places: str, size: Resource | None = ONE) -> BoundWish:
@@ -153,7 +157,7 @@ def test_for_what_insists_on_places_one_of_these_is_kept(place: str, expected: s
             rows = tuple(AskRow(1, -1, name, ONE, 2, relaxed, SPARE) for name, relaxed in names)
             assert not any(isinstance(d, Allocate) for d in life.tell(Asked(attempt, rows)))
         life.now += STARVE_S
-    kept = [node.host for node in life.scheduler.opportunistic.kept.of(attempt)]
+    kept = [node.host for node in life.held(attempt)]
     assert kept == ([expected] if expected else []), "the other queues are shorter"
 
 
@@ -177,7 +181,7 @@ def test_what_takes_any_place_is_told_apart_from_what_does_not(
     attempt = life.app()
     for _ in range(3):
         life.want(attempt, 2, sizes=frozenset((ONE,)), bound=bound, after_s=STARVE_S / 2 + 0.1)
-    assert [node.host for node in life.scheduler.opportunistic.kept.of(attempt)] == expected
+    assert [node.host for node in life.held(attempt)] == expected
 
 
 def test_a_queue_that_does_not_get_short_is_the_others_again_for_as_long_as_the_threshold() -> None:
@@ -187,7 +191,7 @@ def test_a_queue_that_does_not_get_short_is_the_others_again_for_as_long_as_the_
     for _ in range(600):
         life.want(attempt, 1, after_s=1.0)
         life.report(life.nodes[0], queued=5, wait_s=10.0)
-        kept_s += len(life.scheduler.opportunistic.kept.of(attempt))
+        kept_s += len(life.held(attempt))
     assert 600 * 0.5 < kept_s < 600 * 0.75, "it is tried again and again, and others have their part"
 
 
@@ -215,7 +219,7 @@ def test_after_the_threshold_the_shortest_queue_is_kept_for_as_many_as_run_there
     life.want(unaware, 3, after_s=STARVE_S - 1)
     assert first in life.published(aware), "given something a moment ago"
     life.want(unaware, 3, after_s=1.0)
-    assert life.scheduler.opportunistic.kept.of(unaware)
+    assert life.held(unaware)
 
 
 def test_the_resource_manager_places_by_it_too() -> None:
@@ -244,7 +248,7 @@ def test_a_tenth_is_kept_at_most_in_the_order_of_the_waits(nodes: int) -> None:
     life.now += STARVE_S
     for app in reversed(apps):
         life.want(app, 100)
-    assert [len(life.scheduler.opportunistic.kept.of(app)) for app in apps] == [max(1, nodes // 10), 0, 0, 0]
+    assert [len(life.held(app)) for app in apps] == [max(1, nodes // 10), 0, 0, 0]
 
 
 def test_of_many_each_is_kept_as_many_as_it_wants() -> None:
@@ -253,31 +257,31 @@ def test_of_many_each_is_kept_as_many_as_it_wants() -> None:
     life.want(one, 3)
     life.want(two, 1)
     life.want(one, 3, after_s=STARVE_S)
-    assert [len(life.scheduler.opportunistic.kept.of(app)) for app in (one, two)] == [2, 1]
+    assert [len(life.held(app)) for app in (one, two)] == [2, 1]
     life.want(one, 0)
-    assert not life.scheduler.opportunistic.kept.of(one), "it wants nothing"
+    assert not life.held(one), "it wants nothing"
     life.tell(AttemptEnded(two))
-    assert not life.scheduler.opportunistic.kept
+    assert not life.scheduler.view.holds.opportunistic
 
 
 def test_nothing_is_kept_for_who_does_not_use_it_or_may_wait() -> None:
     life = Life(3)
     aware, unaware = life.app(tolerates_waiting=True), life.app()
-    kept = life.scheduler.opportunistic.kept
+    holds = life.scheduler.view.holds
     for app in (aware, unaware):
         life.want(app, 1)
     life.want(aware, 1, after_s=STARVE_S)
-    assert kept.of(unaware) == life.nodes[:1] and not kept.of(aware)
+    assert life.held(unaware) == life.nodes[:1] and not life.held(aware)
     life.report(life.nodes[0], queued=0, wait_s=0.0, running=1)
     life.want(unaware, 1, after_s=1.0)
     life.want(unaware, 1, after_s=STARVE_S)
-    assert kept.of(unaware)
+    assert life.held(unaware)
     life.want(unaware, 1, after_s=1.0)
-    assert not kept, "there was room for a threshold, and it was not used"
+    assert not holds.opportunistic, "there was room for a threshold, and it was not used"
     life.want(unaware, 1, after_s=STARVE_S - 1)
-    assert not kept
+    assert not holds.opportunistic
     life.want(unaware, 1, after_s=1.0)
-    assert kept
+    assert holds.opportunistic
 
 
 def test_where_nobody_knows_when_a_queue_is_empty_another_one_is_kept_in_the_end() -> None:
@@ -288,7 +292,7 @@ def test_where_nobody_knows_when_a_queue_is_empty_another_one_is_kept_in_the_end
     seen = []
     for _ in range(40):
         life.want(unaware, 1, after_s=STARVE_S)
-        seen += [node for node in life.scheduler.opportunistic.kept.of(unaware) if node not in seen]
+        seen += [node for node in life.held(unaware) if node not in seen]
     assert seen == life.nodes
 
 
@@ -298,8 +302,7 @@ def test_a_node_that_takes_nothing_is_kept_no_longer(change: str) -> None:
     unaware, first = life.app(), life.nodes[0]
     life.want(unaware, 1)
     life.want(unaware, 1, after_s=STARVE_S)
-    kept = life.scheduler.opportunistic.kept
-    assert kept.of(unaware) == [first]
+    assert life.held(unaware) == [first]
     event = {
         "left": NodeLeft(first),
         "silent": NodeSilent(first),
@@ -308,7 +311,7 @@ def test_a_node_that_takes_nothing_is_kept_no_longer(change: str) -> None:
     }[change]
     life.tell(event)
     life.want(unaware, 1, after_s=1.0)
-    assert kept.of(unaware) == ([] if change == "off" else [life.nodes[1]])
+    assert life.held(unaware) == ([] if change == "off" else [life.nodes[1]])
 
 
 EVENTS = st.lists(
@@ -340,6 +343,6 @@ def test_never_more_than_a_tenth_and_never_for_two(events: list[tuple[str, int]]
         elif what == "join":
             life.tell(NodeJoined(node, "/r", ONE * 2))
         life.now += number % 9
-        kept = [one for app in apps for one in life.scheduler.opportunistic.kept.of(app)]
+        kept = [one for app in apps for one in life.held(app)]
         assert len(kept) <= 1
-        assert not any(life.scheduler.opportunistic.kept.of(app) for app in apps[1::2]), "they may wait"
+        assert not any(life.held(app) for app in apps[1::2]), "they may wait"

@@ -8,7 +8,6 @@ from test_rm_node_queueing import ON, OURS, ask, cluster, given
 
 from rm.node_queueing import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
-from rm.scheduler.masters import masters_to_come
 from rm.scheduler.why import why_waits
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
@@ -32,9 +31,7 @@ class Keeping(Life):
         return named(self.tell(NodeBeat(self.at)))
 
     def to_come(self) -> dict[int, Resource]:
-        node = self.scheduler.view.nodes.get(self.at)
-        assert node is not None
-        return {app.id: room for app, room in masters_to_come(self.scheduler.view, node).items()}
+        return {app.id: room for app, room in self.scheduler.facts.masters_to_come(self.at).items()}
 
     def why(self) -> str:
         """What keeps the last application's master."""
@@ -90,7 +87,7 @@ def test_no_room_is_kept_for_a_master_that_does_not_come(goes: str) -> None:
     elif goes == "node":
         life.tell(NodeDraining(life.at))
         life.now += 6.0  # long enough for a node to be reserved
-        assert life.says(2, free_gb=1) == [] and not life.scheduler.view.reservations
+        assert life.says(2, free_gb=1) == [] and not life.scheduler.view.holds.reserved
         assert life.says(2, free_gb=1) == []
     else:
         life.tell(NodeQueueReported(life.at, 4, 2, 1.0))
@@ -108,20 +105,21 @@ def test_a_reserved_node_gives_its_room_to_the_master_as_well() -> None:
     life = full()
     life.now += 6.0
     assert life.says(2, free_gb=0) == []
-    assert life.scheduler.view.reservations and life.to_come() == {2: Resource(GB, 1)}
-    said = ((7.4, "room at a:1 is kept for it, in 7 s by"), (math.inf, "kept for it, where nobody knows"))
+    assert life.scheduler.view.holds.reserved and life.to_come() == {2: Resource(GB, 1)}
+    held = "a:1 is held for it: what ends there leaves room for it, "
+    said = ((7.4, held + "in 7 s by"), (math.inf, held + "where nobody knows"))
     for room_s, words in said:
         life.tell(NodeQueueReported(life.at, 4, 2, math.inf, None, frozenset(), None, True, Resource(), room_s))
         assert words in life.why()
     life.end("a")
     assert life.says(2, free_gb=1) == ["a"]
-    assert not life.scheduler.view.reservations
+    assert not life.scheduler.view.holds.reserved
 
 
 def test_where_queues_are_turned_off_a_reserved_node_gives_a_master_free_room_alone() -> None:
     life = full()
     life.now += 6.0
-    assert life.says(2, free_gb=0) == [] and life.scheduler.view.reservations
+    assert life.says(2, free_gb=0) == [] and life.scheduler.view.holds.reserved
     life.end("a")
     runs = frozenset(list(life.live)[:3])
     life.tell(NodeQueueReported(life.at, 3, 2, 1.0, None, runs, None, True, Resource(GB, 1)))

@@ -9,7 +9,6 @@ from hypothesis.stateful import invariant, precondition, rule
 from test_rm_queueing_properties import STOCK, QueueingLife
 
 from rm.scheduler.events import NodeBeat, NodeQueueReported
-from rm.scheduler.masters import masters_to_come
 from yaqd.model import Resource
 
 pytestmark = pytest.mark.slow
@@ -38,8 +37,8 @@ class KeptRooms(QueueingLife):
         free = None if free_mb is None else Resource(free_mb, min(free_mb, 1 << 30) // 1024)
         self.tell(NodeQueueReported(node_id, running, queued, wait_s, waiting, started, None, keeps_room, free))
         self.tell(NodeBeat(node_id))
-        node = view.nodes.get(node_id)
-        assert node is None or all(not room.is_zero() for room in masters_to_come(view, node).values())
+        rooms = self.scheduler.facts.masters_to_come(node_id)
+        assert all(not room.is_zero() for room in rooms.values())
 
     @invariant()
     def no_node_is_overcommitted(self) -> None:

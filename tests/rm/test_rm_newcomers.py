@@ -23,7 +23,6 @@ from rm.scheduler.events import (
     TaskTimes,
     WaitingTolerated,
 )
-from rm.scheduler.masters import masters_to_come
 from rm.scheduler.queueing_spec import QueueingSpec
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
@@ -154,9 +153,7 @@ class Cluster:
             self.tell(Estimated(app_id, 1, self.tasks[app_id][1]))
             self.tell(ContainerEnded(one))
         self.tell(NodeBeat(node_id))
-        node = self.scheduler.view.nodes.get(node_id)
-        assert node is not None
-        expected = MastersExpected(masters_to_come(self.scheduler.view, node))
+        expected = MastersExpected(self.scheduler.facts.masters_to_come(node_id))
         self.at_node(node_id, self.queues[node_id].handle(expected, self.now))
 
 

@@ -116,7 +116,7 @@ def test_a_queue_that_drained_for_one_who_wants_nothing_any_more_takes_others() 
     assert life.ask(aware, 4) == ["a"] * 4
     assert life.ask(unaware, 1) == life.report(a) == []
     node = life.scheduler.view.nodes.get(a)
-    assert node is not None and node.queue is not None and node.queue.held_for is not None
+    assert node is not None and node.queue is not None and node.hold is not None
     assert life.ask(unaware, 0) == life.end("a") == []
     assert life.ask(aware, 3) == ["a", "a*", "a*"]
 

@@ -1,7 +1,7 @@
 """Whose containers wait at nodes, and where: shares of queues, turns of jobs, strategies of placement."""
 
 import pytest
-from rm_life import GB, Life
+from rm_life import GB, Life, named
 
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.events import ApplicationMoved, NodeBeat, NodeQueueReported, PreemptionDue
@@ -62,6 +62,23 @@ def test_what_waits_moves_with_its_application() -> None:
     queues = life.scheduler.view.queues
     assert (queues["root.b"].used, queues["root.b"].sent.used) == (Resource(), Resource())
     assert queues["root.a"].used.memory_mb == 4 * GB
+
+
+def test_what_is_given_at_its_move_to_another_queue_has_nothing_reserved_any_more() -> None:
+    values = {"root.a.maximum-capacity": "50", "root.a.capacity": "50", "root.b.capacity": "50"}
+    life = Life(QueueingSpec(bound=0), **{**SHARES, **values, "root.b.user-limit-factor": "9"})
+    first, _ = life.node("a"), life.node("b", gb=6)
+    assert len(life.ask(life.app("b"), 10)) == 10
+    large, small = life.app("a"), life.app("a")
+    assert life.ask(large, 1, gb=2) == []
+    life.now = 6.0
+    assert life.report(first) == []
+    assert list(life.scheduler.view.holds.reserved) == [first]
+    assert life.ask(small, 4) == []
+    assert [life.end("b") for _ in range(6)] == [["b"]] * 4 + [[]] * 2, "then its queue is full, and two are free"
+    assert named(life.tell(ApplicationMoved(large.application_id, "b"))) == ["b"]
+    assert not life.scheduler.view.holds.reserved
+    assert [life.end("a"), life.end("a"), life.report(first)] == [[], [], []], "it wants no second one"
 
 
 def order_of_jobs(policy: str) -> list[int]:

@@ -54,7 +54,7 @@ def test_what_never_waits_has_a_node_kept_as_soon_as_where_nothing_does() -> Non
     assert life.ask(app, 1, gb=3, priority=2) == []
     life.now = 6.0
     life.report(node)
-    assert [kept.ask.capability.memory_mb for kept in life.scheduler.view.reservations.values()] == [3 * GB]
+    assert [hold.size.memory_mb for hold in life.scheduler.view.holds.reserved.values()] == [3 * GB]
 
 
 @pytest.mark.parametrize("tolerates", [False, True])

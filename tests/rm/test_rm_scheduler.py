@@ -283,7 +283,7 @@ def test_reservation_ends_with_its_ask_or_its_time() -> None:
     assert [type(d) for d in decisions] == [Unreserve, Allocate]
     c.now = 30.0
     c.tell(ContainerEnded(held[2].container_id))
-    assert c.scheduler.view.reservations
+    assert c.scheduler.view.holds.reserved
     assert isinstance(c.tell(NodeLeft(node))[0], Unreserve)
 
 

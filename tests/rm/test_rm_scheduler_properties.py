@@ -65,7 +65,7 @@ def spec(
 def fingerprint(view: ClusterView) -> object:
     """All that a policy could change, as one comparable value."""
     return (
-        [(n.id, n.free, n.cell, n.reserved_for is None, sorted(n.containers)) for n in view.nodes.all()],
+        [(n.id, n.free, n.cell, n.reserved is None, sorted(n.containers)) for n in view.nodes.all()],
         [(q.path, q.used, q.waiting, str(q.lines), q.inactive, q.masters_used) for q in view.queues.values()],
         [
             (
@@ -77,7 +77,7 @@ def fingerprint(view: ClusterView) -> object:
             for a in view.applications.values()
         ],
         sorted(view.containers),
-        sorted(view.reservations),
+        sorted(view.holds.reserved),
     )
 
 

@@ -147,14 +147,14 @@ def _show_kept(kept: list[dict[str, Any]], others: int) -> None:
     for node in kept:
         left = f"{node['containers']} container{'s' * (node['containers'] != 1)}"
         click.echo(
-            f"\nnode {node['node']} has been kept for it for {_seconds(node['sinceS'])}, for {left} more: nobody "
+            f"\nnode {node['node']} has been held for it for {_seconds(node['sinceS'])}, for {left} more: nobody "
             "else's opportunistic containers are sent there meanwhile, as it had been given none for "
             f"{_seconds(node['starvedS'])} (yaq.queue.starve-ms) and its master does not say that they may wait"
         )
     if others:
         many = f"{others} nodes are" if others > 1 else "1 node is"
         click.echo(
-            f"\n{many} kept for other applications, which had been given nothing for yaq.queue.starve-ms: no "
+            f"\n{many} held for other applications, which had been given nothing for yaq.queue.starve-ms: no "
             "opportunistic container of this one is sent there meanwhile"
         )
 
