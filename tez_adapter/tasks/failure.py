@@ -54,8 +54,8 @@ def describe_death(attempt: Attempt, code: int) -> Failure:
     else:
         what = (
             f"ended with exit status {code} before its task was done: the job's code has called os._exit(), closed "
-            "files that it did not open (os.closerange()), or ended the process in another way; let its functions return, or "
-            "raise an exception"
+            "files that it did not open (os.closerange()), or ended the process in another way; let its functions "
+            "return, or raise an exception"
         )
     return Failure(f"the task's process {what}\n  in {attempt.name}{_input_of(attempt)}", fatal=False)
 
