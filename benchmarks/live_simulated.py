@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rm.queue_settings import QueueSettings
+from rm.settings.queues import QueueSettings
 from yaqd.config import Configuration
 from yaqd.sim.cluster import ClusterShape, System, simulate
 from yaqd.sim.workload import Workload

@@ -2,9 +2,9 @@
 
 from typing import assert_never
 
-from rm.applications import Applications
+from rm.applications.life import Applications
+from rm.applications.preemption import PreemptionMonitor
 from rm.cluster import Cluster
-from rm.preemption import PreemptionMonitor
 from rm.scheduler.decisions import (
     AcceptApplication,
     Allocate,
@@ -14,7 +14,7 @@ from rm.scheduler.decisions import (
     Update,
     Warn,
 )
-from rm.updates import ContainerUpdates
+from rm.services.updates import ContainerUpdates
 
 
 class Carrier:

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rm.application import Application
-from rm.attempt import Attempt, AttemptEvent
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt, AttemptEvent
+from rm.applications.container import Completion, ContainerEvent, ContainerStage, RmContainer
 from rm.clock import Clock
-from rm.container import Completion, ContainerEvent, ContainerStage, RmContainer
 from rm.effects import Effect, LaunchMaster
-from rm.liveness import Liveness
-from rm.node import RmNode
+from rm.nodes.liveness import Liveness
+from rm.nodes.node import RmNode
 from rm.scheduler.asks import TooManyAsks
 from rm.scheduler.decisions import Allocate, Decision, Note, Outcome
 from rm.scheduler.events import ContainerEnded, SchedulerEvent

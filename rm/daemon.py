@@ -9,21 +9,16 @@ import socket
 from collections.abc import Coroutine
 from functools import partial
 
-from rm.admin_service import AdminService
-from rm.am_launcher import MasterLauncher
-from rm.application import Application
-from rm.application_master_service import ApplicationMasterService
-from rm.applications import ApplicationLimits, Applications
+from rm.applications.am_launcher import MasterLauncher
+from rm.applications.application import Application
+from rm.applications.changes import Changes
+from rm.applications.left_overs import LeftOvers, LeftOverSettings
+from rm.applications.life import ApplicationLimits, Applications
+from rm.applications.preemption import PreemptionMonitor
+from rm.applications.silent_masters import SilentMasters
 from rm.carrier import Carrier
-from rm.change_service import ChangeService
-from rm.changes import Changes
-from rm.client_service import ClientService
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
-from rm.decommission import Decommission
-from rm.delegation_service import DelegationService
-from rm.distributed_service import DistributedSchedulingService
-from rm.drained_nodes import DrainedNodes
 from rm.effects import (
     Effect,
     ForgetApplication,
@@ -35,36 +30,41 @@ from rm.effects import (
     StoreSubmission,
     StoreUse,
 )
-from rm.estimates import Estimates
-from rm.explain import Explain
-from rm.explain_nodes import ExplainNodes
-from rm.hosts import read_host_lists
-from rm.identities import Identities
+from rm.explain.applications import Explain
+from rm.explain.nodes import ExplainNodes
 from rm.large_pages import LargePages
-from rm.left_overs import LeftOvers, LeftOverSettings
-from rm.live_settings import LiveSettings
-from rm.log_retention import LogRetention
-from rm.log_status import LogStatuses
-from rm.node_queueing import NodeQueueing
-from rm.node_sizes import read_node_sizes
-from rm.node_tracker import NodeTracker, TrackerSettings
-from rm.nodes import Nodes
-from rm.placement import PlacementRequests
-from rm.preemption import PreemptionMonitor
-from rm.rebalancing import Rebalancer
-from rm.record_file import RecordFile
-from rm.reports import Reports
+from rm.logs.retention import LogRetention
+from rm.logs.status import LogStatuses
+from rm.node_queues.estimates import Estimates
+from rm.node_queues.rebalancing import Rebalancer
+from rm.node_queues.task_records import TaskRecords
+from rm.node_queues.usage_monitor import UsageMonitor
+from rm.node_queues.words import NodeQueueing
+from rm.nodes.decommission import Decommission
+from rm.nodes.drained import DrainedNodes
+from rm.nodes.hosts import read_host_lists
+from rm.nodes.life import Nodes
+from rm.nodes.sizes import read_node_sizes
+from rm.nodes.topology import Topology
+from rm.nodes.tracker import NodeTracker, TrackerSettings
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.servers import Servers
-from rm.settings import RmSettings, read_queues, read_refreshed
-from rm.silent_masters import SilentMasters
-from rm.state_store import StateStore, StoredApplication
-from rm.storing import Storing
-from rm.task_records import TaskRecords
-from rm.tokens import TokenMint
-from rm.topology import Topology
-from rm.updates import ContainerUpdates
-from rm.usage_monitor import UsageMonitor
+from rm.security.identities import Identities
+from rm.security.tokens import TokenMint
+from rm.services.admin import AdminService
+from rm.services.application_master import ApplicationMasterService
+from rm.services.changes import ChangeService
+from rm.services.client import ClientService
+from rm.services.delegation import DelegationService
+from rm.services.distributed import DistributedSchedulingService
+from rm.services.placement import PlacementRequests
+from rm.services.reports import Reports
+from rm.services.servers import Servers
+from rm.services.updates import ContainerUpdates
+from rm.settings.daemon import RmSettings, read_queues, read_refreshed
+from rm.settings.live import LiveSettings
+from rm.store.record_file import RecordFile
+from rm.store.state_store import StateStore, StoredApplication
+from rm.store.writes import Storing
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.config.reach import WILDCARDS, reach_line

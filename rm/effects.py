@@ -5,8 +5,8 @@ Each outcome returns to the core as a call: `application_stored`, `conclusion_st
 
 from dataclasses import dataclass
 
-from rm.application import Application
-from rm.attempt import Attempt
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from rm.daemon import ResourceManager
-from rm.state_store import StateStoreError
+from rm.store.state_store import StateStoreError
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcError
 from yaqd.ipc.loop import run

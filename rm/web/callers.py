@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from rm.access import Access
-from rm.application import Application
+from rm.applications.application import Application
+from rm.security.access import Access
 from yaqd.web.identity import SimpleIdentity
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from rm.cluster import Cluster
-from rm.queue_statistics import queue_statistics
+from rm.services.queue_statistics import queue_statistics
 from rm.web.resources import resource_json
 from yaqd.model import NodeState, Resource
 

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from rm.application import Application
-from rm.attempt import Attempt
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt
+from rm.applications.former_attempts import every_attempt
 from rm.cluster import Cluster
-from rm.former_attempts import every_attempt
-from rm.reports import Reports
+from rm.services.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.records import final_status, logs_url
 from rm.web.rest import BASE

@@ -27,8 +27,8 @@ from aiohttp import (
 from aiohttp.abc import ResolveResult
 from yarl import URL
 
-from rm.application import Application
-from rm.reports import Reports
+from rm.applications.application import Application
+from rm.services.reports import Reports
 from rm.web import proxying
 from rm.web.callers import WebCallers
 from rm.web.proxying import is_off_limits

@@ -7,9 +7,9 @@ by themselves. `health` of the root is not there.
 from typing import Any, Final
 
 from rm.cluster import Cluster
-from rm.queue_statistics import queue_statistics
 from rm.scheduler.facts import QueueView, UserView
 from rm.scheduler.queues import QueueState
+from rm.services.queue_statistics import queue_statistics
 from rm.web.resources import resource_json, usages_json
 from yaqd.model import Resource
 from yaqd.proto import yarn_common_pb2 as common

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rm.application import Application
-from rm.attempt import Attempt
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt
+from rm.applications.container import RmContainer
 from rm.cluster import Cluster
-from rm.container import RmContainer
-from rm.messages import container_report_pb
-from rm.node import RmNode
-from rm.reports import Reports
+from rm.nodes.node import RmNode
+from rm.services.messages import container_report_pb
+from rm.services.reports import Reports
 from rm.web.resources import resource_json, usages_json
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ContainerState, Resource, YarnApplicationState

@@ -12,13 +12,13 @@ from typing import Any, Final, Protocol, Self, TypeVar
 
 from aiohttp import web
 
-from rm.application import Application
-from rm.attempt import Attempt
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt
+from rm.applications.container import RmContainer
+from rm.applications.former_attempts import every_attempt
 from rm.cluster import Cluster
-from rm.container import RmContainer
-from rm.former_attempts import every_attempt
-from rm.node_tracker import RM_VERSION
-from rm.reports import Reports
+from rm.nodes.tracker import RM_VERSION
+from rm.services.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.cluster_rest import ClusterRest
 from rm.web.filters import ApplicationFilter, BadParameter, deselected, words

@@ -6,11 +6,11 @@ from functools import partial
 
 from aiohttp import web
 
-from rm.access import Access
 from rm.cluster import Cluster
-from rm.explain import Explain
-from rm.explain_nodes import ExplainNodes
-from rm.reports import Reports
+from rm.explain.applications import Explain
+from rm.explain.nodes import ExplainNodes
+from rm.security.access import Access
+from rm.services.reports import Reports
 from rm.web.callers import WebCallers
 from rm.web.pages import Pages
 from rm.web.proxy import WebProxy

@@ -4,9 +4,9 @@ from typing import Final
 
 from aiohttp import web
 
-from rm.explain import Explain
-from rm.explain_nodes import ExplainNodes
-from rm.lookups import no_such_application
+from rm.explain.applications import Explain
+from rm.explain.nodes import ExplainNodes
+from rm.services.lookups import no_such_application
 from rm.web.rest import Rest
 
 BASE: Final = "/ws/v1/yaq"

@@ -8,7 +8,7 @@ import pytest
 from cli_web import AnsweringServer
 from click.testing import CliRunner, Result
 
-from rm.accuracy import accuracy_of
+from rm.node_queues.accuracy import accuracy_of
 from tez_adapter.history import write_history
 from yaqd.cli.app import yaq
 from yaqd.config import Configuration

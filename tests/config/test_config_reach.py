@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nm.settings import NodeSettings
-from rm.settings import RmSettings
+from rm.settings.daemon import RmSettings
 from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.rm_web import get_json
 from yaqd.config import ConfigError, Configuration

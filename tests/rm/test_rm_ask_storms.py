@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rm_harness import Harness, ask, cluster
 from test_rm_scheduler_properties import BOUNDS, HOSTS, RACKS, spec
 
-import rm.application_master_service as service
-from rm.attempt import Attempt
+import rm.services.application_master as service
+from rm.applications.attempt import Attempt
 from rm.scheduler.decisions import Decision
 from rm.scheduler.events import (
     ApplicationSubmitted,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
-from rm.hosts import HostLists, read_host_lists
+from rm.nodes.hosts import HostLists, read_host_lists
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RemoteException, RpcClient
 from yaqd.ipc.errors import RemoteIOError, YarnError

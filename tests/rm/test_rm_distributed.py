@@ -4,8 +4,8 @@ import pytest
 from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from nm.heartbeat import YAQ_QUEUE
-from rm import node_queueing
 from rm.daemon import ResourceManager
+from rm.node_queues import words as node_queueing
 from yaqd.config import ConfigError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidApplicationMasterRequest, NoSuchProtocol
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource

@@ -17,14 +17,14 @@ from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
-from rm.container import RmContainer
+from rm.applications.container import RmContainer
+from rm.node_queues.task_records import TaskRecords
 from rm.scheduler.events import QueueingChanged
 from rm.scheduler.holds import AskHold, HoldKind
 from rm.scheduler.node_load import NodeLoad
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.why import why_waits
-from rm.state_store import StateStore
-from rm.task_records import TaskRecords
+from rm.store.state_store import StateStore
 from yaqd.cli.exits import CommandError
 from yaqd.cli.explain import _show_decisions, explain
 from yaqd.cli.top import top

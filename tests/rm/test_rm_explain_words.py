@@ -10,7 +10,7 @@ from rm_harness import ManualClock, ask, cluster
 from test_rm_explain import command, report_queue
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
-from rm.task_records import _read, accuracy
+from rm.node_queues.task_records import _read, accuracy
 from yaqd.cli.nodes import list_nodes
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto.protocols import ResourceTracker

@@ -41,7 +41,7 @@ class Directory:
 @pytest.fixture
 async def directory(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]:
     directory = Directory()
-    monkeypatch.setattr("rm.identities.unix_groups", directory)
+    monkeypatch.setattr("rm.security.identities.unix_groups", directory)
     yield directory
     directory.open.set()
 

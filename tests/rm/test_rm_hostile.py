@@ -4,7 +4,7 @@ import psutil
 import pytest
 from rm_harness import LOOPBACK, ManualClock, cluster
 
-from rm.liveness import Liveness
+from rm.nodes.liveness import Liveness
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import Authorization, YarnError
 from yaqd.ipc.frames import encode_varint

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rm_harness import cluster
 
-from rm.log_retention import LogRetention, RetentionSettings, sweep
+from rm.logs.retention import LogRetention, RetentionSettings, sweep
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.storage import get_filesystem

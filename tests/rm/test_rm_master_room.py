@@ -6,7 +6,7 @@ import pytest
 from rm_life import GB, Life, named
 from test_rm_node_queueing import ON, OURS, ask, cluster, given
 
-from rm.node_queueing import MASTER_ROOMS
+from rm.node_queues.words import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.why import why_waits
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource

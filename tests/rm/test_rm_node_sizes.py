@@ -8,7 +8,7 @@ import pytest
 from rm_harness import FakeNode, Harness, configuration
 
 from rm.daemon import ResourceManager
-from rm.node_sizes import read_node_sizes
+from rm.nodes.sizes import read_node_sizes
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.xmlfile import write_properties
 from yaqd.ipc import RpcClient

@@ -13,7 +13,7 @@ from test_rm_explain import command, get
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 from test_rm_queue_settings import site
 
-from rm.queue_settings import QueueSettings
+from rm.settings.queues import QueueSettings
 from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import InvalidResourceRequest

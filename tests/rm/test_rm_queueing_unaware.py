@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from rm_life import GB, Life
 
-from rm.queue_settings import QueueSettings
 from rm.scheduler.events import (
     AttemptEnded,
     ContainerEnded,
@@ -14,6 +13,7 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.queueing_spec import QueueingSpec
+from rm.settings.queues import QueueSettings
 from yaqd.config import Configuration
 
 UNAWARE = QueueingSpec(bound=4, overdue_s=60.0, unaware_wait_s=5.0)

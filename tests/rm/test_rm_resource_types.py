@@ -9,7 +9,7 @@ from aiohttp import ClientSession
 from rm_harness import LOOPBACK, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.daemon import ResourceManager
-from rm.settings import read_queues
+from rm.settings.daemon import read_queues
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import Resource

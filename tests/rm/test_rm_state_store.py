@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rm_harness import ManualClock, cluster
 
-from rm.application import Application
-from rm.state_store import StateStore, StateStoreError
+from rm.applications.application import Application
+from rm.store.state_store import StateStore, StateStoreError
 from yaqd.ipc.errors import RemoteIOError
 from yaqd.model import ApplicationId
 from yaqd.proto import convert

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rm.application import APPLICATION_TRANSITIONS, PUBLIC_STATE, AppStage
-from rm.attempt import ATTEMPT_TRANSITIONS
-from rm.container import CONTAINER_TRANSITIONS, ContainerEvent, ContainerStage
-from rm.node import NODE_TRANSITIONS
+from rm.applications.application import APPLICATION_TRANSITIONS, PUBLIC_STATE, AppStage
+from rm.applications.attempt import ATTEMPT_TRANSITIONS
+from rm.applications.container import CONTAINER_TRANSITIONS, ContainerEvent, ContainerStage
+from rm.nodes.node import NODE_TRANSITIONS
 from rm.transitions import Machine
 from yaqd.model import NodeState, YarnApplicationAttemptState
 

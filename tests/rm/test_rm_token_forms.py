@@ -2,9 +2,9 @@
 
 import random
 
-from rm.container import RmContainer
+from rm.applications.container import RmContainer
 from rm.scheduler.decisions import Allocate, Locality
-from rm.tokens import TokenMint
+from rm.security.tokens import TokenMint
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -9,7 +9,7 @@ from rm_harness import ask, cluster
 from test_rm_explain import command
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
-from rm.node_use import NodeUse
+from rm.nodes.use import NodeUse
 from yaqd.cli.top import table
 
 NODE = {

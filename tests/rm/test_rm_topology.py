@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rm_harness import ask, cluster, configuration
 
-from rm.topology import Topology
+from rm.nodes.topology import Topology
 from yaqd.config import ConfigError
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
@@ -75,7 +75,7 @@ async def test_program_that_fails_leaves_the_default_rack_and_one_line(
     tmp_path: Path, body: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     topology = Topology({}, program(tmp_path, body))
-    with caplog.at_level(logging.WARNING, "rm.topology"):
+    with caplog.at_level(logging.WARNING, "rm.nodes.topology"):
         await topology.resolve("127.0.0.1")
         await topology.resolve("127.0.0.1")
     assert topology.rack_of("127.0.0.1") == "/default-rack"

@@ -9,10 +9,10 @@ from dataclasses import replace
 import click
 import pytest
 
-from rm.container_settings import ContainerSettings
-from rm.queue_settings import QueueSettings
-from rm.rebalancing import RebalanceSettings
+from rm.node_queues.rebalancing import RebalanceSettings
 from rm.scheduler.scheduler import SchedulerLimits
+from rm.settings.containers import ContainerSettings
+from rm.settings.queues import QueueSettings
 from yaqd.cli import sim
 from yaqd.cli.sim_systems import comparison, parse_system
 from yaqd.config import Configuration

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rm.preemption import PreemptionSettings
+from rm.applications.preemption import PreemptionSettings
 from yaqd.config import Configuration
 from yaqd.sim.cluster import ClusterShape, SimResult, System, simulate
 from yaqd.sim.experiments.ground import OURS

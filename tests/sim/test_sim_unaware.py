@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.queue_settings import QueueSettings
+from rm.settings.queues import QueueSettings
 from yaqd.cli.sim_systems import parse_system
 from yaqd.config import Configuration
 from yaqd.sim.booking import limits

@@ -38,8 +38,8 @@ def refusals(folder: Path, found: Sequence[Finding]) -> Iterator[Finding]:
 
 def strangers(folder: Path) -> Iterator[Finding]:
     """Warnings about settings of hosts whose nodes the ResourceManager would not let in. Blocking."""
-    from rm.hosts import read_host_lists
-    from rm.queue_orderings import named_hosts
+    from rm.node_queues.orderings import named_hosts
+    from rm.nodes.hosts import read_host_lists
 
     try:
         conf = Configuration.load(folder)
@@ -91,10 +91,10 @@ def _common(conf: Configuration) -> None:
 
 
 def _resource_manager(conf: Configuration) -> None:
-    from rm.log_retention import RetentionSettings
-    from rm.node_sizes import read_node_sizes
-    from rm.settings import RmSettings
-    from rm.topology import Topology
+    from rm.logs.retention import RetentionSettings
+    from rm.nodes.sizes import read_node_sizes
+    from rm.nodes.topology import Topology
+    from rm.settings.daemon import RmSettings
     from yaqd.ipc import server_limits
 
     RmSettings.read(conf)
@@ -106,7 +106,7 @@ def _resource_manager(conf: Configuration) -> None:
 
 
 def _queues(conf: Configuration) -> None:
-    from rm.settings import read_queues
+    from rm.settings.daemon import read_queues
 
     read_queues(conf)
 

@@ -289,7 +289,7 @@ def _history(conf: Configuration, application: ApplicationId) -> "JobHistory | N
 def _of_tasks(ended: list[dict[str, Any]], gave_back: list[dict[str, Any]], history: "JobHistory") -> dict[str, Any]:
     """The accuracy over containers that were given a task, and how many were not. Those say nothing of how long tasks
     take: they ended when they heard that there was nothing to do."""
-    from rm.accuracy import accuracy_of
+    from rm.node_queues.accuracy import accuracy_of
 
     used = {attempt["container"] for attempt in history.attempts if isinstance(attempt.get("container"), str)}
     # a history is of its job manager's own attempt alone: of containers of the one before it nobody knows

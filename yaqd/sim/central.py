@@ -146,7 +146,7 @@ class Central(Model):
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)
 
     def _take_back(self, now: float) -> None:
-        """The live look for queues below their guarantee, carried out as `rm.preemption` does.
+        """The live look for queues below their guarantee, carried out as `rm.applications.preemption` does.
 
         Managers hear of a container when it is taken; that they are told before, they make no use of.
         """

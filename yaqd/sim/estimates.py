@@ -15,7 +15,7 @@ from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.jobs import StageRun
 from yaqd.sim.shape import ESTIMATES
 
-#: tasks of a stage that count, and by what part an estimate moves before it is told again: as in `rm.estimates`
+#: tasks of a stage that count, and by what part an estimate moves before it is told again (`rm.node_queues.estimates`)
 MEMORY: Final = 64
 TOLD_CHANGE: Final = 0.1
 

@@ -1,0 +1,25 @@
+"""Containers that outlive their master: the next attempt takes them over, where the application asked for that.
+
+As Hadoop does for `keep_containers_across_application_attempts` (CapacityScheduler.doneApplicationAttempt,
+RMAppAttemptImpl.transferStateFromAttempt): what runs goes on, what has not started yet is ended, and how containers
+ended goes to the new master, also what the old one may not have heard.
+"""
+
+from rm.applications.attempt import Attempt
+from rm.applications.container import RmContainer
+
+
+def outlives(container: RmContainer) -> bool:
+    """Does the container stay, when its attempt's containers are kept?"""
+    return container.is_started
+
+
+def hand_over(old: Attempt, new: Attempt) -> None:
+    """What is left of the attempt that failed belongs to the next."""
+    for container in old.containers.values():
+        container.attempt = new
+    new.containers, old.containers = old.containers, {}
+    new.completions = [*old.told_completions, *old.completions]
+    old.told_completions, old.completions = [], []
+    new.updated, old.updated = old.updated, {}
+    new.notices, old.notices = old.notices, {}

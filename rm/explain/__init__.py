@@ -1,0 +1,1 @@
+"""The answers to `yaq explain` and `yaq top`."""

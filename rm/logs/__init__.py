@@ -1,0 +1,1 @@
+"""Aggregated logs: how far they are, and when they go."""

@@ -1,0 +1,314 @@
+"""The ResourceManager's words with nodes about their queues: what they report is taken in, what they need is told.
+
+Only nodes that said `yaq-queue` hear of it. What a node needs beside a container's token (how to order, what is left of
+each job that it has containers of, revised estimates) goes with its heartbeat's answer, when it has changed since the
+node was told, each job once however often it changed.
+"""
+
+import logging
+import math
+from collections.abc import Collection
+from typing import Final
+
+from rm.applications.attempt import Attempt
+from rm.applications.container import RmContainer
+from rm.cluster import Cluster
+from rm.node_queues.estimates import Estimates
+from rm.node_queues.task_records import TaskRecords
+from rm.nodes.named_hosts import NamedHosts
+from rm.nodes.node import RmNode
+from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
+from rm.settings.queues import QueueSettings
+from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+from yaqd.policies.queueing import limits
+from yaqd.policies.queueing.left import STAGES_MAX, told
+from yaqd.policies.queueing.limits import LONGEST_S
+from yaqd.policies.queueing.order import Ordering
+from yaqd.proto import convert
+from yaqd.proto import yarn_common_pb2 as common
+from yaqd.proto import yarn_server_pb2 as server
+
+log = logging.getLogger(__name__)
+
+#: what a node says that lets containers wait and understands the orders
+YAQ_QUEUE: Final = "yaq-queue"
+#: what one says besides that keeps room for masters that are to come
+MASTER_ROOMS: Final = "master-rooms"
+#: of one answer; further jobs are in the next one
+_JOBS_MAX: Final = 500
+#: a node that says more than this lies; longer waits count as for ever
+_QUEUED_MAX: Final = 100_000
+_WAIT_MS_MAX: Final = 10**12
+
+
+def _stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozenset[ContainerId]]:
+    """The containers that have not started on the node, and those that run."""
+    stages: dict[bool, list[ContainerId]] = {False: [], True: []}
+    for said in status.containersStatuses[:_QUEUED_MAX]:
+        if said.state != common.C_COMPLETE:
+            stages[said.container_sub_state != common.CSS_SCHEDULED].append(convert.container_id(said.container_id))
+    return frozenset(stages[False]), frozenset(stages[True])
+
+
+def _never_ran(status: common.ContainerStatus) -> bool:
+    """It waited, and its node gave it up."""
+    is_given_up = status.exit_status in (ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER)
+    return is_given_up and status.HasField("yaq_times") and status.yaq_times.run_ms <= 0
+
+
+class Told:
+    """What a node was told since it registered."""
+
+    __slots__ = ("files_read_ms", "jobs", "masters", "settings")
+
+    def __init__(self) -> None:
+        self.settings: server.NodeQueueSettings | None = None
+        self.files_read_ms = 0
+        #: for which masters it keeps room
+        self.masters: dict[ApplicationId, Resource] = {}
+        #: version of the job's facts
+        self.jobs: dict[ApplicationId, int] = {}
+
+
+class NodeQueueing:
+    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates, records: TaskRecords) -> None:
+        self._cluster = cluster
+        self.settings = settings
+        self.estimates = estimates
+        self.estimates.use(settings.estimates)
+        #: when the files were read again; 0: not since the start
+        self._files_read_ms = 0
+        #: what became of containers
+        self.records = records
+        #: settings of hosts that are not there
+        self.named_hosts = NamedHosts(lambda: (node_id.host for node_id in cluster.nodes), cluster.clock.now())
+        self.named_hosts.read(settings.named_hosts)
+
+    @property
+    def is_on(self) -> bool:
+        return self.settings.spec is not None
+
+    @property
+    def _are_estimates_used(self) -> bool:
+        """By queues at nodes, or by the order of jobs alone."""
+        return self.is_on or self._cluster.scheduler.facts.counts_jobs
+
+    def refresh(self, settings: QueueSettings) -> None:
+        """Go by these from now on; nodes hear of them at their next heartbeat."""
+        self._files_read_ms = max(self._files_read_ms + 1, self._cluster.clock.wall_ms())
+        self.named_hosts.read(settings.named_hosts)
+        if settings == self.settings:
+            return
+        was_on, self.settings = self.is_on, settings
+        self.estimates.use(settings.estimates)
+        log.info("queues at nodes are %s, by the settings as they are now", "on" if self.is_on else "off")
+        self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation, settings.at_asks))
+        if self.is_on and not was_on:
+            self._expect_all()
+
+    def _expect_all(self) -> None:
+        """What has been asked for already was asked for when nobody wanted to know how long it runs."""
+        for app in list(self._cluster.applications.values()):
+            scheduled = self._cluster.scheduler.facts.application(app.id)
+            if scheduled is not None and scheduled.attempt is not None:
+                self.estimates.expect(app, {ask.key[0] for ask in scheduled.attempt.asks if not ask.is_master})
+
+    # ---- what nodes say
+
+    def reported(self, node: RmNode, status: server.NodeStatus) -> None:
+        """Before its containers' ends are booked: the report already counts them."""
+        if not self.is_on or YAQ_QUEUE not in node.capabilities or not status.HasField("yaq_queue"):
+            node.use.observe(self._in_use(node), self._cluster.clock.now())
+            return
+        said = status.yaq_queue
+        queued, wait_ms = said.queued, said.wait_ms
+        if said.running < 0 or not 0 <= queued <= _QUEUED_MAX or not -1 <= wait_ms <= _WAIT_MS_MAX:
+            if not node.queue_lies:
+                log.warning(
+                    "node %s: reports a queue that cannot be: %d running, %d waiting, %d ms; it is bounded",
+                    *(node.id, said.running, queued, wait_ms),
+                )
+            node.queue_lies += 1
+        wait_s = wait_ms / 1000 if 0 <= wait_ms <= _WAIT_MS_MAX else math.inf
+        running = min(max(0, said.running), _QUEUED_MAX)
+        queued = min(max(0, queued), _QUEUED_MAX)
+        waiting, started = _stages(status)
+        keeps_room = MASTER_ROOMS in node.capabilities
+        free = convert.resource(said.free).floored() if said.HasField("free") else None
+        room_s = _room_s(said) if free is not None else None
+        self._cluster.schedule(
+            NodeQueueReported(
+                node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s, node.queue_max
+            )
+        )
+        queue = self._cluster.scheduler.facts.node_queue(node.id)
+        slots = queue.slots if queue is not None else 0
+        busy = running / slots if slots else 0.0
+        # Before the node was seen full nobody knows how many run at once.
+        busy = busy if queued else min(busy, self._in_use(node))
+        node.use.observe(busy, self._cluster.clock.now())
+
+    def _in_use(self, node: RmNode) -> float:
+        """The part of it that is given away, by the scarcest of what the scheduler counts."""
+        facts = self._cluster.scheduler.facts
+        known = facts.node(node.id)
+        return 0.0 if known is None else facts.calculator.share(known.total - known.free, known.total)
+
+    def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
+        """A node reports a container's end."""
+        if self.is_on and YAQ_QUEUE in node.capabilities and _never_ran(status):
+            self._place_lost(container)
+            self.records.note(container, status.yaq_times, gave_back=True)
+        if YAQ_QUEUE in node.capabilities and status.HasField("yaq_times"):
+            container.times_ms = max(0, status.yaq_times.queued_ms), max(0, status.yaq_times.run_ms)
+        if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:
+            return
+        is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
+        times = status.yaq_times if is_told else None
+        if times is not None and self.is_on:
+            self.records.note(container, times)
+        self.estimates.ended(container, times, is_used=self._are_estimates_used)
+
+    def lost(self, node: RmNode, kept: Collection[ContainerId] = ()) -> None:
+        """Before a node's containers are booked as lost, apart from those kept: what waited there waits elsewhere."""
+        if not self.is_on or YAQ_QUEUE not in node.capabilities:
+            return
+        waiting, _ = _stages(node.status)
+        for container in node.containers.values():
+            if container.id in waiting and container.id not in kept:
+                self._place_lost(container)
+
+    def _place_lost(self, container: RmContainer) -> None:
+        allocation = container.allocation
+        if not allocation.is_master:
+            since = allocation.waits_since if allocation.waits_since is not None else container.created_at
+            self._cluster.schedule(PlaceLost(container.attempt.app.id, allocation.priority, since))
+
+    # ---- what masters ask
+
+    def expect(self, attempt: Attempt, rows: tuple[AskRow, ...]) -> None:
+        """These rows are about to be asked for."""
+        if rows and self._are_estimates_used:
+            self.estimates.expect(attempt.app, {row.priority for row in rows})
+
+    def left_told(self, attempt: Attempt, left: common.JobLeft) -> None:
+        """Its master says what is left of its job; stages that it has not asked for yet may be known as well."""
+        self.estimates.without_task(attempt, map(convert.container_id, left.without_task))
+        if self._are_estimates_used:
+            stages = tuple(told(stage) for stage in left.stages[:STAGES_MAX])
+            self.estimates.expect(attempt.app, {stage.priority for stage in stages})
+            self._cluster.schedule(LeftTold(attempt.id, stages))
+
+    # ---- what nodes are told
+
+    def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
+        """For the container's token; None for a node that must not see any."""
+        node = self._cluster.nodes.get(container.node_id)
+        spec = self.settings.spec
+        if spec is None or node is None or YAQ_QUEUE not in node.capabilities:
+            return None
+        app = container.attempt.app
+        facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
+        if not container.allocation.is_master:
+            estimate_s = self._cluster.scheduler.facts.estimate(app.id, container.allocation.priority)
+            if estimate_s is not None:
+                facts.estimate_ms = _ms(estimate_s)
+            most_wait_ms = self.most_wait_ms(container.attempt)
+            if most_wait_ms is not None:
+                facts.most_wait_ms = most_wait_ms
+            if container.allocation.waits_since is not None:
+                facts.waited_ms = _ms(max(0.0, self._cluster.clock.now() - container.allocation.waits_since))
+        return facts
+
+    def most_wait_ms(self, attempt: Attempt) -> int | None:
+        """How long a container of this master may wait at a node that takes what it has started for running; None: its
+        master knows better, or nothing is sent to wait."""
+        spec, scheduled = self.settings.spec, self._cluster.scheduler.facts.attempt(attempt.id)
+        if spec is None or scheduled is None or scheduled.tolerates_waiting:
+            return None
+        return _ms(spec.unaware_wait_s)
+
+    def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
+        """What the node has not been told yet."""
+        is_asked = self.is_on or node.queue_told is not None
+        if YAQ_QUEUE not in node.capabilities or not (is_asked or self._files_read_ms):
+            return
+        told = node.queue_told = node.queue_told or Told()
+        if told.files_read_ms != self._files_read_ms:
+            told.files_read_ms = response.yaq_orders.files_read_ms = self._files_read_ms
+        settings = self._settings_of(node)
+        if settings != told.settings and (self.is_on or told.settings is not None):
+            told.settings = settings
+            response.yaq_orders.settings.CopyFrom(settings)
+        if self.is_on:
+            self._put_jobs(node, told, response)
+        self._put_masters(node, told, response)
+
+    def _put_masters(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
+        """Again where it says that it keeps no room: an answer of this ResourceManager did not come, or was waited for
+        in vain."""
+        masters = self._cluster.scheduler.facts.masters_to_come(node.id) if self.is_on else {}
+        if masters == told.masters and (not masters or node.status.yaq_queue.HasField("free")):
+            return
+        told.masters = masters
+        message = response.yaq_orders.masters
+        message.SetInParent()
+        for app_id, resource in masters.items():
+            room = message.rooms.add()
+            room.application_id.CopyFrom(convert.application_id_pb(app_id))
+            convert.put_resource(room.resource, resource)
+
+    def _settings_of(self, node: RmNode) -> server.NodeQueueSettings:
+        ordering = self.settings.orderings.at(node.id.host)
+        settings = server.NodeQueueSettings(
+            enabled=self.is_on,
+            max_queued=self._cluster.scheduler.facts.bound_of(node.id),
+            order=ordering.name,
+            scope=ordering.scope,
+            max_wait_ms=self.settings.max_wait_ms,
+        )
+        _put_starvation(settings, ordering)
+        for path, own in self.settings.orderings.leaves.items():
+            _put_starvation(settings.leaves.add(queue=path, order=own.name), own)
+        return settings
+
+    def _put_jobs(self, node: RmNode, told: Told, response: server.NodeHeartbeatResponse) -> None:
+        facts = self._cluster.scheduler.facts
+        here = {container.attempt.app.id: container.attempt.app for container in node.containers.values()}
+        for gone in told.jobs.keys() - here.keys():
+            del told.jobs[gone]
+        left = _JOBS_MAX
+        for app_id, app in here.items():
+            version, scheduled = facts.job_version(app_id), facts.application(app_id)
+            if told.jobs.get(app_id) == version or scheduled is None or not left:
+                continue
+            told.jobs[app_id] = version
+            left -= 1
+            left_of = facts.left_of(scheduled)
+            message = response.yaq_orders.jobs.add(arrival_ms=app.submitted_ms)
+            message.application_id.CopyFrom(convert.application_id_pb(app_id))
+            if left_of.remaining_work is not None:
+                message.remaining_work_ms = _ms(left_of.remaining_work)
+            if left_of.remaining_tasks is not None:
+                message.remaining_tasks = min(left_of.remaining_tasks, 0x7FFFFFFF)
+            if left_of.critical_path is not None:
+                message.critical_path_ms = _ms(left_of.critical_path)
+            for priority, estimate_s in facts.estimates(app_id).items():
+                message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
+
+
+def _room_s(said: server.NodeQueue) -> float | None:
+    """Until the room that is kept for masters is enough; None: the node does not say."""
+    return limits.duration(said.room_ms / 1000) if said.HasField("room_ms") else None
+
+
+def _put_starvation(message: server.NodeQueueSettings | server.LeafOrder, ordering: Ordering) -> None:
+    if math.isfinite(ordering.starve_s):
+        message.starve_ms = _ms(ordering.starve_s)
+    if math.isfinite(ordering.starve_ratio):
+        message.starve_ratio = ordering.starve_ratio
+
+
+def _ms(seconds: float) -> int:
+    """For a message: what is longer than a life is as good as that."""
+    return round(1000 * min(seconds, LONGEST_S))

@@ -1,0 +1,1 @@
+"""Nodes: registration, heartbeats, loss, drains, and what the site says of hosts."""

@@ -1,0 +1,227 @@
+"""Nodes that an administrator sends away, at once or after what they run has ended, and lets back in.
+
+The host files say who; `refreshNodes` says how. A node that is drained takes no new containers. It is told to shut down
+with the heartbeat after its containers have ended and the applications that had some there are over (other containers
+may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
+
+Nodes that are drained by name (`drain`) wait for what they run however long it takes. They stay where they are, with
+nothing to do, and take containers again as soon as they are let back in.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from rm.applications.container import ContainerEvent
+from rm.nodes.drained import DrainedNodes
+from rm.nodes.hosts import HostLists, address_of
+from rm.nodes.life import Nodes
+from rm.nodes.node import NodeEvent, RmNode
+from rm.scheduler.events import NodeDraining, NodeResized
+from yaqd.model import ExitStatus, NodeId, NodeState
+from yaqd.model.endings import LOST_NODE
+
+log = logging.getLogger(__name__)
+
+_PRESENT: Final = (NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING)
+#: of a drain that nobody has set a time
+_FOR_EVER: Final = -1
+#: nodes that an answer names
+_NAMED_MAX: Final = 20
+#: port of a node that is known from the exclude file alone
+_NO_PORT: Final = -1
+
+
+class Decommission:
+    def __init__(
+        self, nodes: Nodes, hosts: HostLists, drained: DrainedNodes, *, timeout_s: int, untracked_s: float
+    ) -> None:
+        self._nodes = nodes
+        #: by name
+        self._drained = drained
+        self._cluster = nodes.cluster
+        self.hosts = hosts
+        #: how long a drained node may take when nobody says; negative: for ever
+        self._timeout_s = timeout_s
+        #: how long a node that went is listed after it was taken from the include file
+        self._untracked_s = untracked_s
+        self._untracked: dict[NodeId, float] = {}
+        for host in hosts.excluded:
+            self._list_excluded(host)
+
+    def _list_excluded(self, host: str) -> None:
+        """Show an excluded host that never registered, as Hadoop does after a start."""
+        node = RmNode(NodeId(host, _NO_PORT), "/default-rack")
+        node.http_address = f"{host}:{_NO_PORT}"
+        node.machine.advance(NodeEvent.DECOMMISSION)
+        self._cluster.nodes[node.id] = node
+
+    # ---- who may join
+
+    async def find_address(self, host: str) -> str:
+        """The host's address where a list names addresses, else ""."""
+        if not self.hosts.name_addresses:
+            return ""
+        return await asyncio.to_thread(address_of, host)
+
+    def refuses(self, node_id: NodeId, address: str) -> bool:
+        """May this node not be here? One that is drained may until it is done."""
+        if self.hosts.admits(node_id.host, address):
+            return False
+        node = self._cluster.nodes.get(node_id)
+        return node is None or node.state is not NodeState.DECOMMISSIONING
+
+    def joined(self, node: RmNode, address: str) -> None:
+        """It has registered."""
+        node.address = address
+        self._cluster.nodes.pop(NodeId(node.id.host, _NO_PORT), None)
+        self._untracked.pop(node.id, None)
+        if node.state is NodeState.DECOMMISSIONING:
+            self._cluster.schedule(NodeDraining(node.id))
+        elif self._is_drained(node):
+            self._drain(node, _FOR_EVER)
+
+    # ---- by name
+
+    def drain(self, names: Iterable[str]) -> None:
+        """Raises ValueError, and drains nothing, where a name is none of a node that is there."""
+        found = [(name.lower(), self._named(name)) for name in names]
+        for name, nodes in found:
+            self._drained.add(name)
+            for node in nodes:
+                self._drain(node, _FOR_EVER)
+
+    def undrain(self, names: Iterable[str]) -> None:
+        """Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there."""
+        found = [(name.lower(), [] if name.lower() in self._drained else self._named(name)) for name in names]
+        for _, nodes in found:
+            away = next((node for node in nodes if not self.hosts.admits(node.id.host, node.address)), None)
+            if away is not None:
+                raise ValueError(
+                    f"node {away.id} is drained by the files of hosts: change these, and refresh the nodes"
+                )
+            still = next((node for node in nodes if self._is_drained(node)), None)
+            if still is not None:
+                raise ValueError(f"node {still.id} is drained as part of {still.id.host}: undrain {still.id.host}")
+        for name, _ in found:
+            self._drained.drop(name)
+        for node in self.draining():
+            if not self._is_drained(node) and self.hosts.admits(node.id.host, node.address):
+                self._recommission(node)
+
+    def _named(self, name: str) -> list[RmNode]:
+        present = [node for node in self._cluster.nodes.values() if node.state in _PRESENT]
+        found = [node for node in present if name.lower() in _names(node)]
+        if not found:
+            known = sorted(str(node.id) for node in present)
+            more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
+            raise ValueError(
+                f"there is no node {name[:255]}; there are {', '.join(known[:_NAMED_MAX]) or 'none'}{more}"
+            )
+        return found
+
+    def _is_drained(self, node: RmNode) -> bool:
+        return any(name in self._drained for name in _names(node))
+
+    # ---- refreshNodes
+
+    async def refresh(self, hosts: HostLists, *, graceful: bool, timeout_s: int | None) -> None:
+        """Take new lists: send away who is no longer admitted, let drained nodes that are back in."""
+        self.hosts = hosts
+        present = [node for node in self._cluster.nodes.values() if node.state in _PRESENT]
+        if hosts.name_addresses:
+            for node in present:
+                node.address = node.address or await asyncio.to_thread(address_of, node.id.host)
+        default = self._timeout_s if timeout_s is None else timeout_s
+        for node in present:
+            if hosts.admits(node.id.host, node.address):
+                if not self._is_drained(node):
+                    self._recommission(node)
+            elif graceful:
+                self._drain(node, hosts.timeout_s(node.id.host, default))
+            else:
+                self._send_away(node)
+
+    def force(self) -> None:
+        """Do not wait any longer for nodes that are being drained."""
+        for node in self.draining():
+            self._send_away(node)
+
+    def draining(self) -> list[RmNode]:
+        return [node for node in self._cluster.nodes.values() if node.state is NodeState.DECOMMISSIONING]
+
+    def _send_away(self, node: RmNode) -> None:
+        if self.hosts.is_untracked(node.id.host, node.address):
+            self._nodes.shut_down(node.id, "it is in no list of hosts any more")
+        else:
+            self._nodes.decommission(node, "an administrator excluded it")
+
+    def _drain(self, node: RmNode, timeout_s: int) -> None:
+        now = self._cluster.clock.now()
+        if node.state is NodeState.DECOMMISSIONING:
+            if node.drain_timeout_s != timeout_s and node.drained_since is not None:
+                node.drain_timeout_s = timeout_s
+                log.info("node %s: has %d s to end what it runs", node.id, timeout_s)
+            return
+        if not node.machine.advance(NodeEvent.DRAIN):
+            return
+        node.drained_since, node.drain_timeout_s, node.rests = now, timeout_s, False
+        log.info("node %s: DECOMMISSIONING, %d containers, has %d s", node.id, len(node.containers), timeout_s)
+        self._cluster.schedule(NodeDraining(node.id))
+        self._cluster.note_node_change(node)
+
+    def _recommission(self, node: RmNode) -> None:
+        if node.state is not NodeState.DECOMMISSIONING:
+            return
+        node.machine.advance(NodeEvent.RECOMMISSION)
+        node.drained_since = None
+        log.info("node %s: recommissioned", node.id)
+        self._cluster.schedule(NodeResized(node.id, node.total))
+        self._cluster.note_node_change(node)
+
+    # ---- the end of a drained node
+
+    def is_done(self, node: RmNode) -> bool:
+        """May the drained node go now?"""
+        if node.state is not NodeState.DECOMMISSIONING or node.drained_since is None:
+            return False
+        if not node.containers and not node.applications:
+            return True
+        waited = self._cluster.clock.now() - node.drained_since
+        return 0 <= node.drain_timeout_s <= waited
+
+    def stays(self, node: RmNode) -> bool:
+        """Does it stay when it is drained? Then what it still runs after its time ends here."""
+        if not self._is_drained(node):
+            return False
+        if not node.rests:
+            node.rests = True
+            log.info("node %s: drained", node.id)
+            for container in list(node.containers.values()):
+                self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
+        return True
+
+    def finish(self, node: RmNode) -> str:
+        """The drained node goes; what it is told."""
+        message = f"DECOMMISSIONING {node.id} is ready to be decommissioned"
+        self._nodes.decommission(node, "it is drained" if not node.containers else "its time is up")
+        return message
+
+    def forget_untracked(self, now: float) -> None:
+        """Stop listing nodes that went and are in no list of hosts."""
+        if not self.hosts.included:
+            self._untracked.clear()
+            return
+        for node in self._nodes.gone():
+            if not self.hosts.is_untracked(node.id.host, node.address):
+                self._untracked.pop(node.id, None)
+            elif now - self._untracked.setdefault(node.id, now) > self._untracked_s:
+                del self._untracked[node.id]
+                self._nodes.forget(node)
+                log.info("node %s: forgotten, it is in no list of hosts", node.id)
+
+
+def _names(node: RmNode) -> tuple[str, str]:
+    """What it may be called."""
+    return node.id.host.lower(), str(node.id).lower()

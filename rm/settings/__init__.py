@@ -1,0 +1,1 @@
+"""What the ResourceManager reads from its configuration."""

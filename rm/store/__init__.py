@@ -1,0 +1,1 @@
+"""What outlives the process: the state store and records."""

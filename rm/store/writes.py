@@ -1,0 +1,101 @@
+"""Writes to the state store under way: who waits for them, and what their outcome leads to.
+
+A submission is in the store before it is answered, and a master that has unregistered hears of it when its
+application's end is there. What cannot be written is logged and, where something depends on it, told.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from rm.applications.application import Application
+from rm.applications.attempt import Attempt
+from rm.applications.life import Applications
+from rm.store.state_store import StateStore, StateStoreError
+from yaqd.model import ApplicationId
+
+log = logging.getLogger(__name__)
+
+_Outcome = Callable[[Application, "asyncio.Future[None]"], None]
+
+
+class Storing:
+    def __init__(self, store: StateStore, applications: Applications) -> None:
+        self._store = store
+        self._applications = applications
+        #: writes under way, by application
+        self._under_way: dict[ApplicationId, asyncio.Future[None]] = {}
+
+    def submission(self, app: Application) -> None:
+        self._begin(app, self._store.put_submission(app), self._submission_outcome)
+
+    def change(self, app: Application) -> None:
+        self._begin(app, self._store.put_change(app), lambda app, done: _log_failure(done))
+
+    def conclusion(self, app: Application) -> None:
+        assert app.conclusion is not None
+        self._begin(app, self._store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
+        if app.attempt is not None:
+            app.attempt.book_usage(app.conclusion.finished_ms)
+        self.use(app)  # once more when its master is gone, if that comes to be
+
+    def attempt(self, app: Application, number: int) -> None:
+        self._store.put_attempt(app, number).add_done_callback(_log_failure)
+
+    def attempt_record(self, app: Application, number: int, record: str) -> None:
+        self._store.put_attempt_record(app, number, record).add_done_callback(_log_failure)
+
+    def use(self, app: Application) -> None:
+        self._store.put_use(app).add_done_callback(_log_failure)
+
+    def forget(self, app: Application) -> None:
+        self._store.forget(app).add_done_callback(_log_failure)
+
+    # ---- waiting
+
+    async def submission_stored(self, app: Application) -> None:
+        """Wait for the store. Raises StateStoreError."""
+        done = self._under_way.get(app.id)
+        if done is not None:
+            await asyncio.shield(done)
+
+    async def conclusion_stored(self, attempt: Attempt) -> None:
+        """Wait for the store, or for its failure."""
+        done = self._under_way.get(attempt.app.id)
+        if done is not None:
+            with suppress(StateStoreError):
+                await asyncio.shield(done)
+
+    # ---- outcomes
+
+    def _begin(self, app: Application, done: "asyncio.Future[None]", outcome: _Outcome) -> None:
+        """Come back through `outcome` when the store has it; whoever awaits `done` as well is woken after that."""
+        self._under_way[app.id] = done
+
+        def settled(future: "asyncio.Future[None]") -> None:
+            if self._under_way.get(app.id) is future:
+                del self._under_way[app.id]
+            if not future.cancelled():
+                outcome(app, future)
+
+        done.add_done_callback(settled)
+
+    def _submission_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
+        error = done.exception()
+        if error is None:
+            self._applications.application_stored(app)
+        else:
+            log.error("%s: not accepted: %s", app.id, error)
+            self._applications.application_not_stored(app)
+
+    def _conclusion_outcome(self, app: Application, done: "asyncio.Future[None]") -> None:
+        error = done.exception()
+        if error is not None:
+            log.error("%s: its end is not in the state store and will be unknown after a restart: %s", app.id, error)
+        self._applications.conclusion_stored(app)
+
+
+def _log_failure(done: "asyncio.Future[None]") -> None:
+    if not done.cancelled() and done.exception() is not None:
+        log.error("%s", done.exception())
