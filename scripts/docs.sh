@@ -7,4 +7,4 @@ for name in configuration:yaqd.config cli:yaqd.cli compatibility:yaqd.cli.compat
   "${PYTHON:-python3}" -m "${name#*:}.reference" > "docs/${name%:*}.md.new"
   mv "docs/${name%:*}.md.new" "docs/${name%:*}.md"
 done
-"${PYTHON:-python3}" -m yaqd.cli.sim_parameters docs/simulator.md
+"${PYTHON:-python3}" -m yaqd.cli.simulation.parameters docs/simulator.md

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tez_adapter.client.rm_client import ApplicationReport, _application
-from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
+from yaqd.cli.applications.states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.model import FinalApplicationStatus, YarnApplicationState
 from yaqd.proto import yarn_common_pb2 as common
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from yaqd.cli.demo_text import count_words, read_counts
+from yaqd.cli.jobs.demo_text import count_words, read_counts
 from yaqd.cli.local.processes import ProcessIdentity, processes_working_under, wait_for_end
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

@@ -19,7 +19,7 @@ from yaqd.ipc import RemoteException, RpcServer
 from yaqd.proto import hdfs_pb2 as hdfs
 from yaqd.proto.protocols import NamenodeProtocol
 from yaqd.storage import StorageUnavailable
-from yaqd.storage.hdfs_alive import check_namenode
+from yaqd.storage.hdfs.alive import check_namenode
 
 CONF = Configuration.load(environ={})
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from yaqd.cli.demo import demo_folder
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
+from yaqd.cli.jobs.demo import demo_folder
 
 
 def _fail(code: int) -> Path:

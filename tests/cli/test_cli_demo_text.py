@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from yaqd.cli.demo import example, input_files
-from yaqd.cli.demo_text import count_words, differences, find_words, library_texts, read_counts
 from yaqd.cli.exits import CommandError
+from yaqd.cli.jobs.demo import example, input_files
+from yaqd.cli.jobs.demo_text import count_words, differences, find_words, library_texts, read_counts
 from yaqd.mapreduce import load_job
 
 

@@ -1,6 +1,6 @@
 """What attempts failed of, as `yaq app status` says it: once, however many failed of it."""
 
-from yaqd.cli.job_details import error_lines
+from yaqd.cli.applications.job_details import error_lines
 
 APPLICATION = "1700000000000_0001"
 

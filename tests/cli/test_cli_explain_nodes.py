@@ -13,7 +13,7 @@ from cli_web import AnsweringServer
 from benchmarks.ours import OurCluster
 from benchmarks.shuffle_client import fetch_all, shuffle_target, write_outputs
 from benchmarks.unmanaged_master import await_value
-from yaqd.cli import explain_nodes as module
+from yaqd.cli.applications import explain_nodes as module
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tez_adapter.client.rm_client import NodeReport
-from yaqd.cli import follow_logs as following
-from yaqd.cli import logs as reading
-from yaqd.cli.aggregated_logs import owner_of, read_uploaded
+from yaqd.cli.applications import follow_logs as following
+from yaqd.cli.applications import logs as reading
+from yaqd.cli.applications.aggregated_logs import owner_of, read_uploaded
+from yaqd.cli.applications.known_containers import _logged, _nodes_of
+from yaqd.cli.applications.logs import Choice, KnownApplication
+from yaqd.cli.applications.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.cli.exits import CommandError
-from yaqd.cli.known_containers import _logged, _nodes_of
-from yaqd.cli.logs import Choice, KnownApplication
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, list_files, read_file
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, NodeId, NodeState, Resource, YarnApplicationState
 from yaqd.storage.tfile import AggregatedLogWriter, LogContent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from yaqd.cli.mr import local
+from yaqd.cli.jobs.mr import local
 from yaqd.config import ConfigError
 
 SCRIPT = """\

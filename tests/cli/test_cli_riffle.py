@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from riffle_merger.format.packed import index_of
 from tests.riffle_merger.map_outputs import sealed, write_output
-from yaqd.cli import riffle as module
 from yaqd.cli.app import yaq
+from yaqd.cli.mergers import commands as module
 from yaqd.cli.output import snake_keys
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from yaqd.cli.exits import CommandError
-from yaqd.cli.streaming_options import StreamingOptions, parse_streaming
+from yaqd.cli.jobs.streaming_options import StreamingOptions, parse_streaming
 
 LEAST = ["-input", "in", "-output", "out", "-mapper", "cat"]
 

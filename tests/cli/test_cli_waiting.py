@@ -1,8 +1,8 @@
 """A job that waits for room says why."""
 
-from yaqd.cli.following import line_printer
-from yaqd.cli.job_details import _vertex
-from yaqd.cli.waiting import WaitingReason
+from yaqd.cli.applications.following import line_printer
+from yaqd.cli.applications.job_details import _vertex
+from yaqd.cli.applications.waiting import WaitingReason
 
 LIMIT = "[Sat Nov 21 16:19:39 +0000 2026] Application is added to the scheduler and is not yet activated. "
 

@@ -22,9 +22,9 @@ _NEEDED = (
     "tez_adapter.tasks.map_task",
     "tez_adapter.tasks.reduce_task",
     "tez_adapter.client.submit",
-    "yaqd.cli.following",
-    "yaqd.cli.mr",
-    "yaqd.cli.streaming_options",
+    "yaqd.cli.applications.following",
+    "yaqd.cli.jobs.mr",
+    "yaqd.cli.jobs.streaming_options",
 )
 
 

@@ -14,7 +14,7 @@ from benchmarks.stock.daemons import StockHdfs
 from benchmarks.stock.processes import accepts, free_ports
 from yaqd.config import Configuration
 from yaqd.storage import FileSystem, get_filesystem
-from yaqd.storage.hdfs_alive import check_namenode
+from yaqd.storage.hdfs.alive import check_namenode
 from yaqd.storage.paths import hadoop_user
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]

@@ -30,7 +30,7 @@ from yaqd.storage import (
     qualify,
 )
 from yaqd.storage.errors import PathDenied, StorageNotReady
-from yaqd.storage.hdfs import HdfsFileSystem
+from yaqd.storage.hdfs.client import HdfsFileSystem
 from yaqd.storage.paths import hadoop_user
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]

@@ -25,8 +25,8 @@ from rm.scheduler.node_load import NodeLoad
 from rm.scheduler.node_queue import NodeQueue
 from rm.scheduler.why import why_waits
 from rm.store.state_store import StateStore
+from yaqd.cli.applications.explain import _show_decisions, explain
 from yaqd.cli.exits import CommandError
-from yaqd.cli.explain import _show_decisions, explain
 from yaqd.cli.top import top
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, Resource
 from yaqd.proto import convert

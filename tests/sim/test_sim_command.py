@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from yaqd.cli import sim_screen
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
-from yaqd.cli.sim_systems import comparison, parse_system
+from yaqd.cli.simulation import screen as sim_screen
+from yaqd.cli.simulation.systems import comparison, parse_system
 from yaqd.policies.queueing.guard import survive
 from yaqd.sim.experiments import EXPERIMENTS, run_experiment
 from yaqd.sim.experiments.runner import PolicyFailed

@@ -13,8 +13,8 @@ from rm.node_queues.rebalancing import RebalanceSettings
 from rm.scheduler.scheduler import SchedulerLimits
 from rm.settings.containers import ContainerSettings
 from rm.settings.queues import QueueSettings
-from yaqd.cli import sim
-from yaqd.cli.sim_systems import comparison, parse_system
+from yaqd.cli.simulation import commands as sim
+from yaqd.cli.simulation.systems import comparison, parse_system
 from yaqd.config import Configuration
 from yaqd.sim.cluster import ClusterShape
 from yaqd.sim.distributed import _DEVIATIONS, _TYPICAL_S

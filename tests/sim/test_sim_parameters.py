@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from yaqd.cli.app import yaq
-from yaqd.cli.sim_parameters import MEANINGS, unsaid, with_table
-from yaqd.cli.sim_systems import PARAMETERS, parse_system
+from yaqd.cli.simulation.parameters import MEANINGS, unsaid, with_table
+from yaqd.cli.simulation.systems import PARAMETERS, parse_system
 from yaqd.config.catalogue import documented
 from yaqd.sim.shape import SYSTEMS
 

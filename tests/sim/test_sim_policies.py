@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from nm.distributed import Place
 from yaqd.cli.app import yaq
-from yaqd.cli.sim import NETWORK_S
-from yaqd.cli.sim_systems import parse_system
+from yaqd.cli.simulation.commands import NETWORK_S
+from yaqd.cli.simulation.systems import parse_system
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES
 from yaqd.policies.queueing.rebalance import REBALANCES, Move

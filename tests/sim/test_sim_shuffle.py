@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from riffle_merger.plan.policy import MergePolicy
-from yaqd.cli.sim import sim
+from yaqd.cli.simulation.commands import sim
 from yaqd.sim.shuffle import MapStage, ShuffleJob, growth, map_ends, run, spill_s
 from yaqd.sim.shuffle_figures import check, check_swim, growing, headline, spilling
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.settings.queues import QueueSettings
-from yaqd.cli.sim_systems import parse_system
+from yaqd.cli.simulation.systems import parse_system
 from yaqd.config import Configuration
 from yaqd.sim.booking import limits
 from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, System, simulate

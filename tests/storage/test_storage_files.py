@@ -25,9 +25,9 @@ from yaqd.storage import (
     open_writer,
     qualify,
 )
-from yaqd.storage.hdfs import translate
-from yaqd.storage.hdfs_namenode import namenode_addresses
-from yaqd.storage.hdfs_optional import ArrowFileSystem
+from yaqd.storage.hdfs.client import translate
+from yaqd.storage.hdfs.namenode import namenode_addresses
+from yaqd.storage.hdfs.optional import ArrowFileSystem
 from yaqd.storage.local import LocalFileSystem
 
 CONF = Configuration.load(environ={})

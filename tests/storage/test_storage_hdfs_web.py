@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from yaqd.storage.hdfs_web import WebHdfs
+from yaqd.storage.hdfs.web import WebHdfs
 
 
 def _closed_port() -> int:

@@ -4,8 +4,8 @@ import tracemalloc
 
 import pytest
 
-from yaqd.storage.hdfs_web import WebHdfsFile
-from yaqd.storage.hdfs_write import SurvivingFile
+from yaqd.storage.hdfs.web import WebHdfsFile
+from yaqd.storage.hdfs.write import SurvivingFile
 
 KEPT = 4 << 20
 

@@ -4,7 +4,7 @@ import pytest
 
 from tez_adapter.client.idle_keys import is_daemons
 from tez_adapter.client.job_keys import key_notes, refuse_keys
-from tez_adapter.tasks.stream_settings import stream_settings
+from tez_adapter.streaming.settings import stream_settings
 from yaqd.cli.compatibility.keys import key_uses
 from yaqd.config import ConfigError, Configuration
 

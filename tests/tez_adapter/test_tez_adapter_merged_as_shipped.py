@@ -8,7 +8,7 @@ import pytest
 from test_tez_adapter_merged_jobs import HELD, SPLIT, WORDS, counts, expected, finish, shuffle_of, until
 
 from tez_adapter.client.submit import submit_mapreduce
-from yaqd.cli.explain_nodes import _ask
+from yaqd.cli.applications.explain_nodes import _ask
 from yaqd.cli.rm_web import get_json
 from yaqd.config import Configuration
 

@@ -4,7 +4,7 @@ from tez_adapter.client.follow import JobStatus, VertexStatus
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
-from yaqd.cli.following import line_printer
+from yaqd.cli.applications.following import line_printer
 from yaqd.model import ApplicationId, ExitStatus, Resource, YarnApplicationState
 
 SMALL = Resource(1024, 1)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tez_adapter.jobspec import JobKind, JobSpec, Streaming
+from tez_adapter.streaming.script_command import split_command
+from tez_adapter.streaming.script_pipe import ScriptFailed, ScriptPipe
+from tez_adapter.streaming.task import script_environment
 from tez_adapter.tasks.attempt import Attempt
 from tez_adapter.tasks.failure import describe_failure
-from tez_adapter.tasks.script_command import split_command
-from tez_adapter.tasks.script_pipe import ScriptFailed, ScriptPipe
-from tez_adapter.tasks.streaming import script_environment
 from yaqd.config import Configuration
 from yaqd.mapreduce.errors import JobError
 from yaqd.proto import job_pb2 as pb

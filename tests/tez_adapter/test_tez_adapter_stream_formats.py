@@ -9,8 +9,8 @@ from tez_adapter.client.follow import JobResult
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.client.submit import submit_streaming
 from tez_adapter.data import Columns
-from tez_adapter.tasks.stream_formats import StreamFormat, input_block, output_lines, pairs_block
-from tez_adapter.tasks.stream_settings import check_combiner, stream_settings
+from tez_adapter.streaming.formats import StreamFormat, input_block, output_lines, pairs_block
+from tez_adapter.streaming.settings import check_combiner, stream_settings
 from yaqd.config import ConfigError, Configuration
 
 Write = Callable[[str, str], str]

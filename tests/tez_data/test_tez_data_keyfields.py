@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.index import SpillIndex
 from tez_adapter.data import MapOutput, ReduceInput
-from tez_adapter.data.keyfields import (
+from tez_adapter.streaming.keyfields import (
     BadKeyOptions,
     KeyFields,
     KeyOrder,

@@ -6,9 +6,9 @@ import struct
 import numpy as np
 import pytest
 
-from tez_adapter.data.javatext import float_text, valid_utf8
-from tez_adapter.data.rawbytes import RawBytesReader
-from tez_adapter.data.typedbytes import DEPTH_MAX, VALUE_BYTES_MAX, BadRecord, TypedBytesReader, shown
+from tez_adapter.streaming.javatext import float_text, valid_utf8
+from tez_adapter.streaming.rawbytes import RawBytesReader
+from tez_adapter.streaming.typedbytes import DEPTH_MAX, VALUE_BYTES_MAX, BadRecord, TypedBytesReader, shown
 
 Value = object
 

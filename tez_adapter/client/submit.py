@@ -43,7 +43,7 @@ from tez_adapter.master.launch import configured_environment, python_context, py
 from tez_adapter.master.plan import check_plan
 from tez_adapter.merging.settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.tasks.stream_commands import NO_REDUCES, streaming_commands
+from tez_adapter.streaming.commands import NO_REDUCES, streaming_commands
 from yaqd.config import Configuration
 from yaqd.model import DEFAULT_RACK, ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
@@ -190,7 +190,7 @@ def submit_streaming(
 ) -> SubmittedJob:
     """Run executables as mapper, combiner and reducer; the reducer NONE makes the map output the job's output.
     `notify` is told what is odd and no error. `overwrite`: results in the output folder go then."""
-    from tez_adapter.tasks.stream_settings import check_combiner, stream_settings
+    from tez_adapter.streaming.settings import check_combiner, stream_settings
 
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")

@@ -164,7 +164,7 @@ def _become(user: str) -> None:
     if os.geteuid() != 0:
         return
     # the user may not be allowed to read this installation
-    for module in ("hdfs_native", "yaqd.storage.hdfs", "yaqd.storage.local"):
+    for module in ("hdfs_native", "yaqd.storage.hdfs.client", "yaqd.storage.local"):
         importlib.import_module(module)
     try:
         known = pwd.getpwnam(user)

@@ -5,9 +5,9 @@ import signal
 from dataclasses import dataclass
 
 from tez_adapter.data.fetch import FetchFailed
+from tez_adapter.streaming.script_pipe import ScriptFailed
 from tez_adapter.tasks.attempt import Attempt
 from tez_adapter.tasks.pairs import is_raised_in
-from tez_adapter.tasks.script_pipe import ScriptFailed
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
 from yaqd.model.endings import as_utf8, without_middle

@@ -7,7 +7,7 @@ from tez_adapter.jobspec import JobKind
 
 #: the last two are imported where they are first needed: numpy.ma, of all things, when pyarrow reads an array
 _ANY: Final = ("tez_adapter.merging.shared_outputs", "yaqd.storage.local", "encodings.ascii", "numpy.ma")
-_STREAMING: Final = ("tez_adapter.tasks.streaming", *_ANY)
+_STREAMING: Final = ("tez_adapter.streaming.task", *_ANY)
 _MAPREDUCE: Final = (
     "tez_adapter.tasks.map_task",
     "tez_adapter.tasks.raw",

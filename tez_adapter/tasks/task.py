@@ -124,7 +124,7 @@ class TaskProcess:
 
     def _computed(self, attempt: Attempt, client: BlockingRpcClient) -> TaskFiles | None:
         if self._spec.kind is JobKind.STREAMING:
-            from tez_adapter.tasks.streaming import run_streaming
+            from tez_adapter.streaming.task import run_streaming
 
             return run_streaming(attempt, client, self._token.password)
         job_class, params = self._job_class()

@@ -5,17 +5,19 @@ import click
 from yaqd.cli.lazy import Lazy, RootGroup
 
 _COMMANDS = {
-    "demo": Lazy("yaqd.cli.demo", "demo", "Start a cluster, count words on it, show what happened, clean up."),
+    "demo": Lazy("yaqd.cli.jobs.demo", "demo", "Start a cluster, count words on it, show what happened, clean up."),
     "cluster": Lazy("yaqd.cli.cluster", "cluster", "Keep a small cluster running on this machine."),
-    "mr": Lazy("yaqd.cli.mr", "mr", "Run MapReduce jobs: Python classes or streaming programs."),
-    "run": Lazy("yaqd.cli.run", "run", "Run any command in N containers."),
-    "app": Lazy("yaqd.cli.applications", "app", "List applications, look at one, end it, read its logs."),
+    "mr": Lazy("yaqd.cli.jobs.mr", "mr", "Run MapReduce jobs: Python classes or streaming programs."),
+    "run": Lazy("yaqd.cli.jobs.run", "run", "Run any command in N containers."),
+    "app": Lazy("yaqd.cli.applications.commands", "app", "List applications, look at one, end it, read its logs."),
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
     "top": Lazy("yaqd.cli.top", "top", "Watch the nodes: what runs, what waits and for how long, how busy they are."),
-    "explain": Lazy("yaqd.cli.explain", "explain", "Say why an application waits, where, and until when."),
+    "explain": Lazy("yaqd.cli.applications.explain", "explain", "Say why an application waits, where, and until when."),
     "queue": Lazy("yaqd.cli.queues", "queue", "List the cluster's queues."),
-    "sim": Lazy("yaqd.cli.sim", "sim", "Try a policy on a simulated cluster; repeat the paper's experiments."),
-    "riffle": Lazy("yaqd.cli.riffle", "riffle", "Look at what merges map outputs; merge and check files by hand."),
+    "sim": Lazy("yaqd.cli.simulation.commands", "sim", "Try a policy on a simulated cluster; repeat experiments."),
+    "riffle": Lazy(
+        "yaqd.cli.mergers.commands", "riffle", "Look at mergers of map outputs; merge and check files by hand."
+    ),
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
     "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager; have it read its files again."),
     "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),

@@ -160,9 +160,9 @@ def get_filesystem(path: str, conf: Configuration, *, user: str | None = None) -
 
 def _opener(implementation: str) -> _Opener:
     if implementation == "hdfs-native":
-        from yaqd.storage.hdfs import HdfsFileSystem
+        from yaqd.storage.hdfs.client import HdfsFileSystem
 
         return HdfsFileSystem
-    from yaqd.storage.hdfs_optional import open_hdfs3, open_pyarrow
+    from yaqd.storage.hdfs.optional import open_hdfs3, open_pyarrow
 
     return open_hdfs3 if implementation == "hdfs3" else open_pyarrow

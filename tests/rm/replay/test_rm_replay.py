@@ -19,7 +19,7 @@ from rm.scheduler.placement import Both, Placement, Scope, Single, Target
 from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import BadRecord, from_plain, replay, to_plain
 from rm.scheduler.scheduler import SchedulerLimits
-from yaqd.cli.sim import sim
+from yaqd.cli.simulation.commands import sim
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 2), 3)

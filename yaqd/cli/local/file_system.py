@@ -12,7 +12,7 @@ def check_file_system(shape: ClusterShape, timeout_s: float) -> None:
     uri = shape.defines.get("fs.defaultFS") or shape.hdfs
     if not uri or not uri.startswith("hdfs://"):
         return
-    from yaqd.storage.hdfs_alive import check_namenode
+    from yaqd.storage.hdfs.alive import check_namenode
     from yaqd.storage.paths import hadoop_user, locate
 
     # as the daemons will read it: only what the cluster was told, nothing of the caller's own configuration

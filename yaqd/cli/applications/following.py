@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.attempts import story, told
+from yaqd.cli.applications.attempts import story, told
+from yaqd.cli.applications.waiting import PATIENCE_S, WaitingReason, why_it_waits
 from yaqd.cli.exits import FAILED, INTERRUPTED
 from yaqd.cli.output import duration, print_json, priority_text
-from yaqd.cli.waiting import PATIENCE_S, WaitingReason, why_it_waits
 
 if TYPE_CHECKING:
     from tez_adapter.client.follow import JobResult, JobStatus, SubmittedJob

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
+from tez_adapter.streaming.script_command import executable, make_executable, split_command
+from tez_adapter.streaming.script_stderr import StderrReader
 from tez_adapter.tasks.attempt import Attempt
-from tez_adapter.tasks.script_command import executable, make_executable, split_command
-from tez_adapter.tasks.script_stderr import StderrReader
 
 _READ_BYTES = 1 << 20
 _SHELL = "/bin/sh"

@@ -30,10 +30,10 @@ from yaqd.storage.errors import (
     StorageUnavailable,
 )
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus
-from yaqd.storage.hdfs_namenode import NamenodeAsker
-from yaqd.storage.hdfs_watched import WatchedFile
-from yaqd.storage.hdfs_web import WebHdfs, WebHdfsRefused, web_addresses
-from yaqd.storage.hdfs_write import SurvivingFile, WebRescue
+from yaqd.storage.hdfs.namenode import NamenodeAsker
+from yaqd.storage.hdfs.watched import WatchedFile
+from yaqd.storage.hdfs.web import WebHdfs, WebHdfsRefused, web_addresses
+from yaqd.storage.hdfs.write import SurvivingFile, WebRescue
 from yaqd.storage.paths import hadoop_user, locate, parent_of
 from yaqd.storage.statistics import counted, statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from yaqd.cli.node_logs import LoggedContainer, logged_containers
+from yaqd.cli.applications.node_logs import LoggedContainer, logged_containers
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Final
 from yaqd.proto import hdfs_pb2
 from yaqd.proto.protocols import NamenodeProtocol
 from yaqd.storage.errors import StorageUnavailable
-from yaqd.storage.hdfs_namenode import LeaseHeld, NamenodeAsker
+from yaqd.storage.hdfs.namenode import LeaseHeld, NamenodeAsker
 
 
 class BlockLost(StorageUnavailable):

@@ -11,7 +11,7 @@ from yaqd.cli.completing import experiments
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
-from yaqd.cli.sim_world import in_world, world_of, world_options
+from yaqd.cli.simulation.world import in_world, world_of, world_options
 
 if TYPE_CHECKING:
     from yaqd.sim.experiments import Experiment
@@ -86,7 +86,7 @@ def parameters(system: str | None, as_json: bool) -> None:
     Example:
       yaq sim parameters yaq-d
     """
-    from yaqd.cli.sim_parameters import rows
+    from yaqd.cli.simulation.parameters import rows
     from yaqd.sim.shape import SYSTEMS
 
     if system is not None and system not in SYSTEMS:
@@ -102,7 +102,7 @@ def parameters(system: str | None, as_json: bool) -> None:
 
 
 def _parameters(system: str) -> str:
-    from yaqd.cli.sim_systems import PARAMETERS
+    from yaqd.cli.simulation.systems import PARAMETERS
 
     return ", ".join(PARAMETERS[system])
 
@@ -138,7 +138,7 @@ def run(
       yaq sim run yaq-utilization --seeds 3 --out /tmp/figures
       yaq sim run all --workers 2 --json > results.json
     """
-    from yaqd.cli.sim_screen import show
+    from yaqd.cli.simulation.screen import show
     from yaqd.sim.experiments import EXPERIMENTS, quick
 
     world = world_of(options)
@@ -306,8 +306,8 @@ def compare(workload: str, jobs: int, load: float, burst: bool, as_json: bool, *
       yaq sim compare --workload FB-2009.tsv --jobs 500 --system yarn-opportunistic --system yaq-c
       yaq sim compare --workload hive-ms --noise 0.5 --speeds 1,0.5 --fail 3@60+120 --system yarn --system yaq-d
     """
-    from yaqd.cli.sim_screen import compared
-    from yaqd.cli.sim_systems import comparison, recorded
+    from yaqd.cli.simulation.screen import compared
+    from yaqd.cli.simulation.systems import comparison, recorded
     from yaqd.sim.workloads import WORKLOADS, Arrivals, Drawn
 
     if workload in WORKLOADS:
@@ -341,8 +341,8 @@ def replay(history: tuple[Path, ...], as_json: bool, **options: Any) -> None:
     """
     import dataclasses
 
-    from yaqd.cli.sim_screen import compared
-    from yaqd.cli.sim_systems import comparison, sized
+    from yaqd.cli.simulation.screen import compared
+    from yaqd.cli.simulation.systems import comparison, sized
     from yaqd.sim.workloads import Arrivals, Drawn
     from yaqd.sim.workloads.history import read_history
 
@@ -369,7 +369,7 @@ def replay_decisions(file: Path, as_json: bool) -> None:
     Example:
       yaq sim replay-decisions /var/log/yaq/scheduler.jsonl.gz
     """
-    from yaqd.cli.sim_decisions import show_replayed
+    from yaqd.cli.simulation.decisions import show_replayed
 
     show_replayed(file, as_json)
 

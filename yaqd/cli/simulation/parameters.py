@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rm.scheduler.queues import LEAF_ORDERINGS
-from yaqd.cli.sim_systems import PARAMETERS, parse_system
+from yaqd.cli.simulation.systems import PARAMETERS, parse_system
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES as LIVE_ESTIMATES
 from yaqd.policies.queueing.job_order import JOB_ORDERS

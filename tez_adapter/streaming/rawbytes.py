@@ -4,7 +4,7 @@ import struct
 from typing import Final
 
 from riffle_merger.format.columns import Columns
-from tez_adapter.data.typedbytes import VALUE_BYTES_MAX, BadRecord, pairs_of
+from tez_adapter.streaming.typedbytes import VALUE_BYTES_MAX, BadRecord, pairs_of
 
 _LENGTH: Final = struct.Struct(">i")
 

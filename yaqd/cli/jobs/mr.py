@@ -89,7 +89,7 @@ def submit(
       yaq mr submit examples/wordcount.py --input big.txt --output counts --reduces 2 -D min_length=4
     """
     from tez_adapter.client.submit import Attachments, submit_mapreduce
-    from yaqd.cli.following import follow
+    from yaqd.cli.applications.following import follow
     from yaqd.mapreduce import split_script
 
     path, class_name = split_script(script)
@@ -154,7 +154,7 @@ def streaming(ctx: click.Context) -> None:
     """
     from pathlib import Path
 
-    from yaqd.cli.streaming_options import parse_streaming
+    from yaqd.cli.jobs.streaming_options import parse_streaming
 
     options = parse_streaming(ctx.obj or [])
     conf = load_conf(Path(options.conf_dir) if options.conf_dir else None, options.defines)
@@ -162,7 +162,7 @@ def streaming(ctx: click.Context) -> None:
         conf = conf.with_overrides({key: options.defines[key]}, source=option)
 
     from tez_adapter.client.submit import Attachments, submit_streaming
-    from yaqd.cli.following import follow
+    from yaqd.cli.applications.following import follow
 
     job = submit_streaming(
         conf,
@@ -234,7 +234,7 @@ def local(
     from tez_adapter.client.submit import Attachments
     from tez_adapter.tasks.local_tasks import LocalTasks
     from tez_adapter.tasks.scripts import check_script
-    from yaqd.cli.following import local_progress, show_counters
+    from yaqd.cli.applications.following import local_progress, show_counters
     from yaqd.mapreduce import JobError
 
     refuse_keys(conf, is_streaming=False)

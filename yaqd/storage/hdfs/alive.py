@@ -12,7 +12,7 @@ from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
 from yaqd.proto import hdfs_pb2
 from yaqd.proto.protocols import NamenodeProtocol
 from yaqd.storage.errors import StorageUnavailable
-from yaqd.storage.hdfs_namenode import namenode_addresses
+from yaqd.storage.hdfs.namenode import namenode_addresses
 
 #: a NameNode that only waits for the active one of its name service: no answer by itself
 _STANDBY: Final = "StandbyException"

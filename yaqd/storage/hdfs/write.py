@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from yaqd.storage.errors import StorageError, StorageUnavailable
-from yaqd.storage.hdfs_namenode import NamenodeAsker
-from yaqd.storage.hdfs_takeover import take_over
-from yaqd.storage.hdfs_web import WebHdfs, WebHdfsFile
+from yaqd.storage.hdfs.namenode import NamenodeAsker
+from yaqd.storage.hdfs.takeover import take_over
+from yaqd.storage.hdfs.web import WebHdfs, WebHdfsFile
 
 _log: Final = logging.getLogger(__name__)
 #: times that one failure is answered by writing again: a DataNode that is alive may itself be given dead ones to write

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.application_states import CHOICES, matches, none_found, states_to_ask_for
+from yaqd.cli.applications.known import known_application
+from yaqd.cli.applications.states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.exits import CommandError
-from yaqd.cli.known_applications import known_application
 from yaqd.cli.options import json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
 from yaqd.config import Configuration
@@ -116,9 +116,9 @@ def status(conf: Configuration, application: str, tasks: bool, as_json: bool) ->
     Example:
       yaq app status application_1700000000000_0001 --tasks
     """
-    from yaqd.cli.attempts import as_dict, show_attempts
+    from yaqd.cli.applications.attempts import as_dict, show_attempts
+    from yaqd.cli.applications.job_details import job_details, show_job_details
     from yaqd.cli.client import rm_client
-    from yaqd.cli.job_details import job_details, show_job_details
 
     application_id = known_application(conf, application)
     with rm_client(conf) as rm:
@@ -233,7 +233,7 @@ def wait(ctx: click.Context, conf: Configuration, application: str, quiet: bool,
       yaq app wait $(yaq run --no-wait -- sleep 60)
     """
     from tez_adapter.client.follow import SubmittedJob
-    from yaqd.cli.following import follow
+    from yaqd.cli.applications.following import follow
 
     job = SubmittedJob(conf, known_application(conf, application))
     ctx.exit(follow(job, wait=True, as_json=as_json, is_quiet=quiet, is_new=False))
@@ -270,12 +270,12 @@ def logs(
       yaq app logs application_1700000000000_0001 --file stderr
       yaq app logs 0001
     """
-    from yaqd.cli.logs import Choice, print_logs
+    from yaqd.cli.applications.logs import Choice, print_logs
 
     application_id = known_application(conf, application)
     choice = Choice(containers, files, owner=owner)
     if follow and not only_list:
-        from yaqd.cli.follow_logs import follow_logs
+        from yaqd.cli.applications.follow_logs import follow_logs
 
         ctx.exit(follow_logs(conf, application_id, choice, as_json=as_json))
     ctx.exit(print_logs(conf, application_id, choice, only_list=only_list, as_json=as_json))
@@ -283,7 +283,7 @@ def logs(
 
 def _why(conf: Configuration, report: "ApplicationReport") -> str:
     """Why it waits for its master, in a sentence, as `yaq explain` has it; what the report says where nobody knows."""
-    from yaqd.cli.waiting import why_it_waits
+    from yaqd.cli.applications.waiting import why_it_waits
 
     if report.state.name != "ACCEPTED" or report.is_hidden:
         return report.diagnostics

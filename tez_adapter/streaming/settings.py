@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from tez_adapter.data import Columns, Fields, Partitioner, TextPartitioner
-from tez_adapter.data.keyfields import BadKeyOptions, KeyFields, KeyOrder, PlainKeyPartitioner, key_field_partitioner
-from tez_adapter.tasks.stream_formats import PairReader, StreamFormat, pair_reader, shown_text
+from tez_adapter.streaming.formats import PairReader, StreamFormat, pair_reader, shown_text
+from tez_adapter.streaming.keyfields import (
+    BadKeyOptions,
+    KeyFields,
+    KeyOrder,
+    PlainKeyPartitioner,
+    key_field_partitioner,
+)
 from yaqd.config import Configuration
 
 PARTITIONER_KEY: Final = "mapred.partitioner.class"

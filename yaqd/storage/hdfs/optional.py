@@ -12,7 +12,7 @@ from yaqd.config import Configuration
 from yaqd.proto import hdfs_pb2
 from yaqd.storage.errors import PathExists, PathNotFound, StorageError, StorageUnavailable
 from yaqd.storage.filesystem import CHUNK_BYTES, BlockLocation, ByteWriter, FileStatus, FileSystem
-from yaqd.storage.hdfs_namenode import NamenodeAsker, namenode_addresses
+from yaqd.storage.hdfs.namenode import NamenodeAsker, namenode_addresses
 from yaqd.storage.paths import locate, parent_of
 from yaqd.storage.statistics import counted, statistics_of
 from yaqd.storage.streams import ChunkReader, RenamingWriter, check_range

@@ -68,8 +68,8 @@ def run(
     from functools import partial
 
     from tez_adapter.client.submit import Attachments, submit_command
-    from yaqd.cli.following import follow
-    from yaqd.cli.logs import Choice, print_logs, read_logs
+    from yaqd.cli.applications.following import follow
+    from yaqd.cli.applications.logs import Choice, print_logs, read_logs
     from yaqd.cli.options import assignments, words
 
     job = submit_command(

@@ -14,15 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput
-from tez_adapter.data.typedbytes import BadRecord
 from tez_adapter.jobspec import Streaming
 from tez_adapter.output_codec import shuffle_codec
+from tez_adapter.streaming.formats import PairReader, StreamFormat, input_block, output_lines, pairs_block
+from tez_adapter.streaming.script_pipe import ScriptFailed, ScriptPipe
+from tez_adapter.streaming.settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSettings, stream_settings
+from tez_adapter.streaming.typedbytes import BadRecord
 from tez_adapter.tasks.attempt import Attempt
 from tez_adapter.tasks.map_task import split_of
-from tez_adapter.tasks.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.tasks.shuffle_input import fetch_all
-from tez_adapter.tasks.stream_formats import PairReader, StreamFormat, input_block, output_lines, pairs_block
-from tez_adapter.tasks.stream_settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSettings, stream_settings
 from tez_adapter.tasks.task_output import PartFile, TaskFiles, make_task_folder, side_files, task_folder
 from yaqd.config.deprecated import former_names
 from yaqd.ipc import BlockingRpcClient

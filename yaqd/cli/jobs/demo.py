@@ -110,8 +110,8 @@ class DemoRun:
 
     def _run_job(self, files: Sequence[Path]) -> "tuple[JobResult, dict[str, Any]]":
         from tez_adapter.client.submit import submit_mapreduce
-        from yaqd.cli.following import wait_with_progress
-        from yaqd.cli.job_details import job_details
+        from yaqd.cli.applications.following import wait_with_progress
+        from yaqd.cli.applications.job_details import job_details
         from yaqd.config import Configuration
 
         settings = {"mapreduce.input.fileinputformat.split.maxsize": str(SPLIT_BYTES)}
@@ -131,7 +131,7 @@ class DemoRun:
             job.close()
 
     def _show(self, counted: "Counter[str]", details: dict[str, Any], top: int) -> None:
-        from yaqd.cli.job_details import show_job_details
+        from yaqd.cli.applications.job_details import show_job_details
 
         words = counted.most_common(top)
         self.story |= {"top": dict(words), "job": details, "logs": str(self.cluster.logs_dir)}
@@ -144,7 +144,7 @@ class DemoRun:
         click.echo(f"logs: daemons {self.cluster.logs_dir}, containers {self.cluster.directory}/nodes/*/logs")
 
     def _check(self, counted: "Counter[str]", files: Sequence[Path]) -> bool:
-        from yaqd.cli.demo_text import count_words, differences
+        from yaqd.cli.jobs.demo_text import count_words, differences
 
         expected = self._timed("plain count in one process", lambda: count_words(files))
         wrong = differences(counted, expected)
@@ -179,7 +179,7 @@ class DemoRun:
 
 def input_files(source: Path | None, bytes_max: int) -> list[Path]:
     """The files to count: those of `source`, hidden ones left out, or the machine's own text."""
-    from yaqd.cli.demo_text import library_texts
+    from yaqd.cli.jobs.demo_text import library_texts
 
     if bytes_max <= 0:
         raise CommandError("--size: give a number of megabytes from 1")
@@ -204,12 +204,12 @@ def input_files(source: Path | None, bytes_max: int) -> list[Path]:
 
 def example(name: str) -> Path:
     """An example script: beside the package in a checkout, inside it in an installed wheel."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     return next(file for file in (here / "examples" / name, here.parents[1] / "examples" / name) if file.exists())
 
 
 def _counts(output: Path) -> "Counter[str]":
-    from yaqd.cli.demo_text import read_counts
+    from yaqd.cli.jobs.demo_text import read_counts
 
     return read_counts(output)
 

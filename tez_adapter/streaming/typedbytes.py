@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from riffle_merger.format.columns import Columns, array_items, binary_array
-from tez_adapter.data.javatext import float_text, valid_utf8
+from tez_adapter.streaming.javatext import float_text, valid_utf8
 
 BYTES: Final = 0
 LONG: Final = 4

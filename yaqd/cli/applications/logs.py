@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import click
 
-from yaqd.cli.aggregated_logs import has_logs_of, owner_of, read_uploaded
+from yaqd.cli.applications.aggregated_logs import has_logs_of, owner_of, read_uploaded
+from yaqd.cli.applications.known_containers import containers_of, on_nodes
+from yaqd.cli.applications.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
-from yaqd.cli.known_containers import containers_of, on_nodes
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.cli.output import print_json, print_table, size
 from yaqd.config import Configuration
 

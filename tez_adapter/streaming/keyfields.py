@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from riffle_merger.format.columns import I64, U8, Columns, array_items, binary_array, offsets_of
-from tez_adapter.data.javatext import valid_utf8
 from tez_adapter.data.partition import KeyPartitioner, Partitioner
+from tez_adapter.streaming.javatext import valid_utf8
 
 _POSITION = r"(\d+)(?:\.(\d+))?([nr]*)"
 _KEY = re.compile(rf"{_POSITION}(?:,{_POSITION})?")

@@ -11,10 +11,10 @@ from typing import Final, Protocol
 
 from riffle_merger.format.columns import Columns
 from riffle_merger.format.vint import write_vint
-from tez_adapter.data.javatext import valid_utf8
 from tez_adapter.data.lines import Fields, LineReader, join_lines
-from tez_adapter.data.rawbytes import RawBytesReader, with_length
-from tez_adapter.data.typedbytes import BYTES, LONG, STRING, TypedBytesReader, shown
+from tez_adapter.streaming.javatext import valid_utf8
+from tez_adapter.streaming.rawbytes import RawBytesReader, with_length
+from tez_adapter.streaming.typedbytes import BYTES, LONG, STRING, TypedBytesReader, shown
 
 _OFFSET_BYTES: Final = 8
 

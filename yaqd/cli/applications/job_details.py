@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from yaqd.cli.following import show_counters
+from yaqd.cli.applications.following import show_counters
 from yaqd.cli.output import duration, print_table, shortened_error
 from yaqd.config import Configuration
 

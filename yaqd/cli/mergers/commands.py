@@ -9,9 +9,9 @@ from typing import Any, Final
 import click
 
 from yaqd.cli.exits import CommandError
+from yaqd.cli.mergers.inspect import inspect
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table, size, snake_keys
-from yaqd.cli.riffle_inspect import inspect
 from yaqd.config import Configuration
 
 _TIMEOUT_S: Final = 10.0

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.attempts import Told, story
+from yaqd.cli.applications.attempts import Told, story
 from yaqd.cli.completing import all_applications
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
@@ -41,9 +41,9 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     Example:
       yaq explain application_1700000000000_0001
     """
+    from yaqd.cli.applications.explain_nodes import of_nodes, show_nodes
+    from yaqd.cli.applications.known import known_application
     from yaqd.cli.exits import BAD_INPUT, CommandError
-    from yaqd.cli.explain_nodes import of_nodes, show_nodes
-    from yaqd.cli.known_applications import known_application
     from yaqd.cli.rm_web import get_json
 
     app_id = known_application(conf, application)

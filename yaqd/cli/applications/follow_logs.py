@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from yaqd.cli.aggregated_logs import read_uploaded
+from yaqd.cli.applications.aggregated_logs import read_uploaded
+from yaqd.cli.applications.logs import Choice, KnownApplication, find_application
+from yaqd.cli.applications.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.cli.exits import BAD_INPUT, FAILED, CommandError
-from yaqd.cli.logs import Choice, KnownApplication, find_application
-from yaqd.cli.node_logs import LogFile, LoggedContainer, LogsGone, find_files, gone, read_file
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import Final
 
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.jobspec import Streaming
-from tez_adapter.tasks.script_command import split_command
+from tez_adapter.streaming.script_command import split_command
 
 NO_REDUCES: Final = "NONE"
 _IDENTITY_REDUCERS: Final = ("org.apache.hadoop.mapred.lib.IdentityReducer",)

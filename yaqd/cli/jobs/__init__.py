@@ -1,0 +1,1 @@
+"""`yaq mr`, `yaq run` and `yaq demo`: work for a cluster."""

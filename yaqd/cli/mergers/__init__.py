@@ -1,0 +1,1 @@
+"""`yaq riffle`: mergers of map outputs, and their files."""

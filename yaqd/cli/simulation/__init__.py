@@ -1,0 +1,1 @@
+"""`yaq sim`: policies on a simulated cluster."""
