@@ -25,6 +25,11 @@ _TRACEBACK_CHARS_MAX: Final = 8000
 _MADE_OF: Final = 3
 #: methods with the arguments they are called with, after self
 _ARGUMENTS: Final = {"map": 2, "combine": 2, "reduce": 2, "partition": 2, "setup": 0, "cleanup": 0}
+#: methods of which no pairs are read, so that a `yield` there would keep their lines from running; with the remedy
+_NO_PAIRS: Final = {
+    "setup": "leave the yield out; cleanup() may yield pairs",
+    "partition": "write `return NUMBER` in place of the yield",
+}
 
 
 def split_script(text: str) -> tuple[str, str | None]:
@@ -86,7 +91,20 @@ def check_job(job: type[Job], path: str) -> type[Job]:
                 f"{path}: {job.__name__}.{name}{inspect.signature(method)} cannot be called: "
                 f"define it as {name}({expected})"
             ) from None
+    _check_running(job, path)
     return job
+
+
+def _check_running(job: type[Job], path: str) -> None:
+    """JobError for a method whose lines would not run when it is called."""
+    for name in _ARGUMENTS:
+        method = getattr(job, name)
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            raise JobError(
+                f"{path}: {job.__name__}.{name} is an async method, which no task awaits: write `def {name}`"
+            )
+        if name in _NO_PAIRS and inspect.isgeneratorfunction(method):
+            raise JobError(f"{path}: {job.__name__}.{name}() has a yield, so it would never run: {_NO_PAIRS[name]}")
 
 
 def _check_making(job: type[Job], path: str) -> None:
