@@ -13,6 +13,7 @@ from typing import Any, Final
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.formats import InputFormat, OutputKind
 from yaqd.mapreduce.job import Job
+from yaqd.mapreduce.misnamed import refuse_misnamed
 from yaqd.mapreduce.params import declared_params
 
 #: packages whose frames a job's author need not see
@@ -68,11 +69,13 @@ def load_job(
 
 
 def check_job(job: type[Job], path: str) -> type[Job]:
-    """The class itself, once its formats exist and its methods take the arguments they will get."""
+    """The class itself, once its formats exist and its methods have the names and arguments that they will be called
+    with."""
     _check_making(job, path)
     for param in declared_params(job).values():
         if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
             raise JobError(f"{path}: {job.__name__}.{param.attribute} cannot be an option: every job has that name")
+    refuse_misnamed(job, path)
     InputFormat.parse(job.input_format)
     OutputKind.of(job.output_format)
     if job.partitioner not in ("hash", "range"):
