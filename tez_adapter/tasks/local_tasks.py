@@ -22,7 +22,7 @@ from tez_adapter.data import ReduceInput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import Attempt
-from tez_adapter.tasks.forked import Ended, die_with, end_by, run_in_child
+from tez_adapter.tasks.forked import Ended, adopt_orphans, die_with, end_by, end_children, run_in_child
 from tez_adapter.tasks.map_task import run_map
 from tez_adapter.tasks.outcome import outcome_of
 from tez_adapter.tasks.reduce_task import reduce_from
@@ -40,6 +40,8 @@ Load = Callable[[Callable[[Path], None]], tuple[type[Job], dict[str, Any]]]
 
 #: signals that end the job's process, which may have handlers for them
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: between SIGTERM and SIGKILL for what a task has left running: yarn.nodemanager.sleep-delay-before-sigkill.ms
+_GRACE_S: Final = 0.25
 _LENGTH: Final = struct.Struct(">Q")
 
 
@@ -133,6 +135,7 @@ def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: i
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         die_with(parent)
+        adopt_orphans()  # what a task has started ends with it, as on a node
         _forget_exit_functions()
         steady_hash.install()
         import_runners(JobKind.MAPREDUCE)
@@ -149,7 +152,7 @@ def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: i
 
             shared.load()
             try:
-                ended = run_in_child(work, told_with=signal.SIGKILL)
+                ended = run_in_child(work, told_with=signal.SIGKILL, afterwards=lambda: end_children(_GRACE_S))
             finally:
                 own_folder.leave(task.own_folder)
             if ended.is_told:
