@@ -116,6 +116,19 @@ def test_a_job_whose_methods_have_other_names_is_refused_before_anything_runs(tm
     assert not (tmp_path / "out").exists()
 
 
+def test_a_traceback_shows_the_lines_of_a_script_with_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "        yield int(value), 'é'"
+    Path("job.py").write_text(
+        f"from yaqd.mapreduce import Job\nclass Numbers(Job):\n    def map(self, key, value):\n{line}\n"
+    )
+    Path("in").write_text("a\n")
+    said = CliRunner().invoke(yaq, ["mr", "local", "job.py", "--input", "in", "--output", "out"]).stderr
+    assert f'  File "job.py", line 4, in map\n    {line.strip()}\n' in said
+
+
 def run(folder: Path, job: str, *words: str) -> Result:
     (folder / "job.py").write_text(SCRIPT)
     (folder / "in").write_text("a\n")

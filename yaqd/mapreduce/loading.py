@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import linecache
 import sys
 import traceback
 from collections.abc import Callable
@@ -124,7 +125,11 @@ class _ScriptLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(self.get_data(path), path)
+        data = self.get_data(path)
+        code: CodeType = self.source_to_code(data, path)
+        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        # a task works in a folder of its own, where a relative path leads nowhere
+        linecache.cache[path] = (len(data), None, lines, path)
         return code
 
 
