@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from yaqd.cli.app import yaq
 from yaqd.cli.jobs.mr import local
 from yaqd.config import ConfigError
 
@@ -23,6 +24,18 @@ class Plain(Job):
 class WithOption(Plain):
     shortest = Param(int, default=1)
     limit = Param(int, default=1, name="mapreduce.limit")
+
+
+class Misspelt(Job):
+    ouput_format = "json"
+
+    def map(self, key, value):
+        yield key, value
+
+
+class Hadoops(Job):
+    def mapper(self, key, value):
+        yield value, 1
 """
 
 
@@ -83,6 +96,37 @@ def test_a_note_is_given_once_by_a_program_that_starts_again_with_a_seed(tmp_pat
     command = [sys.executable, "-m", "yaqd.cli", *words, "--quiet", "-D", "mapred.reduce.tasks=1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
     assert done.stderr == "yaq: -D: note: mapred.reduce.tasks: old name; write mapreduce.job.reduces\n"
+
+
+def test_a_name_in_the_class_that_nothing_reads_is_named(tmp_path: Path) -> None:
+    said = run(tmp_path, "Misspelt").stderr
+    assert said == "yaq: Misspelt has an attribute ouput_format, which nothing reads; did you mean output_format?\n"
+
+
+@pytest.mark.parametrize("command", ["local", "submit"])
+def test_a_job_whose_methods_have_other_names_is_refused_before_anything_runs(tmp_path: Path, command: str) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+    (tmp_path / "in").write_text("a\n")
+    words = ["mr", command, f"{tmp_path}/job.py:Hadoops", "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]
+    done = CliRunner().invoke(yaq, words)
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"yaq: {tmp_path}/job.py: Hadoops has a method mapper; did you mean map?\n",
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_traceback_shows_the_lines_of_a_script_with_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "        yield int(value), 'é'"
+    Path("job.py").write_text(
+        f"from yaqd.mapreduce import Job\nclass Numbers(Job):\n    def map(self, key, value):\n{line}\n"
+    )
+    Path("in").write_text("a\n")
+    said = CliRunner().invoke(yaq, ["mr", "local", "job.py", "--input", "in", "--output", "out"]).stderr
+    assert f'  File "job.py", line 4, in map\n    {line.strip()}\n' in said
 
 
 def run(folder: Path, job: str, *words: str) -> Result:

@@ -1,7 +1,9 @@
 """Hadoop Streaming's command line: its names, repetitions and mistakes."""
 
 import pytest
+from click.testing import CliRunner
 
+from yaqd.cli.app import yaq
 from yaqd.cli.exits import CommandError
 from yaqd.cli.jobs.streaming_options import StreamingOptions, parse_streaming
 
@@ -99,3 +101,22 @@ def test_what_a_job_cannot_do_without(missing: str) -> None:
     at = LEAST.index(missing)
     with pytest.raises(CommandError, match=f"{missing} is missing"):
         parse_streaming(LEAST[:at] + LEAST[at + 2 :])
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["mr", "streaming", *LEAST, "-cmdenv", "A B=c d"], "-cmdenv"),
+        (["run", "--env", "A B=c d", "--", "date"], "--env"),
+    ],
+)
+def test_names_that_no_shell_takes_are_refused_before_anything_is_asked(words: list[str], option: str) -> None:
+    done = CliRunner().invoke(yaq, words, env={"HADOOP_CONF_DIR": None})
+    said = f"yaq: {option}: environment variable name 'A B' is not a shell name: rename it\n"
+    assert (done.exit_code, done.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("command", [["mr", "submit"], ["run"]])
+def test_help_says_what_no_time_limit_is(command: list[str]) -> None:
+    said = " ".join(CliRunner().invoke(yaq, [*command, "--help"]).output.split())
+    assert "seconds, or 90m, 12h; 0: no limit but its queue's." in said

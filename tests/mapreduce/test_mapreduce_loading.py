@@ -108,6 +108,16 @@ def test_script_and_class(text: str, path: str, name: str | None) -> None:
         (WORD_COUNT + "    from yaqd.mapreduce import Param\n    task = Param(int)\n", "task cannot be an option"),
         (WORD_COUNT + "    from yaqd.mapreduce import Param\n    name = Param(str)\n", "name cannot be an option"),
         (WORD_COUNT + "    cleanup = 3\n", "WordCount.cleanup is no method"),
+        (
+            WORD_COUNT + "    def setup(self): yield\n",
+            "WordCount.setup() has a yield, so it would never run: leave the yield out; cleanup() may yield pairs",
+        ),
+        (
+            WORD_COUNT + "    def partition(self, key, partitions): yield 0\n",
+            "WordCount.partition() has a yield, so it would never run: write `return NUMBER` in place of the yield",
+        ),
+        (WORD_COUNT + "    async def setup(self): pass\n", "setup is an async method, which no task awaits"),
+        (WORD_COUNT + "    async def map(self, key, value): yield 1, 2\n", "map is an async method"),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, message: str) -> None:
@@ -133,3 +143,7 @@ def test_an_init_that_no_task_can_call_is_refused_and_one_that_it_can_is_not(tmp
     assert (
         load_job(script(tmp_path, f"{head}, *args):\n        super().__init__(*args)\n", "fits.py")).__name__ == "Own"
     )
+
+
+def test_cleanup_may_yield(tmp_path: Path) -> None:
+    assert load_job(script(tmp_path, WORD_COUNT + "    def cleanup(self): yield 'a', 1\n")).__name__ == "WordCount"

@@ -384,6 +384,42 @@ def test_an_exception_is_named_once(error: Exception, said: str, tmp_path: Path)
     assert type(error) is Unspeakable or not any("OfTheJob" in line for line in shown)
 
 
+class PartitionsByHalves(WordCount):
+    def partition(self, key: str, partitions: int) -> Any:
+        return 0.5
+
+
+class StopsInReduce(WordCountPlain):
+    def reduce(self, key: str, values: Iterable[int]) -> Iterator[tuple[str, int]]:
+        yield key, next(iter(()))
+
+
+class RaisesOfAnother(Job):
+    def map(self, key: int, value: str) -> Iterator[tuple[str, int]]:
+        try:
+            yield value, int("no number")
+        except ValueError as error:
+            raise OfTheJob("so") from error
+
+
+def test_a_failure_ends_with_a_line_that_says_something(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("1\nx\n")
+    details = {}
+    for job in (PartitionsByHalves, StopsInReduce, RaisesOfAnother):
+        with pytest.raises(JobError) as caught:
+            run_local(job, [str(tmp_path / "in")], str(tmp_path / "out"), conf(), 2)
+        details[job] = (str(caught.value), caught.value.detail.splitlines())
+    said, shown = details[PartitionsByHalves]
+    assert said == "ValueError: partition() returned 0.5, which is not a whole number" and len(shown) == 1
+    said, shown = details[StopsInReduce]
+    assert said == "RuntimeError: generator raised StopIteration"
+    assert [line.strip() for line in shown[-2:]][1] == "StopIteration" and "Traceback" in shown[1]
+    said, shown = details[RaisesOfAnother]
+    assert said.endswith("OfTheJob: so")
+    assert "The above exception was the direct cause of the following exception:" in shown
+    assert shown[-1].strip() == 'raise OfTheJob("so") from error'
+
+
 @pytest.mark.parametrize("reduces", [0, 1])
 @pytest.mark.parametrize("record", [100, LAST], ids=["amid", "last"])
 def test_a_stop_iteration_out_of_map_is_no_end_of_its_input(reduces: int, record: int, tmp_path: Path) -> None:

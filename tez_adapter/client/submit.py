@@ -5,6 +5,7 @@ StorageError, ConfigError of whoever noticed).
 """
 
 import logging
+import re
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,7 @@ from yaqd.storage import (
 log = logging.getLogger(__name__)
 #: at most at the same time
 _UPLOADS = 8
+_SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 APPMASTER_ENTRY = "tez_adapter.master.appmaster:main"
 REDUCES_MAX_KEY = "yaq.job.reduces-max"
@@ -110,6 +112,7 @@ def submit_command(
     """
     if not command:
         raise SubmitError("no command: write it after --, as in: yaq run -- date")
+    _check_environment("--env", environment or {})
     _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
     for option, key, value in (("--memory", MEMORY_KEY, memory_mb), ("--vcores", VCORES_KEY, vcores)):
         if value is not None:
@@ -194,6 +197,7 @@ def submit_streaming(
 
     if not mapper:
         raise SubmitError("no mapper: give one with -mapper, as in -mapper cat")
+    _check_environment("-cmdenv", environment or {})
     refuse_keys(conf, is_streaming=True)
     for note in key_notes(conf, is_streaming=True):
         notify(note)
@@ -239,6 +243,13 @@ def _splits(conf: Configuration, inputs: Sequence[str], input_format: str) -> li
     splits = compute_splits(inputs, InputFormat.parse(input_format), conf)
     _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
     return splits
+
+
+def _check_environment(option: str, environment: Mapping[str, str]) -> None:
+    """What a NodeManager would refuse of each container."""
+    for name in environment:
+        if not _SHELL_NAME.match(name):
+            raise SubmitError(f"{option}: environment variable name {name[:80]!r} is not a shell name: rename it")
 
 
 def _check_count(conf: Configuration, key: str, count: int, what: str, minimum: int = 0) -> None:

@@ -14,6 +14,12 @@ from yaqd.model.endings import as_utf8, without_middle
 from yaqd.storage import StorageError, writers
 
 _TEXT_CHARS_MAX = 12_000
+_TRACEBACK = "Traceback (most recent call last)"
+#: Python's words between an exception and the one that came of it, where no line of the job's stands below them
+_CHAINED = re.compile(
+    r"\n\n(The above exception was the direct cause of the following exception"
+    r"|During handling of the above exception, another exception occurred):\Z"
+)
 _NOT_TWO = re.compile(r"cannot unpack non-iterable|(too many|not enough) values to unpack")
 _NOT_ITERABLE = re.compile(r"'(\w+)' object is not iterable")
 _NOT_SENT = "; tasks have what is installed on the nodes and what is sent along: send it with --py-files"
@@ -41,7 +47,8 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     else:
         detail = user_traceback(error)
     if detail.endswith(headline):  # the first line says it already; here the exception's module stands before it
-        detail = detail[: detail.rfind("\n", 0, len(detail) - len(headline)) + 1].rstrip()
+        detail = _CHAINED.sub("", detail[: detail.rfind("\n", 0, len(detail) - len(headline)) + 1].rstrip())
+        detail = detail if _TRACEBACK in detail else ""
     if detail:
         lines.append(detail)
     return Failure(without_middle(as_utf8("\n".join(lines)), _TEXT_CHARS_MAX), fatal)
@@ -104,7 +111,7 @@ def _said(error: BaseException) -> str:
 
 def _is_of_the_job(error: BaseException) -> bool:
     """Whether lines of the job's own code led to it."""
-    return "Traceback (most recent call last)" in user_traceback(error)
+    return _TRACEBACK in user_traceback(error)
 
 
 def _not_pairs(error: TypeError) -> str:

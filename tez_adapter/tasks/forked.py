@@ -16,6 +16,7 @@ import signal
 import struct
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,12 +25,15 @@ from types import FrameType
 from typing import Final, NoReturn
 
 _PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LENGTH: Final = struct.Struct(">I")
 _READ_BYTES: Final = 1 << 16
 #: what an interpreter exits with when it cannot flush
 _EXIT_UNFLUSHED: Final = 120
 _EXIT_INTERRUPTED: Final = 130
+#: a killed process is gone soon after
+_KILLED_WITHIN_S: Final = 1.0
 
 #: in a child: its own number
 _child = 0
@@ -47,8 +51,14 @@ class Ended:
     is_told: bool
 
 
-def run_in_child(work: Callable[[], bytes], *, told_with: signal.Signals = signal.SIGTERM) -> Ended:
+def run_in_child(
+    work: Callable[[], bytes],
+    *,
+    told_with: signal.Signals = signal.SIGTERM,
+    afterwards: Callable[[], None] = lambda: None,
+) -> Ended:
     """Do the work in a child and wait for the child's end. A SIGTERM to this process reaches the child as `told_with`.
+    It waits while `afterwards` runs, once the child has ended.
 
     The child stays in this process's group and session, and dies with this process. It ends as an interpreter does:
     threads joined, exit functions called, output flushed.
@@ -82,6 +92,7 @@ def run_in_child(work: Callable[[], bytes], *, told_with: signal.Signals = signa
         received = _receive(receiver, child)
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        afterwards()
         return Ended(code, _outcome(received), bool(told))
     finally:
         signal.signal(signal.SIGTERM, former)
@@ -103,6 +114,45 @@ def die_with(parent: int) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """From now on processes below this one become its children when their parents are gone."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children(grace_s: float) -> None:
+    """Ends all children of this process, and what was theirs: by SIGTERM, and after the grace by SIGKILL. What cannot
+    be ended, such as another user's process, is let be."""
+    began = time.monotonic()
+    told: set[int] = set()
+    pause_s = 0.001
+    while _has_children() and (spent := time.monotonic() - began) < grace_s + _KILLED_WITHIN_S:
+        number, children = (signal.SIGTERM, _children() - told) if spent < grace_s else (signal.SIGKILL, _children())
+        for child in children:
+            with suppress(PermissionError):
+                os.kill(child, number)  # it is not reaped yet, so the number is its own
+        told |= children
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.02)
+
+
+def _has_children() -> bool:
+    """Whether there are any, once those that have ended are reaped."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _children() -> set[int]:
+    """Of this thread, to which all of the process's belong where it has but one; empty where the kernel does not
+    tell."""
+    with suppress(FileNotFoundError), open("/proc/thread-self/children", "rb") as file:
+        return set(map(int, file.read().split()))
+    return set()
 
 
 def end_copy() -> None:

@@ -22,7 +22,7 @@ from tez_adapter.data import ReduceInput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import Attempt
-from tez_adapter.tasks.forked import Ended, die_with, end_by, run_in_child
+from tez_adapter.tasks.forked import Ended, adopt_orphans, die_with, end_by, end_children, run_in_child
 from tez_adapter.tasks.map_task import run_map
 from tez_adapter.tasks.outcome import outcome_of
 from tez_adapter.tasks.reduce_task import reduce_from
@@ -38,6 +38,10 @@ from yaqd.proto import job_pb2 as pb
 #: before that is loaded
 Load = Callable[[Callable[[Path], None]], tuple[type[Job], dict[str, Any]]]
 
+#: signals that end the job's process, which may have handlers for them
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: between SIGTERM and SIGKILL for what a task has left running: yarn.nodemanager.sleep-delay-before-sigkill.ms
+_GRACE_S: Final = 0.25
 _LENGTH: Final = struct.Struct(">Q")
 
 
@@ -75,43 +79,63 @@ class LocalTasks:
 
     def __init__(self, load: Load, conf: Configuration, *, prints_aside: bool = False) -> None:
         """`prints_aside`: what tasks print goes to standard error."""
+        self._has_ended = False
         self._ours, theirs = socket.socketpair()
         parent = os.getpid()
-        self._pid = os.fork()
-        if self._pid == 0:
-            self._ours.close()
-            if prints_aside:
-                os.dup2(2, 1)
-            _serve(theirs, load, conf, parent)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # what they do here is not done by the copy
+        try:
+            self._pid = os.fork()
+            if self._pid == 0:
+                self._ours.close()
+                if prints_aside:
+                    os.dup2(2, 1)
+                _serve(theirs, load, conf, parent, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def __enter__(self) -> "LocalTasks":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
         """The task that runs is killed; when this returns there is none."""
+        if self._has_ended:
+            return
         self._ours.close()
         os.kill(self._pid, signal.SIGTERM)
         os.waitpid(self._pid, 0)
+        self._has_ended = True
 
     def run(self, task: LocalTask) -> Ended:
-        """How the task's process ended. Raises JobError where there is nobody any more to start it."""
+        """How the task's process ended. Raises JobError where there is nobody any more to start it. Where the wait for
+        it is interrupted there are no tasks afterwards."""
         try:
             _send(self._ours, pickle.dumps(task))
             answer = _receive(self._ours)
         except OSError:
             answer = None
+        except BaseException:
+            self._end()  # it would go on writing where the job's own process clears up
+            raise
         if answer is None:
             raise JobError("the process that starts the tasks is gone: something on this machine has killed it")
         ended: Ended = pickle.loads(answer)
         return ended
 
 
-def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: int) -> NoReturn:
-    """Until the job's process closes the connection or is gone."""
+def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: int, mask: set[Any]) -> NoReturn:
+    """Until the job's process closes the connection or is gone. `mask`: signals that are to be blocked from now on."""
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the job's process that is interrupted
+        at_hangup = signal.getsignal(signal.SIGHUP)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # it is the job's process that is interrupted
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         die_with(parent)
+        adopt_orphans()  # what a task has started ends with it, as on a node
         _forget_exit_functions()
         steady_hash.install()
         import_runners(JobKind.MAPREDUCE)
@@ -121,12 +145,14 @@ def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: i
 
             def work(task: LocalTask = task) -> bytes:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
+                if at_hangup is not signal.SIG_IGN:
+                    signal.signal(signal.SIGHUP, signal.SIG_DFL)
                 connection.close()
                 return shared.with_report(_outcome(task, lambda: load(shared.try_out), conf))
 
             shared.load()
             try:
-                ended = run_in_child(work, told_with=signal.SIGKILL)
+                ended = run_in_child(work, told_with=signal.SIGKILL, afterwards=lambda: end_children(_GRACE_S))
             finally:
                 own_folder.leave(task.own_folder)
             if ended.is_told:

@@ -19,6 +19,7 @@ from yaqd.mapreduce import Counters, Job, load_job, parse_params, unread_names
 from yaqd.mapreduce.errors import JobError, SampleError
 from yaqd.mapreduce.job import MAP, TaskContext
 from yaqd.mapreduce.loading import split_script, user_traceback
+from yaqd.mapreduce.misnamed import misnamed_notes
 from yaqd.mapreduce.params import declared_params
 from yaqd.mapreduce.serde import encode_key
 from yaqd.storage import InputSplit, StorageError, open_reader
@@ -85,11 +86,11 @@ def _lay_out(files: Sequence[str], py_files: Sequence[str]) -> None:
 
 
 def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
-    """Keys and options that were given and that nothing reads."""
+    """Keys, options and names in the class that nothing reads."""
     given = {key: conf.raw(key) or "" for key in conf.changed_keys() if is_given(conf, key)}
     from tez_adapter.client.job_keys import key_notes  # tasks, which start often, need none of it
 
-    notes = list(key_notes(conf, is_streaming=False, own=declared_params(job_class)))
+    notes = [*misnamed_notes(job_class), *key_notes(conf, is_streaming=False, own=declared_params(job_class))]
     names = unread_names(job_class, given)
     if not names:
         return tuple(notes)

@@ -33,7 +33,8 @@ _HELP = """Batch jobs in Python on Hadoop's protocols.
   yaq mr submit count.py --input big.txt --output out
 
 \b
-Exit codes: 0 success, 1 the job failed, 2 bad input, 3 the cluster does not answer, 130 interrupted.
+Exit codes: 0 success, 1 the job failed, 2 bad input, 3 the cluster does not answer, 130 interrupted,
+143 ended by SIGTERM, 129 by SIGHUP.
 """
 
 

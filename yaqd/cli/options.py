@@ -65,7 +65,11 @@ def terms_options(command: _Command) -> _Command:
         metavar="N",
         help="Served before lower ones of its queue, up to yarn.cluster.max-application-priority (0 as shipped).",
     )
-    timeout = click.option("--timeout", metavar="TIME", help="End it when it takes longer: seconds, or 90m, 12h.")
+    timeout = click.option(
+        "--timeout",
+        metavar="TIME",
+        help="End it when it takes longer: seconds, or 90m, 12h; 0: no limit but its queue's.",
+    )
     return tags(priority(timeout(with_terms)))  # type: ignore[return-value]
 
 

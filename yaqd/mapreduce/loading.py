@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import linecache
 import sys
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, Final
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.formats import InputFormat, OutputKind
 from yaqd.mapreduce.job import Job
+from yaqd.mapreduce.misnamed import refuse_misnamed
 from yaqd.mapreduce.params import declared_params
 
 #: packages whose frames a job's author need not see
@@ -25,6 +27,11 @@ _TRACEBACK_CHARS_MAX: Final = 8000
 _MADE_OF: Final = 3
 #: methods with the arguments they are called with, after self
 _ARGUMENTS: Final = {"map": 2, "combine": 2, "reduce": 2, "partition": 2, "setup": 0, "cleanup": 0}
+#: methods of which no pairs are read, so that a `yield` there would keep their lines from running; with the remedy
+_NO_PAIRS: Final = {
+    "setup": "leave the yield out; cleanup() may yield pairs",
+    "partition": "write `return NUMBER` in place of the yield",
+}
 
 
 def split_script(text: str) -> tuple[str, str | None]:
@@ -63,11 +70,13 @@ def load_job(
 
 
 def check_job(job: type[Job], path: str) -> type[Job]:
-    """The class itself, once its formats exist and its methods take the arguments they will get."""
+    """The class itself, once its formats exist and its methods have the names and arguments that they will be called
+    with."""
     _check_making(job, path)
     for param in declared_params(job).values():
         if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
             raise JobError(f"{path}: {job.__name__}.{param.attribute} cannot be an option: every job has that name")
+    refuse_misnamed(job, path)
     InputFormat.parse(job.input_format)
     OutputKind.of(job.output_format)
     if job.partitioner not in ("hash", "range"):
@@ -86,7 +95,20 @@ def check_job(job: type[Job], path: str) -> type[Job]:
                 f"{path}: {job.__name__}.{name}{inspect.signature(method)} cannot be called: "
                 f"define it as {name}({expected})"
             ) from None
+    _check_running(job, path)
     return job
+
+
+def _check_running(job: type[Job], path: str) -> None:
+    """JobError for a method whose lines would not run when it is called."""
+    for name in _ARGUMENTS:
+        method = getattr(job, name)
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            raise JobError(
+                f"{path}: {job.__name__}.{name} is an async method, which no task awaits: write `def {name}`"
+            )
+        if name in _NO_PAIRS and inspect.isgeneratorfunction(method):
+            raise JobError(f"{path}: {job.__name__}.{name}() has a yield, so it would never run: {_NO_PAIRS[name]}")
 
 
 def _check_making(job: type[Job], path: str) -> None:
@@ -103,7 +125,11 @@ class _ScriptLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(self.get_data(path), path)
+        data = self.get_data(path)
+        code: CodeType = self.source_to_code(data, path)
+        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        # a task works in a folder of its own, where a relative path leads nowhere
+        linecache.cache[path] = (len(data), None, lines, path)
         return code
 
 

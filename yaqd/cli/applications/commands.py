@@ -8,6 +8,7 @@ import click
 from yaqd.cli.applications.known import known_application
 from yaqd.cli.applications.states import CHOICES, matches, none_found, states_to_ask_for
 from yaqd.cli.completing import all_applications, open_applications
+from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
@@ -223,6 +224,7 @@ def set_priority(conf: Configuration, application: str, priority: int, as_json: 
 @click.argument("application", shell_complete=open_applications)
 @quiet_option
 @json_option
+@clears_up
 @with_conf
 @click.pass_context
 def wait(ctx: click.Context, conf: Configuration, application: str, quiet: bool, as_json: bool) -> None:

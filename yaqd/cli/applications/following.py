@@ -11,7 +11,8 @@ import click
 
 from yaqd.cli.applications.attempts import story, told
 from yaqd.cli.applications.waiting import PATIENCE_S, WaitingReason, why_it_waits
-from yaqd.cli.exits import FAILED, INTERRUPTED
+from yaqd.cli.ended import exit_code_of, say_last
+from yaqd.cli.exits import FAILED
 from yaqd.cli.output import duration, print_json, priority_text
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def follow(
         click.echo(f"{application_id} submitted", err=True)
     try:
         result = wait_with_progress(job, is_quiet=as_json or is_quiet)
-    except KeyboardInterrupt:
-        click.echo(f"yaq: {application_id} goes on; end it with: yaq app kill {application_id}", err=True)
-        return INTERRUPTED
+    except KeyboardInterrupt as end:
+        say_last(f"{application_id} goes on; end it with: yaq app kill {application_id}")
+        return exit_code_of(end)
     if as_json:
         print_json({**result_as_dict(result), **({"logs": logs()} if logs is not None else {})})
     elif not (is_quiet and result.succeeded):

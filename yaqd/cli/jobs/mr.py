@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli import PROGRAM
+from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
@@ -61,6 +62,7 @@ def mr() -> None:
 @click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
 @quiet_option
 @json_option
+@clears_up
 @with_conf
 @terms_options
 @click.pass_context
@@ -122,6 +124,7 @@ class _StreamingCommand(click.Command):
 
 
 @mr.command("streaming", cls=_StreamingCommand, options_metavar="-input PATH -output DIR -mapper COMMAND [OPTIONS]")
+@clears_up
 @click.pass_context
 def streaming(ctx: click.Context) -> None:
     """Run any programs as mapper, combiner and reducer, with Hadoop Streaming's options.
@@ -209,6 +212,7 @@ def _seeded(command: "Callable[..., None]") -> "Callable[..., None]":
 @quiet_option
 @json_option
 @_seeded
+@clears_up
 @with_conf
 def local(
     conf: Configuration,

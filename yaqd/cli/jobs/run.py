@@ -2,6 +2,7 @@
 
 import click
 
+from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option, terms_options, with_conf
 from yaqd.config import Configuration
@@ -34,6 +35,7 @@ from yaqd.config import Configuration
 )
 @quiet_option
 @json_option
+@clears_up
 @with_conf
 @terms_options
 @click.pass_context
