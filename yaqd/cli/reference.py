@@ -25,6 +25,7 @@ Which cluster a command means is in the configuration folder: `HADOOP_CONF_DIR`,
 | 2 | bad input: the one line on standard error says what, where and what to do |
 | 3 | the cluster does not answer |
 | 130 | interrupted |
+| 143, 129 | ended by SIGTERM, by SIGHUP, while it waited or ran a local job |
 """
 
 
