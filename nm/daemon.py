@@ -42,7 +42,7 @@ from nm.resources.gpus import Gpus
 from nm.resources.memory_limit import MemoryLimits
 from nm.resources.monitor import Monitor
 from nm.resources.process_scan import machine_cpu_s, processor_need
-from nm.resources.processes import become_subreaper
+from nm.resources.processes import become_subreaper, mark_for
 from nm.resources.start_pace import StartPace
 from nm.resources.start_pacer import StartPacer
 from nm.settings import NodeSettings, node_environment
@@ -120,7 +120,7 @@ class NodeManager:
 
     async def _start_parts(self) -> None:
         settings = self.settings
-        become_subreaper()
+        become_subreaper(mark_for(settings.local_dirs[0] / "NodeManager") if self._owns_process else 0)
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
         self._undo.callback(self._io.shutdown, wait=False, cancel_futures=True)
         self.directories = NodeDirectories(settings.local_dirs, settings.log_dirs)
@@ -134,6 +134,7 @@ class NodeManager:
         await self._start_services()
         self._monitor = Monitor(
             self.runtime,
+            started=self._executor.started,
             limits=MemoryLimits(settings.check_physical, settings.check_virtual, settings.virtual_ratio),
             interval_s=settings.monitor_interval_s,
             threads=self._io,
@@ -214,13 +215,14 @@ class NodeManager:
             wait=settings.queue_wait,
             smallest=settings.smallest,
         )
+        self._executor = DefaultExecutor(
+            self.bare, self.prepared, batch_class=settings.batch_class, kill_delay_s=settings.kill_delay_s
+        )
         self.runtime = ContainerRuntime(
             queue=queue,
             gpus=Gpus(settings.gpus),
             localizer=self.localizer,
-            executor=DefaultExecutor(
-                self.bare, self.prepared, batch_class=settings.batch_class, kill_delay_s=settings.kill_delay_s
-            ),
+            executor=self._executor,
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,

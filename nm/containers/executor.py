@@ -70,6 +70,8 @@ class DefaultExecutor:
         self._prepared = prepared
         self._batch_class = batch_class
         self._kill_delay_s = kill_delay_s
+        #: all processes that were, until somebody takes those out that are over
+        self.started: set[ContainerProcess] = set()
 
     async def launch(self, spec: ProcessSpec) -> ContainerProcess:
         prepared = self._prepared
@@ -89,7 +91,7 @@ class DefaultExecutor:
         try:
             pid = await forker.start_process(request)
             is_warm = request.entry is not None
-            return ContainerProcess(
+            process = ContainerProcess(
                 pid,
                 forker.reap,
                 request.mark,
@@ -97,6 +99,8 @@ class DefaultExecutor:
                 kill_delay_s=self._kill_delay_s,
                 is_warm=is_warm,
             )
+            self.started.add(process)
+            return process
         except OSError as error:
             raise LaunchFailed(str(error)) from error
 

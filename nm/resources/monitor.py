@@ -16,7 +16,9 @@ from nm.containers.states import Stage
 from nm.heartbeat import Utilization
 from nm.resources.memory_limit import MemoryLimits, excess, is_over
 from nm.resources.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
+from nm.resources.processes import ContainerProcess
 from nm.resources.strays import named
+from nm.resources.unclaimed import Unclaimed, kill_with_descendants
 from nm.warm import marks
 from yaqd.model import ContainerId
 
@@ -30,12 +32,16 @@ class Monitor:
         self,
         runtime: ContainerRuntime,
         *,
+        started: set[ContainerProcess],
         limits: MemoryLimits,
         interval_s: float,
         threads: ThreadExecutor,
         owns_process: bool,
     ) -> None:
-        """`owns_process`: all children of this process are containers, their orphans or its own forkers."""
+        """`started`: processes of containers; those that are over are taken out, one look later.
+        `owns_process`: all children of this process are containers, their orphans or its own helpers."""
+        self._started = started
+        self._unclaimed = Unclaimed()
         self._runtime = runtime
         self._limits = limits
         self._interval_s = interval_s
@@ -61,6 +67,7 @@ class Monitor:
     async def tick(self) -> None:
         """One scan and what follows from it."""
         running = [c for c in self._runtime.containers.values() if c.process is not None]
+        before = {process for process in self._started if process.is_over}
         table, orphans = await self._loop.run_in_executor(self._threads, _scan)
         now = self._loop.time()
         elapsed_s = max(now - self._scanned_at, 1e-3)
@@ -80,12 +87,34 @@ class Monitor:
             total.physical_bytes += usage.physical_bytes
             total.virtual_bytes += usage.virtual_bytes
             await self._enforce(container, usage)
+        if self._owns_process:
+            await self._kill_unclaimed(table, orphans)
+        self._started.difference_update(before)
         self._cpu_s = cpu_s
         earlier, self._earlier = self._earlier, table
         self.containers = Utilization(
             total.physical_bytes // _MB, total.virtual_bytes // _MB, round(total.cpu_s / elapsed_s, 3)
         )
         await self._loop.run_in_executor(self._threads, partial(self._sweep, table, earlier))
+
+    async def _kill_unclaimed(self, table: ProcessTable, orphans: dict[str, list[int]]) -> None:
+        """Kills what nobody can be told to have started, once all that may have are over."""
+        own = marks.mark_of(os.getpid())
+        claimed = {process.pid for process in self._started}
+        for process in self._started:
+            if not process.is_over:
+                claimed.update(pid for pid, _ in process.strays)
+                claimed.update(orphans.get(process.container, ()))
+        found = {
+            (child.pid, child.started)
+            for child in table.children(os.getpid())
+            if child.state not in "ZX" and child.mark != own and not marks.is_mark(child.mark)
+        }
+        doomed = self._unclaimed.look({stray for stray in found if stray[0] not in claimed}, self._started)
+        for pid, _ in self._unclaimed.new(doomed):
+            log.warning("killing process %d and all below it: every container that may have started it is over", pid)
+        if doomed:
+            await self._loop.run_in_executor(self._threads, partial(kill_with_descendants, doomed))
 
     async def _read_machine(self, elapsed_s: float) -> None:
         used, committed = await self._loop.run_in_executor(self._threads, machine_memory)

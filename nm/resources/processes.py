@@ -29,13 +29,18 @@ _LOOK_S = 0.01
 _KILLING_S = 10.0
 
 
-def become_subreaper() -> None:
-    """Makes orphaned descendants children of this process. Raises OSError where the kernel refuses."""
+def become_subreaper(own_mark: int = 0) -> None:
+    """Makes orphaned descendants children of this process. Raises OSError where the kernel refuses.
+
+    `own_mark`: of what this process starts itself, from now on. One that it has already stays, as it is told by that.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     if not marks.can_be_set():
         log.warning("hard limit of file locks (ulimit -H -x): what leaves its session may outlive a container")
+    elif own_mark and not marks.is_mark(marks.mark_of(os.getpid())):
+        marks.set_mark(own_mark)
 
 
 class ContainerProcess:
@@ -59,7 +64,7 @@ class ContainerProcess:
         #: forked from the prepared process rather than started by the script
         self.is_warm = is_warm
         self.mark = mark
-        self._container = container
+        self.container = container
         #: what was found of it without its mark, at the last look
         self.strays: frozenset[Stray] = frozenset()
         self._kill_delay_s = kill_delay_s
@@ -110,7 +115,7 @@ class ContainerProcess:
 
     def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        if _may_have_left(self.mark, self._container, self.strays):
+        if _may_have_left(self.mark, self.container, self.strays):
             self._clearing = self._loop.create_task(self._clear())
         else:
             self._over()
@@ -143,7 +148,7 @@ class ContainerProcess:
         except OSError as error:
             log.warning("cannot tell what process %d left behind: %s", self.pid, error)
             left = []
-        self.strays = frozenset(strays(self._container, left, self.strays))
+        self.strays = frozenset(strays(self.container, left, self.strays))
         return left
 
     def _over(self) -> None:
