@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Iterable
 from concurrent.futures import Executor as ThreadExecutor
 from functools import partial
 
@@ -14,6 +15,7 @@ from nm.containers.container import Container
 from nm.containers.runtime import ContainerRuntime
 from nm.containers.states import Stage
 from nm.heartbeat import Utilization
+from nm.resources.groups import ContainerGroup, ContainerGroups
 from nm.resources.memory_limit import MemoryLimits, excess, is_over
 from nm.resources.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
 from nm.resources.processes import ContainerProcess
@@ -33,6 +35,7 @@ class Monitor:
         runtime: ContainerRuntime,
         *,
         started: set[ContainerProcess],
+        groups: ContainerGroups | None,
         limits: MemoryLimits,
         interval_s: float,
         threads: ThreadExecutor,
@@ -41,6 +44,8 @@ class Monitor:
         """`started`: processes of containers; those that are over are taken out, one look later.
         `owns_process`: all children of this process are containers, their orphans or its own helpers."""
         self._started = started
+        self._groups = groups
+        self._ungrouped_told = False
         self._unclaimed = Unclaimed()
         self._runtime = runtime
         self._limits = limits
@@ -68,7 +73,8 @@ class Monitor:
         """One scan and what follows from it."""
         running = [c for c in self._runtime.containers.values() if c.process is not None]
         before = {process for process in self._started if process.is_over}
-        table, orphans = await self._loop.run_in_executor(self._threads, _scan)
+        groups = [c.process.group for c in running if c.process is not None and c.process.group is not None]
+        table, orphans, members = await self._loop.run_in_executor(self._threads, partial(_scan, groups))
         now = self._loop.time()
         elapsed_s = max(now - self._scanned_at, 1e-3)
         self._scanned_at = now
@@ -80,6 +86,9 @@ class Monitor:
             if process is None or process.pid not in table.by_pid:
                 continue
             others = table.still_there(process.strays) + orphans.get(str(container.id), [])
+            if process.group is not None:
+                others += (grouped := members.get(process.group, []))
+                self._check_grouped(container, process.pid, grouped)
             usage = table.usage(process.pid, process.mark, self._earlier, others)
             process.strays = table.strays(process.pid, usage.pids)
             cpu_s[container.id] = usage.cpu_s
@@ -96,6 +105,13 @@ class Monitor:
             total.physical_bytes // _MB, total.virtual_bytes // _MB, round(total.cpu_s / elapsed_s, 3)
         )
         await self._loop.run_in_executor(self._threads, partial(self._sweep, table, earlier))
+
+    def _check_grouped(self, container: Container, leader: int, grouped: list[int]) -> None:
+        """Says once when a process has not come to its control group one look after its start."""
+        is_late = self._earlier is not None and leader in self._earlier.by_pid and leader not in grouped
+        if is_late and not self._ungrouped_told and container.stage is Stage.RUNNING:
+            self._ungrouped_told = True
+            log.warning("%s is not in its control group: marks tell its processes, and such of others", container.id)
 
     async def _kill_unclaimed(self, table: ProcessTable, orphans: dict[str, list[int]]) -> None:
         """Kills what nobody can be told to have started, once all that may have are over."""
@@ -148,6 +164,8 @@ class Monitor:
         What has ended is reaped when it was seen so twice while nothing is being launched: it is then no container's
         leader that is just about to be waited for.
         """
+        if self._groups is not None:
+            self._groups.sweep()
         containers = list(self._runtime.containers.values())
         processes = [c.process for c in containers if c.process is not None]
         leaders = {process.pid for process in processes}
@@ -168,11 +186,14 @@ class Monitor:
                 marks.signal_marked(child.pid, signal.SIGKILL, {child.mark})
 
 
-def _scan() -> tuple[ProcessTable, dict[str, list[int]]]:
-    """All processes and, by container, children of this one that lost its mark but say whose they are. Blocking."""
+def _scan(
+    groups: Iterable[ContainerGroup],
+) -> tuple[ProcessTable, dict[str, list[int]], dict[ContainerGroup, list[int]]]:
+    """All processes and, by container, children of this one that lost its mark but say whose they are; and those of
+    control groups. Blocking."""
     table = ProcessTable.scan()
     orphans = (child.pid for child in table.children(os.getpid()) if not marks.is_mark(child.mark))
-    return table, named(orphans)
+    return table, named(orphans), {group: group.pids() for group in groups}
 
 
 def _share_out(usage: Usage) -> None:

@@ -1,16 +1,14 @@
 """What lost mark, environment and parents between two looks ends with the last container that may have started it."""
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
-import psutil
 import pytest
 from nm_cluster import FakeResourceManager, container_id, launch_context
 from nm_faults import NodeProcess, gone
 from nm_processes import is_over
+from nm_survivors import Survivors
 
 from nm.resources.unclaimed import Unclaimed
 from nm.warm.marks import mark_of
@@ -18,49 +16,8 @@ from yaqd.model import ContainerSubState
 
 ONE, TWO = container_id(1), container_id(2)
 MARKS = {"yarn.nodemanager.resource-monitor.interval-ms": "300"}
-#: each forgets environment and parents, and its mark by another way
-SURVIVORS = (
-    "setsid env -i bash -c 'ulimit -Hx 100; ulimit -Sx 100; echo $$ > {file}; exec sleep 1000'",
-    "setsid env -i bash -c 'ulimit -x 0; echo $$ > {file}; exec sleep 1000'",
-    "setsid env -i prlimit --locks=unlimited:unlimited bash -c 'echo $$ > {file}; exec sleep 1000'",
-    "setsid env -i su - root -c 'echo $$ > {file}; exec sleep 1000'",
-    "su - root -c 'echo $$ > {file}; sleep 1000; sleep 1000'",
-)
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="su asks for a password")
 StartProcess = Callable[..., Awaitable[NodeProcess]]
-
-
-class Survivors:
-    def __init__(self, folder: Path) -> None:
-        self.files = [folder / f"pid{number}" for number in range(len(SURVIVORS))]
-        self._script = folder / "survivors.sh"
-
-    def command(self) -> str:
-        """A program that ends as soon as all of them run."""
-        lines = [
-            f"({line.format(file=file)} </dev/null >/dev/null 2>&1 &) &"
-            for line, file in zip(SURVIVORS, self.files, strict=True)
-        ]
-        lines += [f"until [ -s {file} ]; do sleep 0.01; done" for file in self.files]
-        self._script.write_text("\n".join(lines) + "\n")
-        return f"bash {self._script}"
-
-    async def processes(self) -> list[psutil.Process]:
-        """Those that are still there."""
-        assert await gone(lambda: not all(file.exists() and file.read_text().strip() for file in self.files))
-        numbers = [int(file.read_text()) for file in self.files]
-        return [psutil.Process(number) for number in numbers if psutil.pid_exists(number)]
-
-
-@pytest.fixture
-def survivors(tmp_path: Path) -> Iterator[Survivors]:
-    yield (found := Survivors(tmp_path))
-    for file in found.files:
-        with contextlib.suppress(OSError, ValueError, psutil.NoSuchProcess):
-            process = psutil.Process(int(file.read_text()))
-            if process.name() in ("sleep", "bash"):
-                for each in (*process.children(), process):
-                    each.kill()
 
 
 @needs_root
