@@ -39,10 +39,11 @@ from nm.resources.deletion import Deletion
 from nm.resources.directories import NodeDirectories
 from nm.resources.disk_watch import DiskWatch
 from nm.resources.gpus import Gpus
+from nm.resources.groups import open_groups
 from nm.resources.memory_limit import MemoryLimits
 from nm.resources.monitor import Monitor
 from nm.resources.process_scan import machine_cpu_s, processor_need
-from nm.resources.processes import become_subreaper
+from nm.resources.processes import become_subreaper, mark_for
 from nm.resources.start_pace import StartPace
 from nm.resources.start_pacer import StartPacer
 from nm.settings import NodeSettings, node_environment
@@ -120,7 +121,7 @@ class NodeManager:
 
     async def _start_parts(self) -> None:
         settings = self.settings
-        become_subreaper()
+        become_subreaper(mark_for(settings.local_dirs[0] / "NodeManager") if self._owns_process else 0)
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
         self._undo.callback(self._io.shutdown, wait=False, cancel_futures=True)
         self.directories = NodeDirectories(settings.local_dirs, settings.log_dirs)
@@ -134,6 +135,8 @@ class NodeManager:
         await self._start_services()
         self._monitor = Monitor(
             self.runtime,
+            started=self._executor.started,
+            groups=self._groups,
             limits=MemoryLimits(settings.check_physical, settings.check_virtual, settings.virtual_ratio),
             interval_s=settings.monitor_interval_s,
             threads=self._io,
@@ -162,6 +165,10 @@ class NodeManager:
 
     async def _prepare_folders(self) -> None:
         settings = self.settings
+        opened = partial(open_groups, settings.local_dirs[0], is_wanted=settings.control_groups)
+        self._groups = await asyncio.get_running_loop().run_in_executor(self._io, opened)
+        if self._groups is not None:
+            self._undo.push_async_callback(asyncio.to_thread, self._groups.close)
         clear = partial(clear_leftovers, settings.local_dirs, self.deletion.delete)
         await asyncio.get_running_loop().run_in_executor(self._io, clear)
         self._disks = DiskWatch(settings, self.directories, self._io, lambda: self.heartbeat.notify())
@@ -170,6 +177,8 @@ class NodeManager:
             log.error("the node takes no containers: %s", self._disks.health().report)
         else:
             self.directories.make_roots()
+            if self._groups is not None:
+                self._groups.remember()
         self._leftover_logs = await self.logs.leftovers() if self.logs is not None else []
         self.deletion.sweep_logs(but={record.application for record in self._leftover_logs})
 
@@ -214,13 +223,18 @@ class NodeManager:
             wait=settings.queue_wait,
             smallest=settings.smallest,
         )
+        self._executor = DefaultExecutor(
+            self.bare,
+            self.prepared,
+            groups=self._groups,
+            batch_class=settings.batch_class,
+            kill_delay_s=settings.kill_delay_s,
+        )
         self.runtime = ContainerRuntime(
             queue=queue,
             gpus=Gpus(settings.gpus),
             localizer=self.localizer,
-            executor=DefaultExecutor(
-                self.bare, self.prepared, batch_class=settings.batch_class, kill_delay_s=settings.kill_delay_s
-            ),
+            executor=self._executor,
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,

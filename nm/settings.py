@@ -82,6 +82,8 @@ class NodeSettings:
     #: largest sum of sizes that an archive may unpack to
     archive_max_bytes: int
     archive_max_entries: int
+    #: each container has a control group where cgroup v2 can be written
+    control_groups: bool
     #: tasks run in the kernel's scheduling class for batch work
     batch_class: bool
     #: for how long a program counts as starting, and is held where others start and the processors are busy
@@ -145,6 +147,7 @@ class NodeSettings:
             localizer_threads=conf.get_int("yarn.nodemanager.localizer.fetch.thread-count", minimum=1, maximum=64),
             archive_max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
             archive_max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
+            control_groups=conf.get_bool("yaq.nm.containers.cgroups"),
             batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
             start_moment_s=conf.get_duration_ms("yaq.nm.containers.start-moment", minimum=0) / 1000,
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),

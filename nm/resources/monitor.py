@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Iterable
 from concurrent.futures import Executor as ThreadExecutor
 from functools import partial
 
@@ -14,9 +15,12 @@ from nm.containers.container import Container
 from nm.containers.runtime import ContainerRuntime
 from nm.containers.states import Stage
 from nm.heartbeat import Utilization
+from nm.resources.groups import ContainerGroup, ContainerGroups
 from nm.resources.memory_limit import MemoryLimits, excess, is_over
 from nm.resources.process_scan import ProcessTable, Usage, machine_cpu_s, machine_memory, proportional_bytes
+from nm.resources.processes import ContainerProcess
 from nm.resources.strays import named
+from nm.resources.unclaimed import Unclaimed, kill_with_descendants
 from nm.warm import marks
 from yaqd.model import ContainerId
 
@@ -30,12 +34,19 @@ class Monitor:
         self,
         runtime: ContainerRuntime,
         *,
+        started: set[ContainerProcess],
+        groups: ContainerGroups | None,
         limits: MemoryLimits,
         interval_s: float,
         threads: ThreadExecutor,
         owns_process: bool,
     ) -> None:
-        """`owns_process`: all children of this process are containers, their orphans or its own forkers."""
+        """`started`: processes of containers; those that are over are taken out, one look later.
+        `owns_process`: all children of this process are containers, their orphans or its own helpers."""
+        self._started = started
+        self._groups = groups
+        self._ungrouped_told = False
+        self._unclaimed = Unclaimed()
         self._runtime = runtime
         self._limits = limits
         self._interval_s = interval_s
@@ -61,7 +72,9 @@ class Monitor:
     async def tick(self) -> None:
         """One scan and what follows from it."""
         running = [c for c in self._runtime.containers.values() if c.process is not None]
-        table, orphans = await self._loop.run_in_executor(self._threads, _scan)
+        before = {process for process in self._started if process.is_over}
+        groups = [c.process.group for c in running if c.process is not None and c.process.group is not None]
+        table, orphans, members = await self._loop.run_in_executor(self._threads, partial(_scan, groups))
         now = self._loop.time()
         elapsed_s = max(now - self._scanned_at, 1e-3)
         self._scanned_at = now
@@ -73,6 +86,9 @@ class Monitor:
             if process is None or process.pid not in table.by_pid:
                 continue
             others = table.still_there(process.strays) + orphans.get(str(container.id), [])
+            if process.group is not None:
+                others += (grouped := members.get(process.group, []))
+                self._check_grouped(container, process.pid, grouped)
             usage = table.usage(process.pid, process.mark, self._earlier, others)
             process.strays = table.strays(process.pid, usage.pids)
             cpu_s[container.id] = usage.cpu_s
@@ -80,12 +96,41 @@ class Monitor:
             total.physical_bytes += usage.physical_bytes
             total.virtual_bytes += usage.virtual_bytes
             await self._enforce(container, usage)
+        if self._owns_process:
+            await self._kill_unclaimed(table, orphans)
+        self._started.difference_update(before)
         self._cpu_s = cpu_s
         earlier, self._earlier = self._earlier, table
         self.containers = Utilization(
             total.physical_bytes // _MB, total.virtual_bytes // _MB, round(total.cpu_s / elapsed_s, 3)
         )
         await self._loop.run_in_executor(self._threads, partial(self._sweep, table, earlier))
+
+    def _check_grouped(self, container: Container, leader: int, grouped: list[int]) -> None:
+        """Says once when a process has not come to its control group one look after its start."""
+        is_late = self._earlier is not None and leader in self._earlier.by_pid and leader not in grouped
+        if is_late and not self._ungrouped_told and container.stage is Stage.RUNNING:
+            self._ungrouped_told = True
+            log.warning("%s is not in its control group: marks tell its processes, and such of others", container.id)
+
+    async def _kill_unclaimed(self, table: ProcessTable, orphans: dict[str, list[int]]) -> None:
+        """Kills what nobody can be told to have started, once all that may have are over."""
+        own = marks.mark_of(os.getpid())
+        claimed = {process.pid for process in self._started}
+        for process in self._started:
+            if not process.is_over:
+                claimed.update(pid for pid, _ in process.strays)
+                claimed.update(orphans.get(process.container, ()))
+        found = {
+            (child.pid, child.started)
+            for child in table.children(os.getpid())
+            if child.state not in "ZX" and child.mark != own and not marks.is_mark(child.mark)
+        }
+        doomed = self._unclaimed.look({stray for stray in found if stray[0] not in claimed}, self._started)
+        for pid, _ in self._unclaimed.new(doomed):
+            log.warning("killing process %d and all below it: every container that may have started it is over", pid)
+        if doomed:
+            await self._loop.run_in_executor(self._threads, partial(kill_with_descendants, doomed))
 
     async def _read_machine(self, elapsed_s: float) -> None:
         used, committed = await self._loop.run_in_executor(self._threads, machine_memory)
@@ -119,6 +164,8 @@ class Monitor:
         What has ended is reaped when it was seen so twice while nothing is being launched: it is then no container's
         leader that is just about to be waited for.
         """
+        if self._groups is not None:
+            self._groups.sweep()
         containers = list(self._runtime.containers.values())
         processes = [c.process for c in containers if c.process is not None]
         leaders = {process.pid for process in processes}
@@ -139,11 +186,14 @@ class Monitor:
                 marks.signal_marked(child.pid, signal.SIGKILL, {child.mark})
 
 
-def _scan() -> tuple[ProcessTable, dict[str, list[int]]]:
-    """All processes and, by container, children of this one that lost its mark but say whose they are. Blocking."""
+def _scan(
+    groups: Iterable[ContainerGroup],
+) -> tuple[ProcessTable, dict[str, list[int]], dict[ContainerGroup, list[int]]]:
+    """All processes and, by container, children of this one that lost its mark but say whose they are; and those of
+    control groups. Blocking."""
     table = ProcessTable.scan()
     orphans = (child.pid for child in table.children(os.getpid()) if not marks.is_mark(child.mark))
-    return table, named(orphans)
+    return table, named(orphans), {group: group.pids() for group in groups}
 
 
 def _share_out(usage: Usage) -> None:

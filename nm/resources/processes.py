@@ -2,7 +2,8 @@
 
 A process is a group leader and, since the NodeManager is a child subreaper, its child whoever forked it. Its group
 is killed before it is reaped: until then the kernel gives its number to nobody else, so no stranger can be hit.
-All processes of a container carry its mark (`nm.warm.marks`) or are its strays (`nm.resources.strays`). When the
+All processes of a container are in its control group where there is one (`nm.resources.groups`), carry its mark
+(`nm.warm.marks`) or are its strays (`nm.resources.strays`). When the
 leader has ended, those that it left behind are asked to end and, some time later, killed: a shell that SIGTERM ends at
 once gives the program it waited for that time.
 """
@@ -16,7 +17,8 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
 
-from nm.resources.strays import Stray, is_stray, signal_strays, strays
+from nm.resources.groups import ContainerGroup
+from nm.resources.strays import Stray, is_stray, living, signal_strays, strays
 from nm.warm import marks
 from nm.warm.client import Reaped
 
@@ -29,13 +31,18 @@ _LOOK_S = 0.01
 _KILLING_S = 10.0
 
 
-def become_subreaper() -> None:
-    """Makes orphaned descendants children of this process. Raises OSError where the kernel refuses."""
+def become_subreaper(own_mark: int = 0) -> None:
+    """Makes orphaned descendants children of this process. Raises OSError where the kernel refuses.
+
+    `own_mark`: of what this process starts itself, from now on. One that it has already stays, as it is told by that.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     if not marks.can_be_set():
         log.warning("hard limit of file locks (ulimit -H -x): what leaves its session may outlive a container")
+    elif own_mark and not marks.is_mark(marks.mark_of(os.getpid())):
+        marks.set_mark(own_mark)
 
 
 class ContainerProcess:
@@ -51,6 +58,7 @@ class ContainerProcess:
         mark: int,
         *,
         container: str,
+        group: ContainerGroup | None = None,
         kill_delay_s: float,
         is_warm: bool = False,
     ) -> None:
@@ -59,7 +67,9 @@ class ContainerProcess:
         #: forked from the prepared process rather than started by the script
         self.is_warm = is_warm
         self.mark = mark
-        self._container = container
+        self.container = container
+        #: all its processes are in it, as far as it could be made
+        self.group = group
         #: what was found of it without its mark, at the last look
         self.strays: frozenset[Stray] = frozenset()
         self._kill_delay_s = kill_delay_s
@@ -110,7 +120,8 @@ class ContainerProcess:
 
     def _ended(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        if _may_have_left(self.mark, self._container, self.strays):
+        in_group = self.group is not None and bool(self.group.pids())
+        if in_group or _may_have_left(self.mark, self.container, self.strays):
             self._clearing = self._loop.create_task(self._clear())
         else:
             self._over()
@@ -124,6 +135,8 @@ class ContainerProcess:
         while (left or self.strays) and self._loop.time() < self._kill_at + _KILLING_S:
             if self._loop.time() >= self._kill_at:
                 self._signal_left(left, signal.SIGKILL)
+                if self.group is not None:
+                    self.group.kill()
             await asyncio.sleep(_LOOK_S)
             left = self._left()
         left += [pid for pid, _ in self.strays]
@@ -143,11 +156,16 @@ class ContainerProcess:
         except OSError as error:
             log.warning("cannot tell what process %d left behind: %s", self.pid, error)
             left = []
-        self.strays = frozenset(strays(self._container, left, self.strays))
+        seen = set(self.strays)
+        if self.group is not None:
+            seen.update(one for pid in self.group.pids() if pid not in (self.pid, *left) and (one := living(pid)))
+        self.strays = frozenset(strays(self.container, left, seen))
         return left
 
     def _over(self) -> None:
         self.signal_group(signal.SIGKILL)  # what took its mark away
+        if self.group is not None:
+            self.group.kill()
         self.is_over = True
         if self._when_ended is not None:
             self._when_ended()
@@ -165,6 +183,8 @@ class ContainerProcess:
         os.close(self._pidfd)
         self.reaped = reaped
         self.exited.set_result(LOST if reaped is None else reaped.exit_code)
+        if self.group is not None:
+            await self.group.remove()
 
     def _reap_own_child(self) -> Reaped | None:
         """It has ended, so that until it is reaped its number is its own."""

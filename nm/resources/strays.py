@@ -3,7 +3,8 @@
 Whose they are is known by CONTAINER_ID in the environment that they began with, by their parents, and, where they have
 neither any more (`su -`), by a look of the monitor that found them below their container. Orphans become children of
 this process (a child subreaper), so that no look goes further than these and what is below. Who comes and loses all of
-it between two looks is not found, nor is any of this where the NodeManager was killed: then only marks count.
+it between two looks belongs to nobody that can be told (`nm.resources.unclaimed`). Where the NodeManager was killed,
+only marks count.
 """
 
 import contextlib
@@ -43,21 +44,21 @@ def is_stray(pid: int, container: str, seen: Collection[Stray]) -> bool:
     """A child of this process that is the container's, though it does not carry its mark. `seen`: earlier."""
     if is_mark(mark_of(pid)):
         return False
-    stray = _living(pid)
+    stray = living(pid)
     return stray is not None and (stray in seen or container_of(pid) == container)
 
 
 def strays(container: str, marked: Iterable[int], seen: Collection[Stray]) -> set[Stray]:
     """What there is of a container besides those that are marked. Blocking, shortly."""
-    pending = [pid for pid in _children(os.getpid()) if is_stray(pid, container, seen)]
-    pending += [pid for pid, started in seen if _living(pid) == (pid, started)]
+    pending = [pid for pid in children_of(os.getpid()) if is_stray(pid, container, seen)]
+    pending += [pid for pid, started in seen if living(pid) == (pid, started)]
     found = set(pending)
     pending += marked
     while pending:
-        new = {pid for pid in _children(pending.pop()) if not is_mark(mark_of(pid))} - found
+        new = {pid for pid in children_of(pending.pop()) if not is_mark(mark_of(pid))} - found
         found |= new
         pending += new
-    return {stray for pid in found if (stray := _living(pid)) is not None}
+    return {stray for pid in found if (stray := living(pid)) is not None}
 
 
 def signal_strays(found: Iterable[Stray], number: int) -> None:
@@ -66,13 +67,13 @@ def signal_strays(found: Iterable[Stray], number: int) -> None:
         with contextlib.suppress(OSError):  # it has ended, or is another user's
             descriptor = os.pidfd_open(stray[0])
             try:
-                if _living(stray[0]) == stray:
+                if living(stray[0]) == stray:
                     signal.pidfd_send_signal(descriptor, number)
             finally:
                 os.close(descriptor)
 
 
-def _living(pid: int) -> Stray | None:
+def living(pid: int) -> Stray | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b") ")[2].split()
@@ -81,7 +82,7 @@ def _living(pid: int) -> Stray | None:
     return None if fields[0] in b"ZX" else (pid, int(fields[19]))
 
 
-def _children(pid: int) -> set[int]:
+def children_of(pid: int) -> set[int]:
     """Of all its threads; empty where the kernel does not tell."""
     found: set[int] = set()
     with contextlib.suppress(OSError):

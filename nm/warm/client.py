@@ -62,6 +62,8 @@ class StartRequest:
     pid_file: Path
     #: which all its processes carry; 0: none
     mark: int = 0
+    #: folder of the control group that is made for it; "": none
+    group: str = ""
     #: runs in the kernel's scheduling class for batch work
     is_batch: bool = False
 
@@ -75,6 +77,7 @@ class StartRequest:
             "stderr": str(self.stderr),
             "pid_file": str(self.pid_file),
             "mark": self.mark,
+            "group": self.group,
             "batch": self.is_batch,
         }
 

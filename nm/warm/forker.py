@@ -30,6 +30,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nm.warm import groups
 from nm.warm.marks import kill_marked, set_mark
 
 MAX_FRAME_BYTES = 8 << 20
@@ -108,8 +109,8 @@ class _Starting:
 class Forker:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        #: the mark of every container started and not reaped, by its process
-        self._containers: dict[int, int] = {}
+        #: mark and control group of every container started and not reaped, by its process
+        self._containers: dict[int, tuple[int, str]] = {}
         #: by the pipe that a child holds until its command or entry begins
         self._starting: dict[int, _Starting] = {}
 
@@ -122,7 +123,10 @@ class Forker:
             pass
         for pid in self._containers:
             _kill_group(pid)
-        kill_marked({mark for mark in self._containers.values() if mark})
+        for _, group in self._containers.values():
+            if group:
+                groups.kill(group)
+        kill_marked({mark for mark, _ in self._containers.values() if mark})
 
     def _step(self) -> bool:
         """Waits for a request or a child's report and handles what came; False when the NodeManager is gone."""
@@ -163,7 +167,7 @@ class Forker:
         """A command runs at once; an entry forks, and the reply follows when the child's pipe ends."""
         if "argv" in request:
             pid = spawn(request)
-            self._containers[pid] = request["mark"]
+            self._containers[pid] = (request["mark"], request["group"])
             self._reply(request["id"], pid=pid)
             return
         receiver, sender = os.pipe()
@@ -176,7 +180,7 @@ class Forker:
         if pid == 0:
             raise _Child(lambda: _become(request, sender))
         os.close(sender)
-        self._containers[pid] = request["mark"]
+        self._containers[pid] = (request["mark"], request["group"])
         self._starting[receiver] = _Starting(request["id"], pid)
 
     def _read_report(self, pipe: int) -> None:
@@ -257,6 +261,9 @@ def spawn(request: dict[str, Any]) -> int:
             undo.callback(_enter_class, os.SCHED_OTHER)
         if request["mark"]:
             undo.callback(set_mark, set_mark(request["mark"]))  # likewise
+        if request["group"]:
+            with contextlib.suppress(OSError):
+                os.mkdir(request["group"])  # noqa: PTH102
         pid = os.posix_spawn(
             request["argv"][0],
             request["argv"],
@@ -288,6 +295,8 @@ def _become(request: dict[str, Any], sender: int) -> int:
     try:
         os.setsid()
         os.write(sender, _READY)
+        if request["group"]:
+            groups.join(request["group"])
         if request["mark"]:
             set_mark(request["mark"])
         if request["pid_file"]:

@@ -98,9 +98,11 @@ def _application_folders(
                 places = [suffix]
             for folder in (folder for place in places for folder in folders(place.path)):
                 try:
-                    yield folder, ApplicationId.parse(name_of(folder.path))
+                    application = ApplicationId.parse(name_of(folder.path))
                 except BadIdentifier:
                     continue  # nobody's logs
+                if str(application) == name_of(folder.path):
+                    yield folder, application
 
 
 class LogRetention:

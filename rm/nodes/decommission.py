@@ -5,12 +5,13 @@ with the heartbeat after its containers have ended and the applications that had
 may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
 
 Nodes that are drained by name (`drain`) wait for what they run however long it takes. They stay where they are, with
-nothing to do, and take containers again as soon as they are let back in.
+nothing to do, and take containers again as soon as they are let back in. Where an administrator does not wait for what
+they run, it ends, and they are DECOMMISSIONED. Their heartbeats go on all the same, with nothing to do.
 """
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from rm.applications.container import ContainerEvent
@@ -80,7 +81,14 @@ class Decommission:
         if node.state is NodeState.DECOMMISSIONING:
             self._cluster.schedule(NodeDraining(node.id))
         elif self._is_drained(node):
-            self._drain(node, _FOR_EVER)
+            if node.was_forced:
+                self._send_away(node)
+            else:
+                self._drain(node, _FOR_EVER)
+
+    def is_kept(self, node: RmNode) -> bool:
+        """Was it sent away, and does it stay, as nodes do that are drained by name? Until somebody lets it back in."""
+        return node.state is NodeState.DECOMMISSIONED and self._is_drained(node)
 
     # ---- by name
 
@@ -88,30 +96,50 @@ class Decommission:
         """Raises ValueError, and drains nothing, where a name is none of a node that is there."""
         found = [(name.lower(), self._named(name)) for name in names]
         for name, nodes in found:
+            if all(self.is_kept(node) for node in nodes):
+                raise ValueError(
+                    f"{name[:255]} is drained and has left: `yaq node undrain {name[:255]}` lets it back in"
+                )
+        for name, nodes in found:
             self._drained.add(name)
             for node in nodes:
-                self._drain(node, _FOR_EVER)
+                if not self.is_kept(node):
+                    self._drain(node, _FOR_EVER)
 
     def undrain(self, names: Iterable[str]) -> None:
-        """Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there."""
-        found = [(name.lower(), [] if name.lower() in self._drained else self._named(name)) for name in names]
-        for _, nodes in found:
-            away = next((node for node in nodes if not self.hosts.admits(node.id.host, node.address)), None)
-            if away is not None:
-                raise ValueError(
-                    f"node {away.id} is drained by the files of hosts: change these, and refresh the nodes"
-                )
-            still = next((node for node in nodes if self._is_drained(node)), None)
-            if still is not None:
-                raise ValueError(f"node {still.id} is drained as part of {still.id.host}: undrain {still.id.host}")
-        for name, _ in found:
+        """A host's name lets back in all nodes there, however they were named when they were drained.
+
+        Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there, or where a
+        node would stay drained all the same.
+        """
+        asked = [name.lower() for name in names]
+        dropped = {name for one in asked for name in self._drained if name == one or _host_of(name) == one}
+        for one in asked:
+            if not any(name == one or _host_of(name) == one for name in dropped):
+                self._named(one)
+        for node in self._cluster.nodes.values():
+            if any(name in asked for name in _names(node)) and self._is_there(node):
+                self._check_let_in(node, dropped)
+        for name in sorted(dropped):
             self._drained.drop(name)
-        for node in self.draining():
-            if not self._is_drained(node) and self.hosts.admits(node.id.host, node.address):
-                self._recommission(node)
+        for node in self._cluster.nodes.values():
+            if not self._is_drained(node):
+                node.was_forced = False  # where it stayed, its next heartbeat has it register anew
+                if node.state is NodeState.DECOMMISSIONING and self.hosts.admits(node.id.host, node.address):
+                    self._recommission(node)
+
+    def _check_let_in(self, node: RmNode, dropped: Collection[str]) -> None:
+        """Raises ValueError where it stays drained when these names are not any more."""
+        if not self.hosts.admits(node.id.host, node.address):
+            raise ValueError(
+                f"node {node.id} is drained by the files of hosts: change these, and then `yaq rm refresh nodes`"
+            )
+        host = node.id.host.lower()
+        if host in self._drained and host not in dropped:
+            raise ValueError(f"node {node.id} is drained as part of {host}: `yaq node undrain {host}` lets it back in")
 
     def _named(self, name: str) -> list[RmNode]:
-        present = [node for node in self._cluster.nodes.values() if node.state in _PRESENT]
+        present = [node for node in self._cluster.nodes.values() if self._is_there(node)]
         found = [node for node in present if name.lower() in _names(node)]
         if not found:
             known = sorted(str(node.id) for node in present)
@@ -120,6 +148,9 @@ class Decommission:
                 f"there is no node {name[:255]}; there are {', '.join(known[:_NAMED_MAX]) or 'none'}{more}"
             )
         return found
+
+    def _is_there(self, node: RmNode) -> bool:
+        return node.state in _PRESENT or self.is_kept(node)
 
     def _is_drained(self, node: RmNode) -> bool:
         return any(name in self._drained for name in _names(node))
@@ -146,6 +177,7 @@ class Decommission:
     def force(self) -> None:
         """Do not wait any longer for nodes that are being drained."""
         for node in self.draining():
+            node.was_forced = self._is_drained(node)
             self._send_away(node)
 
     def draining(self) -> list[RmNode]:
@@ -154,6 +186,9 @@ class Decommission:
     def _send_away(self, node: RmNode) -> None:
         if self.hosts.is_untracked(node.id.host, node.address):
             self._nodes.shut_down(node.id, "it is in no list of hosts any more")
+        elif self.hosts.admits(node.id.host, node.address):
+            self._end_containers(node)  # it stays, and is told so
+            self._nodes.decommission(node, "an administrator drained it, and does not wait")
         else:
             self._nodes.decommission(node, "an administrator excluded it")
 
@@ -198,9 +233,12 @@ class Decommission:
         if not node.rests:
             node.rests = True
             log.info("node %s: drained", node.id)
-            for container in list(node.containers.values()):
-                self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
+            self._end_containers(node)
         return True
+
+    def _end_containers(self, node: RmNode) -> None:
+        for container in list(node.containers.values()):
+            self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
 
     def finish(self, node: RmNode) -> str:
         """The drained node goes; what it is told."""
@@ -225,3 +263,9 @@ class Decommission:
 def _names(node: RmNode) -> tuple[str, str]:
     """What it may be called."""
     return node.id.host.lower(), str(node.id).lower()
+
+
+def _host_of(name: str) -> str:
+    """Of `host:port`; "" where it is no such name."""
+    host, _, port = name.rpartition(":")
+    return host if port.isdigit() else ""

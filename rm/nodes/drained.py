@@ -1,6 +1,7 @@
 """Nodes that an administrator drains by name, in the state store, so that a restart does not let them in again."""
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -19,6 +20,9 @@ class DrainedNodes:
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
     def add(self, name: str) -> None:
         self._names.add(name)

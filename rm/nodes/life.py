@@ -192,6 +192,9 @@ class Nodes:
     def beat(self, node: RmNode, status: server.NodeStatus) -> None:
         """Take in what a node reports and let the scheduler use the opportunity."""
         node.heard_at = self.cluster.clock.now()
+        if node.state is NodeState.DECOMMISSIONED:  # it stays all the same: what it has still ends
+            self._statuses(node, status.containersStatuses)
+            return
         self.liveness.refresh(node.id, node.heard_at)
         node.status = status
         if status.HasField("nodeHealthStatus"):

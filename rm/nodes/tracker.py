@@ -145,7 +145,8 @@ class NodeTracker:
                 nodeAction=pb.SHUTDOWN,
                 diagnostics_message=f"Disallowed NodeManager nodeId: {node.id} hostname: {address.host}",
             )
-        if node is None or node.state.name not in ("RUNNING", "UNHEALTHY", "DECOMMISSIONING"):
+        is_kept = node is not None and self._decommission.is_kept(node)
+        if node is None or not (is_kept or node.state.name in ("RUNNING", "UNHEALTHY", "DECOMMISSIONING")):
             return self._resync(f"{address.host}:{address.port} is not registered, or was lost")
         if status.response_id != node.response_id:
             repeated = (status.response_id + 1) & _RESPONSE_ID_MASK == node.response_id

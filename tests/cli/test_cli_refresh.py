@@ -1,6 +1,7 @@
 """`yaq rm refresh`: a ResourceManager whose files change, administrators and others."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,31 @@ def test_a_node_is_drained_by_name_and_let_back_in(on: Yaq) -> None:
     assert on("node", "drain", "127.0.0.1").stdout == f"1 node is draining: {node}\n"
     assert_one_line(on("node", "undrain", "127.0.0.1", user="eve"), 2, "yarn.admin.acl says who may")
     assert on("node", "undrain", "127.0.0.1").stdout == "no node is draining\n"
+    assert on("node", "drain", node).stdout == f"1 node is draining: {node}\n"
+    assert on("node", "undrain", "127.0.0.1").stdout == "no node is draining\n"
+    assert on("run", "-n", "1", "--", "true").returncode == 0
+
+
+def states(on: Yaq) -> list[str]:
+    return [node["state"] for node in json.loads(on("node", "list", "--all", "--json").stdout)]
+
+
+@pytest.mark.slow
+def test_a_node_that_is_drained_by_name_leaves_at_once_and_comes_back(on: Yaq) -> None:
+    running = on("run", "-n", "1", "--no-wait", "--json", "--", "sleep", "1000")
+    application = json.loads(running.stdout)["application_id"]
+    (node,) = [node["id"] for node in json.loads(on("node", "list", "--json").stdout)]
+    assert on("node", "drain", node).stdout == f"1 node is draining: {node}\n"
+    left = f"1 node was draining and left at once: {node}; no node is draining\n"
+    assert on("rm", "refresh", "nodes", "--now").stdout == left
+    for _ in range(4):
+        assert states(on) == ["DECOMMISSIONED"]
+        time.sleep(1)
+    assert on("app", "kill", application).returncode == 0
+    assert on("node", "undrain", "127.0.0.1").stdout == "no node is draining\n"
+    deadline = time.monotonic() + 20
+    while states(on) != ["RUNNING"] and time.monotonic() < deadline:
+        time.sleep(0.2)
     assert on("run", "-n", "1", "--", "true").returncode == 0
 
 
@@ -120,11 +146,12 @@ def test_a_node_is_drained_sent_away_at_once_and_taken_back(conf: Path, on: Yaq)
     (conf.parents[1] / "exclude").write_text("127.0.0.1\n")
     drained = on("rm", "refresh", "nodes", "--drain", "1h")
     assert drained.returncode == 0 and "1 node is draining: 127.0.0.1:" in drained.stdout
-    states = [node["state"] for node in json.loads(on("node", "list", "--all", "--json").stdout)]
-    assert states == ["DECOMMISSIONING"]
-    assert on("rm", "refresh", "nodes", "--now").stdout == "nodes that are draining leave now; no node is draining\n"
-    states = [node["state"] for node in json.loads(on("node", "list", "--all", "--json").stdout)]
-    assert states == ["DECOMMISSIONED"]
+    assert states(on) == ["DECOMMISSIONING"]
+    (node,) = [node["id"] for node in json.loads(on("node", "list", "--json").stdout)]
+    left = f"1 node was draining and left at once: {node}; no node is draining\n"
+    assert on("rm", "refresh", "nodes", "--now").stdout == left
+    assert on("rm", "refresh", "nodes", "--now").stdout == "no node was draining; no node is draining\n"
+    assert states(on) == ["DECOMMISSIONED"]
     assert on("app", "kill", application).returncode == 0
     (conf.parents[1] / "exclude").write_text("")
     assert on("rm", "refresh", "nodes").returncode == 0

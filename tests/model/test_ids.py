@@ -30,7 +30,13 @@ def test_ids_round_trip(attempt: ApplicationAttemptId, sequence: int, epoch: int
     assert ApplicationId.parse(str(attempt.application_id)) == attempt.application_id
 
 
-@pytest.mark.parametrize("text", ["", "application_1_1", "application_x_0001", "application_1_0001\n", "../etc"])
+def test_ids_may_have_fewer_digits_than_hadoop_prints() -> None:
+    assert str(ApplicationId.parse("application_1_1")) == "application_1_0001"
+    assert str(ApplicationAttemptId.parse("appattempt_1_1_1")) == "appattempt_1_0001_000001"
+    assert str(ContainerId.parse("container_e3_1_1_1_1")) == "container_e03_1_0001_01_000001"
+
+
+@pytest.mark.parametrize("text", ["", "application_1_", "application_x_0001", "application_1_0001\n", "../etc"])
 def test_what_is_no_application_id_is_refused(text: str) -> None:
     with pytest.raises(BadIdentifier):
         ApplicationId.parse(text)

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from nm_cluster import FakeResourceManager, Master, container_id, node_configuration
 from nm_faults import NodeProcess, processes_of
+from nm_survivors import survivors
 
 from nm.daemon import NodeManager
+
+__all__ = ["survivors"]
 
 StartNode = Callable[..., Awaitable[NodeManager]]
 StartProcess = Callable[..., Awaitable[NodeProcess]]

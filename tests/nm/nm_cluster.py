@@ -242,6 +242,7 @@ def node_configuration(root: Path, tracker_port: int, overrides: Mapping[str, st
             "yarn.nodemanager.log-dirs": str(root / "logs"),
             "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
             "yaq.nm.warm-start.enabled": "false",
+            "yaq.nm.containers.cgroups": "false",  # most machines have marks alone
             "yaq.riffle.enabled": "false",  # else each start has a merger's interpreter started beside it
             **(overrides or {}),
         },

@@ -118,7 +118,7 @@ async def test_what_escaped_does_not_outlive_a_node_that_is_killed(
     processes = await escaped.running()
     await master.client.close()
     if with_forkers:
-        forkers = [pid for pid in node.children() if not is_mark(mark_of(pid))]
+        forkers = [pid for pid in node.children() if mark_of(pid) == mark_of(node.process.pid)]
         os.kill(node.process.pid, signal.SIGSTOP)  # so that it cannot start another
         for forker in forkers:
             os.kill(forker, signal.SIGKILL)

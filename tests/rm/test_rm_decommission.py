@@ -309,6 +309,71 @@ async def test_nodes_are_drained_and_let_back_in_by_name_and_a_restart_keeps_tha
         assert (await states(rm))[AWAY] == "RUNNING"
 
 
+async def test_a_host_lets_its_nodes_back_in_however_they_were_named() -> None:
+    async with cluster() as rm:
+        one, other = await rm.node(host=AWAY), await rm.node(host=AWAY)
+        home = await rm.node(host=HOME)
+        for name in (str(one.id), str(home.id)):
+            await by_name(rm, yaq_drain=name)
+        await by_name(rm, yaq_undrain=AWAY)
+        draining = [node.id for node in rm.manager.decommission.draining()]
+        assert draining == [home.id]
+        await by_name(rm, yaq_drain=AWAY)
+        with pytest.raises(
+            RemoteException, match=f"{other.id} is drained as part of {AWAY}: `yaq node undrain {AWAY}`"
+        ):
+            await by_name(rm, yaq_undrain=str(other.id))
+        await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(yaq_undrain=[str(other.id), AWAY, HOME]))
+        assert rm.manager.decommission.draining() == []
+
+
+async def test_what_is_drained_by_files_as_well_stays_and_says_which_commands_work(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    async with cluster(files.settings) as rm:
+        away = await rm.node(host=AWAY)
+        await by_name(rm, yaq_drain=str(away.id))
+        files.exclude.write_text(AWAY)
+        await files.refresh(rm, admin.GRACEFUL, 600)
+        for name in (AWAY, str(away.id)):
+            with pytest.raises(RemoteException, match=r"by the files of hosts: .* then `yaq rm refresh nodes`"):
+                await by_name(rm, yaq_undrain=name)
+        files.exclude.write_text("")
+        await files.refresh(rm)
+        await by_name(rm, yaq_undrain=AWAY)
+        assert await states(rm) == {AWAY: "RUNNING"}
+
+
+@pytest.mark.parametrize("is_host", [True, False])
+async def test_a_node_that_is_drained_by_name_leaves_by_force_and_stays_until_it_is_let_in(is_host: bool) -> None:
+    async with cluster() as rm:
+        _, away, master, container = await busy(rm)
+        name = AWAY if is_host else str(away.id)
+        await by_name(rm, yaq_drain=name)
+        await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(decommissionType=admin.FORCEFUL))
+        assert await states(rm) == {HOME: "RUNNING", AWAY: "DECOMMISSIONED"}
+        (ended,) = (await master.allocate()).completed_container_statuses
+        assert (ended.container_id, ended.exit_status) == (container, -100)
+        told = await away.beat()
+        assert told.nodeAction == server.NORMAL and list(told.containers_to_cleanup) == [container]
+        for _ in range(3):
+            assert (await away.beat()).nodeAction == server.NORMAL
+        assert rm.manager.scheduler.view.nodes.total.memory_mb == 2048
+        assert {c.nodeId.host for c in (await master.allocate(ask(4))).allocated_containers} == {HOME}
+        await away.register()
+        assert (await states(rm))[AWAY] == "DECOMMISSIONED", "nor does another start of it let it in"
+        assert (await away.beat()).nodeAction == server.NORMAL
+        with pytest.raises(RemoteException, match=f"has left: `yaq node undrain {name}` lets it back in"):
+            await by_name(rm, yaq_drain=name)
+        await by_name(rm, yaq_undrain=AWAY)
+        assert (await away.beat()).nodeAction == server.RESYNC
+        await away.register()
+        assert (await states(rm))[AWAY] == "RUNNING"
+        await by_name(rm, yaq_drain=name)
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING"
+        await away.register()
+        assert (await states(rm))[AWAY] == "DECOMMISSIONING"
+
+
 async def test_only_administrators_drain(tmp_path: Path) -> None:
     async with cluster({"yarn.admin.acl": "ada"}) as rm:
         await rm.node(host=AWAY)

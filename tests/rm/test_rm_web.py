@@ -131,7 +131,8 @@ async def test_attempts_and_containers() -> None:
     ("path", "status", "exception", "message"),
     [
         ("/apps/application_1_0001", 404, "NotFound", "java.lang.Exception: app with id: application_1_0001 not found"),
-        ("/apps/foo", 400, "BadRequest", "java.lang.IllegalArgumentException: not a application id: 'foo'"),
+        ("/apps/application_1_1/", 404, "NotFound", "java.lang.Exception: app with id: application_1_0001 not found"),
+        ("/apps/foo", 400, "BadRequest", "java.lang.IllegalArgumentException: not an application id: 'foo'"),
         ("/apps?limit=0", 400, "BadRequest", "java.lang.Exception: limit value must be greater then 0"),
         ("/apps?limit=-1", 400, "BadRequest", "java.lang.Exception: limit value must be greater then 0"),
         ("/nodes/a:1", 404, "NotFound", "java.lang.Exception: nodeId, a:1, is not found"),
@@ -146,6 +147,19 @@ async def test_errors_have_hadoops_shape(path: str, status: int, exception: str,
             "message": message,
             "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}Exception",
         }
+
+
+async def test_paths_may_end_in_a_slash() -> None:
+    async with web() as (rm, browse):
+        app_id = await rm.submit()
+        node = await rm.node()
+        paths = [f"{API}{path}" for path in ("/scheduler", "/info", "/apps", f"/apps/{app_id}", f"/nodes/{node.id}")]
+        for path in (*paths, "/ws/v1/yaq/nodes"):
+            for end in ("", "/"):
+                answer, text = await browse(f"{path}{end}")
+                assert answer.status == 200 and json.loads(text), path
+        assert (await browse(f"{API}/scheduler/", "POST"))[0].status == 405
+        assert (await browse(f"{API}/nothing/"))[0].status == 404
 
 
 async def test_list_of_applications_is_filtered_and_whole() -> None:

@@ -90,7 +90,8 @@ def drain(conf: Configuration, names: tuple[str, ...], as_json: bool) -> None:
     """Give nodes no more containers; what runs there ends by itself.
 
     The NodeManager stays, and takes containers again after `yaq node undrain`. Neither a restart of the
-    ResourceManager nor one of the NodeManager changes that. HOST is all nodes there.
+    ResourceManager nor one of the NodeManager changes that. HOST is all nodes there. `yaq rm refresh nodes --now` ends
+    what still runs.
 
     \b
     Example:
@@ -105,6 +106,8 @@ def drain(conf: Configuration, names: tuple[str, ...], as_json: bool) -> None:
 @with_conf
 def undrain(conf: Configuration, names: tuple[str, ...], as_json: bool) -> None:
     """Give nodes containers again that were drained.
+
+    HOST is all nodes there, also those that were drained as HOST:PORT.
 
     \b
     Example:

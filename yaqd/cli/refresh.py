@@ -32,7 +32,7 @@ _NAMED_MAX: Final = 20
 @click.command("refresh")
 @click.argument("what", nargs=-1, required=True, type=click.Choice(tuple(_WHAT)))
 @click.option("--drain", metavar="TIME", help="nodes: those that leave may end what they run first, for so long.")
-@click.option("--now", is_flag=True, help="nodes: those that are draining leave at once; no file is read.")
+@click.option("--now", is_flag=True, help="nodes: those that are draining leave, what they run ends; no file is read.")
 @json_option
 @with_conf
 def refresh(conf: Configuration, what: tuple[str, ...], drain: str | None, now: bool, as_json: bool) -> None:
@@ -61,11 +61,15 @@ def refresh(conf: Configuration, what: tuple[str, ...], drain: str | None, now: 
     done: list[dict[str, Any]] = []
     with Administration(conf) as rm:
         for name in dict.fromkeys(what):
+            before = rm.draining() if name == "nodes" and now else []
             rm.call(f"{name} not refreshed", *calls[name])
             done.append({"refreshed": name, "what": _WHAT[name]})
-            text = "nodes that are draining leave now" if name == "nodes" and now else f"read: {_WHAT[name]}"
+            text = f"read: {_WHAT[name]}"
             if name == "nodes":
                 done[-1]["draining"] = draining = rm.draining()
+                if now:
+                    done[-1]["left"] = left = sorted(set(before) - set(draining))
+                    text = _said_left(left)
                 text = f"{text}; {said_draining(draining)}"
             if not as_json:
                 click.echo(text)
@@ -114,9 +118,18 @@ def said_draining(nodes: list[str]) -> str:
     """Which nodes end what they run and take nothing new."""
     if not nodes:
         return "no node is draining"
-    many = f"{len(nodes)} nodes are" if len(nodes) > 1 else "1 node is"
-    named = ", ".join(nodes[:_NAMED_MAX]) + (", ..." if len(nodes) > _NAMED_MAX else "")
-    return f"{many} draining: {named}"
+    return f"{len(nodes)} nodes are draining: {_list(nodes)}" if len(nodes) > 1 else f"1 node is draining: {nodes[0]}"
+
+
+def _said_left(nodes: list[str]) -> str:
+    if not nodes:
+        return "no node was draining"
+    many = f"{len(nodes)} nodes were" if len(nodes) > 1 else "1 node was"
+    return f"{many} draining and left at once: {_list(nodes)}"
+
+
+def _list(nodes: list[str]) -> str:
+    return ", ".join(nodes[:_NAMED_MAX]) + (", ..." if len(nodes) > _NAMED_MAX else "")
 
 
 class Administration:

@@ -10,9 +10,10 @@ from typing import NamedTuple, Self
 _SEQUENCE_BITS = 40
 _SEQUENCE_MASK = (1 << _SEQUENCE_BITS) - 1
 
-_APPLICATION = re.compile(r"application_(\d{1,19})_(\d{4,10})\Z", re.ASCII)
-_ATTEMPT = re.compile(r"appattempt_(\d{1,19})_(\d{4,10})_(\d{6,10})\Z", re.ASCII)
-_CONTAINER = re.compile(r"container_(?:e(\d{2,8})_)?(\d{1,19})_(\d{4,10})_(\d{2,10})_(\d{6,13})\Z", re.ASCII)
+# as Hadoop reads them: numbers may have fewer digits than it prints
+_APPLICATION = re.compile(r"application_(\d{1,19})_(\d{1,10})\Z", re.ASCII)
+_ATTEMPT = re.compile(r"appattempt_(\d{1,19})_(\d{1,10})_(\d{1,10})\Z", re.ASCII)
+_CONTAINER = re.compile(r"container_(?:e(\d{1,8})_)?(\d{1,19})_(\d{1,10})_(\d{1,10})_(\d{1,13})\Z", re.ASCII)
 _NODE = re.compile(r"([^\s:/]{1,255}):(\d{1,5})\Z", re.ASCII)
 
 
@@ -20,7 +21,7 @@ class BadIdentifier(ValueError):
     """A text that is not the identifier it should be."""
 
     def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"not a {kind} id: {text[:120]!r}")
+        super().__init__(f"not {'an' if kind[0] in 'aeiou' else 'a'} {kind} id: {text[:120]!r}")
         self.kind = kind
         self.text = text
 

@@ -58,6 +58,7 @@ class HttpServer:
         )
         self._application.on_response_prepare.append(_add_headers)
         routes(self._application.router)
+        _serve_slashes(self._application.router)
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -119,6 +120,17 @@ class HttpServer:
         for connection in list(self.connections.values()):
             connection.check(now)
         self._schedule_sweep(loop)
+
+
+def _serve_slashes(router: web.UrlDispatcher) -> None:
+    """REST paths may end in a slash, as in Hadoop."""
+    resources = list(router.resources())
+    served = {resource.canonical for resource in resources}
+    for resource in resources:
+        path = f"{resource.canonical.rstrip('/')}/"
+        if path.startswith("/ws/") and path not in served:
+            for route in resource:
+                router.add_route(route.method, path, route.handler)
 
 
 class _Connection(asyncio.Protocol):

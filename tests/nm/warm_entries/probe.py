@@ -18,6 +18,7 @@ def report(arguments: list[str]) -> int:
     facts = {
         "argv": arguments,
         "sys_argv": sys.argv[1:],
+        "groups": Path("/proc/self/cgroup").read_text(),
         "cwd": str(Path.cwd()),
         "path0": sys.path[0],
         "pid": os.getpid(),

@@ -132,8 +132,10 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "node",
         "processes that leave their container's process group (setsid, daemons)",
         "outlive it; their memory counts while they descend from it",
-        "end with it, by SIGTERM and then SIGKILL as the group does; their memory counts",
-        "nothing that a container started outlives it",
+        "end with it, by SIGTERM and then SIGKILL as the group does; their memory counts. Where cgroup v2 cannot be "
+        "written, a process that gives up its mark (su, ulimit -x), its environment and its parents within one look of "
+        "the memory watch ends with the last container that may have started it, and its memory does not count",
+        "nothing that a container started outlives the last container that could have started it",
     ),
     Difference(
         "scheduler",
