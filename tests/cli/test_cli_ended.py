@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -67,6 +66,12 @@ def test_a_local_job_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
     assert local.wait(timeout=30) == 143
 
 
+def as_from_a_terminal() -> None:
+    """Whoever runs the tests, by nohup maybe, may ignore these."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def begun(folder: Path, *before: str) -> tuple["subprocess.Popen[bytes]", Path]:
     """A local job, in a group of its own, whose map is at work; where its errors go."""
     (folder / "job.py").write_text(SLEEPS)
@@ -82,7 +87,7 @@ def begun(folder: Path, *before: str) -> tuple["subprocess.Popen[bytes]", Path]:
             stdout=subprocess.DEVNULL,
             stderr=errors,
             start_new_session=True,
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=as_from_a_terminal,
         )
     deadline = time.monotonic() + 30
     while not (folder / "begun").exists() or not (folder / "begun").read_text():
@@ -105,7 +110,11 @@ def test_whoever_waits_for_a_job_is_told_that_it_goes_on(number: signal.Signals,
     def waits(ctx: click.Context) -> None:
         ctx.exit(follow(job, wait=True, as_json=False, is_quiet=True, is_new=False))
 
-    done = CliRunner().invoke(waits)
+    former = signal.signal(number, signal.SIG_DFL)  # whoever runs the tests may ignore it
+    try:
+        done = CliRunner().invoke(waits)
+    finally:
+        signal.signal(number, former)
     application = "application_1_0001"
     assert (done.exit_code, done.stderr) == (
         code,
