@@ -154,6 +154,7 @@ def test_pi_with_opportunistic_maps(small: InteropCluster) -> None:
     assert kinds == {0: common.GUARANTEED, 19: common.OPPORTUNISTIC, 10: common.GUARANTEED}
 
 
+@pytest.mark.full
 def test_gpus_are_handed_out_counted_and_shown(small: InteropCluster, tmp_path: Path) -> None:
     script = tmp_path / "note.sh"
     notes = tmp_path / "notes"

@@ -108,7 +108,8 @@ class RunningShell:
         return run
 
 
-@pytest.mark.parametrize("end", [pytest.param("kill", marks=pytest.mark.full), "lifetime"])
+@pytest.mark.full
+@pytest.mark.parametrize("end", ["kill", "lifetime"])
 def test_running_application_is_ended_by(end: str, interop: InteropCluster) -> None:
     shell = RunningShell(interop, f"until-{end}", "-shell_command", "sleep 300", "-num_containers", "1")
     how: dict[str, Callable[[], ClientRun]] = {

@@ -204,6 +204,7 @@ class _Background:
         self._process.wait()
 
 
+@pytest.mark.full
 def test_another_users_files_are_that_users(interop: InteropCluster, tmp_path: Path) -> None:
     interop.clients.fs("-mkdir", "-p", "/user/bob").checked()
     interop.clients.fs("-chown", "bob", "/user/bob").checked()

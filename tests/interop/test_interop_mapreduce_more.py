@@ -36,6 +36,7 @@ def _lines(interop: InteropCluster, folder: str) -> list[str]:
         *(pytest.param(one, marks=pytest.mark.full) for one in ("DefaultCodec", "GzipCodec", "BZip2Codec", "Lz4Codec")),
     ],
 )
+@pytest.mark.full
 def test_map_output_compressed_by(codec: str, interop: InteropCluster, texts: str) -> None:
     name = f"mapreduce.map.output.compress.codec=org.apache.hadoop.io.compress.{codec}"
     options = ("-D", "mapreduce.map.output.compress=true", "-D", name)

@@ -46,6 +46,7 @@ def test_pi(interop: InteropCluster) -> None:
     assert "Estimated value of Pi is 3.14" in run.stdout
 
 
+@pytest.mark.full
 def test_word_count_with_several_maps_reduces_and_a_combiner(interop: InteropCluster, texts: str) -> None:
     # None is run a second time because it seems slow.
     options = ("-D", "mapreduce.job.reduces=2", "-D", "mapreduce.map.speculative=false")

@@ -52,6 +52,7 @@ def test_streaming_gives_what_ours_gives(interop: InteropCluster, texts: str, tm
     assert sorted(line for part in parts for line in found[part].decode().splitlines()) == COUNTS
 
 
+@pytest.mark.full
 def test_keys_of_any_bytes_go_where_stock_streaming_sends_them(interop: InteropCluster, tmp_path: Path) -> None:
     keys = ["", "ä", "日本語", "a long key of more than twenty-four bytes", "x" * 300, *(f"k{n}" for n in range(50))]
     (tmp_path / "keys.txt").write_text("".join(f"{key}\t{number}\n" for number, key in enumerate(keys)))
