@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import math
 import os
+import select
 import subprocess
 import time
 from pathlib import Path
@@ -19,7 +21,6 @@ from nm.warm.groups import kill
 
 log = logging.getLogger(__name__)
 
-_CLEAR_DELAYS_S = (0.0, 0.005, 0.02, 0.1, 0.5)
 _TRIAL_TIMEOUT_S = 10.0
 _CLOSE_S = 2.0
 
@@ -40,10 +41,8 @@ class ContainerGroup:
 
     async def remove(self) -> None:
         """Kills all in it. What cannot be removed now is by a later sweep."""
-        for delay_s in _CLEAR_DELAYS_S:
-            await asyncio.sleep(delay_s)
-            if _removed(self.folder):
-                break
+        if not _removed(self.folder):
+            await asyncio.to_thread(_cleared, self.folder)
         self._issued.discard(self.folder.name)
 
 
@@ -164,9 +163,18 @@ def _removed(folder: Path) -> bool:
 
 
 def _cleared(folder: Path) -> bool:
-    deadline = time.monotonic() + _CLOSE_S
-    while not _removed(folder):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
+    """The same, once what is killed has ended."""
+    return _removed(folder) or (_is_emptied(folder, _CLOSE_S) and _removed(folder))
+
+
+def _is_emptied(folder: Path, timeout_s: float) -> bool:
+    """Waits until no process is in it."""
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(FileNotFoundError), (folder / "cgroup.events").open("rb", buffering=0) as events:
+        poll = select.poll()
+        poll.register(events, select.POLLPRI)
+        while b"populated 0" not in os.pread(events.fileno(), 4096, 0):
+            if (left_s := deadline - time.monotonic()) <= 0:
+                return False
+            poll.poll(math.ceil(1000 * left_s))
     return True

@@ -27,6 +27,8 @@ from yaqd.model import ContainerId
 log = logging.getLogger(__name__)
 
 _MB = 1 << 20
+#: the first process of a namespace, whose children are strangers too
+_INIT = 1
 
 
 class Monitor:
@@ -96,7 +98,7 @@ class Monitor:
             total.physical_bytes += usage.physical_bytes
             total.virtual_bytes += usage.virtual_bytes
             await self._enforce(container, usage)
-        if self._owns_process:
+        if self._owns_process and os.getpid() != _INIT:
             await self._kill_unclaimed(table, orphans)
         self._started.difference_update(before)
         self._cpu_s = cpu_s

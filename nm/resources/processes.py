@@ -3,9 +3,8 @@
 A process is a group leader and, since the NodeManager is a child subreaper, its child whoever forked it. Its group
 is killed before it is reaped: until then the kernel gives its number to nobody else, so no stranger can be hit.
 All processes of a container are in its control group where there is one (`nm.resources.groups`), carry its mark
-(`nm.warm.marks`) or are its strays (`nm.resources.strays`). When the
-leader has ended, those that it left behind are asked to end and, some time later, killed: a shell that SIGTERM ends at
-once gives the program it waited for that time.
+(`nm.warm.marks`) or are its strays (`nm.resources.strays`). When the leader has ended, those that it left behind are
+asked to end and, some time later, killed: a shell that SIGTERM ends at once gives the program it waited for that time.
 """
 
 import asyncio

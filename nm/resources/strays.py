@@ -13,6 +13,7 @@ import signal
 from collections.abc import Collection, Iterable
 
 from nm.warm.marks import is_mark, mark_of
+from yaqd.model.child_processes import children_of
 
 #: a process's number and when it began, in clock ticks after boot: nobody else's, ever
 Stray = tuple[int, int]
@@ -80,13 +81,3 @@ def living(pid: int) -> Stray | None:
     except OSError:
         return None
     return None if fields[0] in b"ZX" else (pid, int(fields[19]))
-
-
-def children_of(pid: int) -> set[int]:
-    """Of all its threads; empty where the kernel does not tell."""
-    found: set[int] = set()
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found.update(map(int, file.read().split()))
-    return found

@@ -4,15 +4,17 @@ Orphans of containers become children of this process (a child subreaper). One t
 parents between two looks may be of any container that ran at the first look that found it, or had ended since the look
 before. It is let be as long as one of these runs, and killed with all its descendants then.
 
-What this process starts itself carries its own mark (`nm.warm.marks`).
+What this process starts itself carries its own mark (`nm.warm.marks`). The first process of a namespace, as in a
+Docker container, is given the orphans of strangers too (`docker exec`), so it claims none of these.
 """
 
 import signal
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
-from nm.resources.strays import Stray, children_of, living, signal_strays
+from nm.resources.strays import Stray, living, signal_strays
 from nm.warm.marks import is_mark, mark_of
+from yaqd.model.child_processes import children_of
 
 
 class Suspect(Protocol):

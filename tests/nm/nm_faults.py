@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nm_cluster import FakeResourceManager, Master, node_configuration
 
+from nm.warm.marks import mark_of
 from yaqd.model import NodeId
+from yaqd.model.child_processes import children_of
 from yaqd.proto import convert
 
 
@@ -33,9 +36,9 @@ class NodeProcess:
 
     @classmethod
     async def start(
-        cls, rm: FakeResourceManager, root: Path, overrides: Mapping[str, str] | None = None
+        cls, rm: FakeResourceManager, root: Path, overrides: Mapping[str, str] | None = None, before: Sequence[str] = ()
     ) -> "NodeProcess":
-        process = await launch_daemon(rm.rpc.port, root, overrides)
+        process = await launch_daemon(rm.rpc.port, root, overrides, before)
         assert process.stdout is not None
         async with asyncio.timeout(20):
             ready = (await process.stdout.readline()).decode()
@@ -47,19 +50,33 @@ class NodeProcess:
     def master(self, rm: FakeResourceManager, app: int = 1) -> Master:
         return Master(rm, self, app)  # type: ignore[arg-type]
 
-    def children(self) -> list[int]:
+    def children(self) -> set[int]:
         """Direct children: forkers, and containers whose forker died."""
-        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(pid) for pid in text.split()]
+        return children_of(self.process.pid)
+
+    def helpers(self) -> set[int]:
+        """Those that it has started for itself."""
+        return {pid for pid in self.children() if mark_of(pid) == mark_of(self.process.pid)}
+
+    async def kill(self, *, with_forkers: bool) -> None:
+        if with_forkers:
+            forkers = self.helpers()
+            os.kill(self.process.pid, signal.SIGSTOP)  # so that it cannot start another
+            for forker in forkers:
+                os.kill(forker, signal.SIGKILL)
+        self.process.kill()
+        await self.process.wait()
 
 
 async def launch_daemon(
-    tracker_port: int, root: Path, overrides: Mapping[str, str] | None = None
+    tracker_port: int, root: Path, overrides: Mapping[str, str] | None = None, before: Sequence[str] = ()
 ) -> asyncio.subprocess.Process:
+    """`before`: a command that starts it."""
     conf_dir = root / "conf"
     conf_dir.mkdir(exist_ok=True)
     node_configuration(root, tracker_port, overrides).write_xml(conf_dir / "yarn-site.xml")
     return await asyncio.create_subprocess_exec(
+        *before,
         sys.executable,
         "-m",
         "nm",

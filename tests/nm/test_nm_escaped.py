@@ -117,13 +117,7 @@ async def test_what_escaped_does_not_outlive_a_node_that_is_killed(
     await master.run(ONE, launch_context(escaped.command("exec sleep 1000")))
     processes = await escaped.running()
     await master.client.close()
-    if with_forkers:
-        forkers = [pid for pid in node.children() if mark_of(pid) == mark_of(node.process.pid)]
-        os.kill(node.process.pid, signal.SIGSTOP)  # so that it cannot start another
-        for forker in forkers:
-            os.kill(forker, signal.SIGKILL)
-    node.process.kill()
-    await node.process.wait()
+    await node.kill(with_forkers=with_forkers)
     if with_forkers:
         assert not any(is_over(process) for process in processes)
         again = await start_process()

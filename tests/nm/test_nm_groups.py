@@ -4,8 +4,6 @@ runs."""
 import asyncio
 import json
 import logging
-import os
-import signal
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from nm_survivors import Survivors
 
 from nm.daemon import NodeManager
 from nm.resources.groups import ContainerGroups, open_groups
-from nm.warm.marks import mark_of
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 
 ONE, TWO = container_id(1), container_id(2)
@@ -115,13 +112,7 @@ async def test_nothing_is_left_of_a_node_that_is_killed(
     await master.run(ONE, launch_context(f"{survivors.command()}; exec sleep 1000"))
     processes = await survivors.processes()
     await master.client.close()
-    if with_forkers:
-        forkers = [pid for pid in node.children() if mark_of(pid) == mark_of(node.process.pid)]
-        os.kill(node.process.pid, signal.SIGSTOP)  # so that it cannot start another
-        for forker in forkers:
-            os.kill(forker, signal.SIGKILL)
-    node.process.kill()
-    await node.process.wait()
+    await node.kill(with_forkers=with_forkers)
     if with_forkers:
         assert not any(is_over(process) for process in processes)
         again = await start_process(GROUPS)

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import signal
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from nm_cluster import FakeResourceManager, container_id, launch_context
@@ -11,12 +14,16 @@ from nm_processes import is_over
 from nm_survivors import Survivors
 
 from nm.resources.unclaimed import Unclaimed
-from nm.warm.marks import mark_of
 from yaqd.model import ContainerSubState
+from yaqd.model.child_processes import children_of
 
 ONE, TWO = container_id(1), container_id(2)
 MARKS = {"yarn.nodemanager.resource-monitor.interval-ms": "300"}
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="su asks for a password")
+_APART = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+needs_namespaces = pytest.mark.skipif(
+    subprocess.run([*_APART, "true"], capture_output=True).returncode != 0, reason="namespaces are not to be had here"
+)
 StartProcess = Callable[..., Awaitable[NodeProcess]]
 
 
@@ -39,9 +46,8 @@ async def test_it_is_let_be_while_another_runs_that_may_have_started_it(
 ) -> None:
     node = await start_process({**MARKS, "yaq.riffle.enabled": "true", "yaq.nm.warm-start.enabled": "true"})
     master = node.master(rm)
-    await asyncio.sleep(1)  # a merger and two forkers
-    own = {pid for pid in node.children() if mark_of(pid) == mark_of(node.process.pid)}
-    assert len(own) == 3
+    assert await gone(lambda: len(node.helpers()) < 3), "a merger and two forkers"
+    own = node.helpers()
     await master.run(TWO, launch_context("env -i setsid sleep 1001 & exec sleep 1000"))
     await rm.until(lambda: rm.sub_state(TWO) == ContainerSubState.RUNNING)
     await master.run(ONE, launch_context(survivors.command()))
@@ -53,8 +59,30 @@ async def test_it_is_let_be_while_another_runs_that_may_have_started_it(
     await master.stop(TWO)
     await rm.end_of(TWO)
     assert await gone(lambda: not all(is_over(process) for process in processes), 3)
-    assert own <= set(node.children()), "nothing that the NodeManager has started itself is hurt"
+    assert own <= node.children(), "nothing that the NodeManager has started itself is hurt"
     await master.client.close()
+
+
+@needs_namespaces
+async def test_the_first_process_of_a_namespace_lets_strangers_be(rm: FakeResourceManager, tmp_path: Path) -> None:
+    """As in a Docker container, where it is given what `docker exec` leaves running."""
+    node = await NodeProcess.start(rm, tmp_path, MARKS, before=_APART)
+    (daemon,) = node.children()
+    as_docker_exec = ("nsenter", "--target", str(daemon), "--pid", "--mount", "sh", "-c", "sleep 1003 &")
+    assert await (await asyncio.create_subprocess_exec(*as_docker_exec)).wait() == 0
+    assert await gone(lambda: not strangers(daemon))
+    master = node.master(rm)
+    await master.run(ONE, launch_context("true"))
+    assert (await rm.end_of(ONE)).exit_status == 0
+    await asyncio.sleep(1.2)  # some looks of the monitor
+    assert strangers(daemon)
+    await master.client.close()
+    os.kill(daemon, signal.SIGTERM)
+    await node.process.communicate()
+
+
+def strangers(daemon: int) -> list[int]:
+    return [pid for pid in children_of(daemon) if b"1003" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 class Held:

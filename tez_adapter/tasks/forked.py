@@ -10,6 +10,7 @@ Whoever forks has one thread, always: a copy of a lock that another thread holds
 import atexit
 import ctypes
 import gc
+import math
 import os
 import select
 import signal
@@ -19,10 +20,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Final, NoReturn
+
+from yaqd.model.child_processes import children_of
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -124,17 +127,27 @@ def adopt_orphans() -> None:
 def end_children(grace_s: float) -> None:
     """Ends all children of this process, and what was theirs: by SIGTERM, and after the grace by SIGKILL. What cannot
     be ended, such as another user's process, is let be."""
-    began = time.monotonic()
-    told: set[int] = set()
-    pause_s = 0.001
-    while _has_children() and (spent := time.monotonic() - began) < grace_s + _KILLED_WITHIN_S:
-        number, children = (signal.SIGTERM, _children() - told) if spent < grace_s else (signal.SIGKILL, _children())
+    for number, within_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, _KILLED_WITHIN_S)):
+        deadline = time.monotonic() + within_s
+        told: set[int] = set()
+        while _has_children() and (left_s := deadline - time.monotonic()) > 0:
+            children = children_of(os.getpid())
+            for child in children - told:
+                with suppress(PermissionError):
+                    os.kill(child, number)  # it is not reaped yet, so the number is its own
+            told |= children
+            _wait_for_one(children, left_s)
+
+
+def _wait_for_one(children: set[int], timeout_s: float) -> None:
+    """Returns when one of them has ended: what it has started are this process's own then."""
+    with ExitStack() as opened:
+        poll = select.poll()
         for child in children:
-            with suppress(PermissionError):
-                os.kill(child, number)  # it is not reaped yet, so the number is its own
-        told |= children
-        time.sleep(pause_s)
-        pause_s = min(2 * pause_s, 0.02)
+            descriptor = os.pidfd_open(child)
+            opened.callback(os.close, descriptor)
+            poll.register(descriptor, select.POLLIN)
+        poll.poll(math.ceil(1000 * timeout_s))
 
 
 def _has_children() -> bool:
@@ -145,14 +158,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _children() -> set[int]:
-    """Of this thread, to which all of the process's belong where it has but one; empty where the kernel does not
-    tell."""
-    with suppress(FileNotFoundError), open("/proc/thread-self/children", "rb") as file:
-        return set(map(int, file.read().split()))
-    return set()
 
 
 def end_copy() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from yaqd.mapreduce.counters import TaskCounter
+from yaqd.model.child_processes import children_of
 
-_PROC: Final = Path("/proc")
 _PAGE_BYTES: Final = resource.getpagesize()
 _STATUS: Final = Path("/proc/self/status")
 #: forgets the peak of resident memory so far
@@ -37,7 +37,7 @@ class Usage:
     def counters(self, *, is_map: bool) -> dict[str, int]:
         """As of now. Each call is a look at what runs below."""
         memory = _memory()
-        below = sum(map(_resident, _below(os.getpid())))
+        below = sum(map(_resident, _descendants(os.getpid())))
         if below:
             self._below = below
         own, peak = memory.get("VmRSS", 0), memory.get("VmHWM", 0)
@@ -55,22 +55,17 @@ class Usage:
         }
 
 
-def _below(pid: int) -> Iterator[int]:
+def _descendants(pid: int) -> Iterator[int]:
     """The processes that a process has started, those that they have started, and so on."""
-    for path in _PROC.glob(f"{pid}/task/*/children"):
-        try:
-            children = [int(child) for child in path.read_text().split()]
-        except OSError:
-            continue  # it has ended
-        for child in children:
-            yield child
-            yield from _below(child)
+    for child in children_of(pid):
+        yield child
+        yield from _descendants(child)
 
 
 def _resident(pid: int) -> int:
     """Bytes, none of one that has ended."""
     try:
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE_BYTES
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError):
         return 0
 
