@@ -54,11 +54,14 @@ class StderrReader:
             self._is_long = False
         if len(self._rest) > _LINE_BYTES_MAX:
             text = self._rest.decode("utf-8", "replace")
-            if text.startswith(f"{self._prefix}status:"):
-                text = self._heard(self._rest[: _LINE_BYTES_MAX // 2])
-            elif text.startswith(self._prefix) and not self._is_long:
+            if self._is_long:
+                said.append(text)
+            elif text.startswith(f"{self._prefix}status:"):
+                self._heard(self._rest)  # which is cut anyway
+            elif text.startswith(self._prefix):
                 raise self._error(f"a message of more than {_LINE_BYTES_MAX} bytes on stderr: {text[:80]!r}")
-            said.append(text if self._is_long else self._remembered(text))
+            else:
+                said.append(self._remembered(text))
             self._rest, self._is_long = b"", True
         self._write("".join(said))
 

@@ -3,6 +3,13 @@
 A `JobError` is shown as it is, without our own traceback; where the author's traceback helps it rides in `detail`.
 """
 
+import reprlib
+from typing import Final
+
+#: shows a value in short
+shown: Final = reprlib.Repr()
+shown.maxstring = shown.maxother = 80
+
 
 class JobError(Exception):
     """A mistake in a job script, its options or the data it emits."""

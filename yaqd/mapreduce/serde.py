@@ -15,13 +15,12 @@ Subclasses travel as their base type (a namedtuple as a tuple), bytearray and me
 Python's.
 """
 
-import reprlib
 import struct
 from collections.abc import Callable, Iterable
 from operator import index
 from typing import Any, Final
 
-from yaqd.mapreduce.errors import CorruptDataError, UnserializableError
+from yaqd.mapreduce.errors import CorruptDataError, UnserializableError, shown
 
 #: what may be a key or a value: None | bool | int | float | bytes | str | tuple | list | dict of these
 Value = Any
@@ -56,9 +55,6 @@ _NAN: Final = bytes([_FLOAT]) + b"\xff" * 8
 _pack_double = struct.Struct(">d").pack
 _unpack_double = struct.Struct(">d").unpack
 _pack_uint64 = struct.Struct(">Q").pack
-
-_short_repr = reprlib.Repr()
-_short_repr.maxstring = _short_repr.maxother = 80
 
 
 def _encode_int(value: int) -> bytes:
@@ -146,7 +142,7 @@ def _encode_escaped(value: str) -> bytes:
         return b"s" + value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise UnserializableError(
-            f"cannot serialize str {_short_repr.repr(value)}: it holds a lone surrogate, which UTF-8 cannot carry"
+            f"cannot serialize str {shown.repr(value)}: it holds a lone surrogate, which UTF-8 cannot carry"
         ) from None
 
 
@@ -224,7 +220,7 @@ def _base_value(value: Value) -> Value:
         return index(value)
     except TypeError:
         raise UnserializableError(
-            f"cannot serialize {kind.__module__}.{kind.__qualname__} {_short_repr.repr(value)}: "
+            f"cannot serialize {kind.__module__}.{kind.__qualname__} {shown.repr(value)}: "
             "keys and values are None, bool, int, float, bytes, str, or tuples, lists and dicts of these"
         ) from None
 
@@ -278,7 +274,7 @@ def _decode_other(code: bytes) -> Value:
     except (IndexError, struct.error, TypeError, ValueError):
         end = -1
     if end != len(code):
-        raise CorruptDataError(f"corrupt key or value: {_short_repr.repr(bytes(code[:64]))} is no encoded value")
+        raise CorruptDataError(f"corrupt key or value: {shown.repr(bytes(code[:64]))} is no encoded value")
     return value
 
 

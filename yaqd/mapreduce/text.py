@@ -9,10 +9,9 @@ import json
 import re
 from typing import Any, Final
 
-from yaqd.mapreduce.errors import JobError
+from yaqd.mapreduce.errors import JobError, shown
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_SHOWN_CHARS: Final = 80
 #: what Python shows of an object that has no text of its own
 _AN_ADDRESS: Final = re.compile(r"<.* at 0x[0-9a-f]+>", re.DOTALL)
 
@@ -38,10 +37,10 @@ def text_of(value: Any) -> bytes:
         return _utf8(_compact(_json_form(value)))
     if isinstance(value, (set, frozenset)):
         raise _unshown(value, "the order of a set differs from run to run: yield sorted(...) or a list of it")
-    shown = str(value)
-    if _AN_ADDRESS.fullmatch(shown):
+    text = str(value)
+    if _AN_ADDRESS.fullmatch(text):
         raise _unshown(value, "it shows itself by its address: yield what it holds, as list(...) of a generator")
-    return _utf8(shown)
+    return _utf8(text)
 
 
 def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
@@ -123,4 +122,4 @@ def _json_object(value: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _unshown(value: Any, why: str) -> JobError:
-    return JobError(f"cannot write {repr(value)[:_SHOWN_CHARS]} of type {type(value).__name__}: {why}")
+    return JobError(f"cannot write {shown.repr(value)} of type {type(value).__name__}: {why}")
