@@ -285,6 +285,46 @@ def test_a_task_is_not_to_blame_for_waiting_in_its_nodes_queue() -> None:
     assert drive.machine.vertices[0].tasks[0].failures == 1
 
 
+def stuck_behind_reduces(drive: Driver) -> AttemptId:
+    """Two reduces run, on h1 and h2, and the map that has lost its output is to run in c3 on h2."""
+    for name, host in (("c1", "h1"), ("c2", "h2")):
+        drive.allocate(name, host)
+        drive(ev.TaskRequested(name))
+    for index in range(2):
+        drive(ev.AttemptSucceeded(AttemptId(0, index, 0)))
+        drive(ev.TaskRequested(f"c{index + 1}"))
+    drive(ev.ClusterSeen(Resource(0, 0), 2))
+    for reduce in (AttemptId(1, 0, 0), AttemptId(1, 1, 0)):
+        drive(ev.FetchFailed(reduce, (AttemptId(0, 0, 0),)))
+    drive.allocate("c3", "h2")
+    return AttemptId(0, 0, 1)
+
+
+def test_a_map_that_waits_at_a_node_takes_the_room_of_a_reduce_there() -> None:
+    drive = Driver(mapreduce(2, 2))
+    drive.now = 10.0
+    assert drive.machine.attempt(stuck_behind_reduces(drive)) is not None
+    asked = [ev.AskNode("c3", "h2:1")]
+    assert drive(ev.Tick()) == asked
+    drive(ev.ContainerWaits("c3"))
+    assert drive(ev.Tick()) == []
+    drive.now = 11.0
+    assert drive(ev.Tick()) == [*asked, ev.Stop("c2", "h2:1", "map tasks need its room")], "not the reduce on h1"
+    assert [task.failures for task in drive.machine.vertices[1].tasks] == [0, 0]
+
+
+def test_a_map_whose_process_is_only_slow_to_start_ends_no_reduce() -> None:
+    drive = Driver(mapreduce(2, 2))
+    drive.now = 10.0
+    stuck_behind_reduces(drive)
+    for second in range(20):
+        drive.now = 10.0 + second
+        assert drive(ev.Tick()) == [ev.AskNode("c3", "h2:1")], "the node does not say that it waits"
+    drive(ev.TaskRequested("c3"))
+    drive.now = 40.0
+    assert drive(ev.Tick()) == []
+
+
 def test_waiting_maps_take_the_room_of_a_reduce() -> None:
     drive = Driver(mapreduce(1, 1))
     drive.allocate("c1")

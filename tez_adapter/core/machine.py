@@ -50,7 +50,7 @@ class JobMachine(JobEndings):
         super().__init__(spec)
         #: for the user
         self.notices = Notices(spec.limits)
-        self._watch = Watch(spec, self.vertices, self._counted)
+        self._watch = Watch(spec, self.vertices, self._counted, self.containers)
         self._by_priority = {v.spec.priority: v for v in self.vertices}
         #: containers in a row, by priority, that were smaller than asked for
         self._too_small: dict[int, int] = {}
@@ -225,7 +225,7 @@ class JobMachine(JobEndings):
     def _on_waits(self, event: ev.ContainerWaits) -> None:
         container = self.containers.get(event.container)
         if container is not None and container.state is ContainerState.STARTING and container.attempt is not None:
-            container.attempt.moved = self._now
+            container.attempt.moved = container.waited_at = self._now
 
     # ---- attempts
 
@@ -333,6 +333,9 @@ class JobMachine(JobEndings):
         for container_id in self._unusable.recovered(self._now):
             self._out.append(ev.Release(container_id))
         for vertex in self.vertices:
+            for container in self._watch.unheard(vertex, self._headroom, self._now):
+                container.asked_at = self._now
+                self._out.append(ev.AskNode(container.id, container.node))
             victim = self._watch.victim(vertex, self._headroom, self._now)
             if victim is not None:
                 self._stop_process(victim, f"{vertex.spec.name} tasks need its room")

@@ -1,5 +1,6 @@
 """What the machine remembers of tasks, attempts, containers and vertices. Only the machine writes here."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -73,8 +74,9 @@ class Container:
     state: ContainerState = ContainerState.STARTING
     attempt: Attempt | None = None
     idle_since: float = 0.0
-    #: when its node was last asked whether it waits there
+    #: when its node was last asked whether it waits there, and when it said so
     asked_at: float = 0.0
+    waited_at: float = -math.inf
     #: may be an opportunistic one
     spare: bool = False
     #: its process has been given one
