@@ -32,7 +32,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rm.large_pages import LargePages
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -45,9 +44,10 @@ from rm.scheduler.events import (
     NodeQueueReported,
     SchedulerEvent,
 )
-from rm.scheduler.queueing_spec import QueueingSpec, Tuning
-from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
+from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 from .options import Options, parse_options, progress, show

@@ -16,7 +16,7 @@ from nm.containers.runtime import ContainerRuntime
 from nm.containers.service import NodeRegistration
 from nm.logs.aggregation.reports import LogReports
 from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
-from nm.node_queue_wire import QueueOrders, queue_pb, wait_ms
+from nm.node_queue_wire import NodeQueueCommands, queue_pb, wait_ms
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -118,7 +118,7 @@ class Heartbeat:
         self._log_reports = log_reports
         self._is_out_of_turn = is_out_of_turn
         self._waits_for_resources = waits_for_resources
-        self._queue_orders = QueueOrders(max_length=queue_max_length)
+        self._queue_orders = NodeQueueCommands(max_length=queue_max_length)
         self._own_queue_settings = own_queue_settings
         self._on_files_read = on_files_read
         self._on_registered = on_registered

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from nm.node_queue import Decision, Event, NodeQueue, Tick
 
 
-class QueueDriver:
+class NodeQueueDriver:
     """Only after this may the queue be told anything."""
 
     def __init__(self, queue: NodeQueue, carry_out: Callable[[Decision], None]) -> None:

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nm.node_queue import NodeQueueSettings, QueueSnapshot
+from nm.node_queue import NodeQueueSettings, NodeQueueSnapshot
 from yaqd.model import ContainerId
 
 #: places told of a longer queue
 SHOWN_MAX = 200
 
 
-def queue_dict(queue: QueueSnapshot, settings: NodeQueueSettings) -> dict[str, Any]:
+def queue_dict(queue: NodeQueueSnapshot, settings: NodeQueueSettings) -> dict[str, Any]:
     """Of the node; a time that nobody can tell is null."""
     ordering = settings.ordering
     return {
@@ -25,13 +25,13 @@ def queue_dict(queue: QueueSnapshot, settings: NodeQueueSettings) -> dict[str, A
     }
 
 
-def queue_text(queue: QueueSnapshot) -> str:
+def queue_text(queue: NodeQueueSnapshot) -> str:
     if not queue.queued:
         return f"{queue.running} run, none waits"
     return f"{queue.running} run, {queue.queued} wait; one more would start {_when(queue.wait_s)}"
 
 
-def places(queue: QueueSnapshot) -> Mapping[ContainerId, dict[str, Any]]:
+def places(queue: NodeQueueSnapshot) -> Mapping[ContainerId, dict[str, Any]]:
     """Of those that wait, the first ones: place from 1, time waited and time until the start."""
     return {
         view.container_id: {

@@ -15,7 +15,7 @@ from nm.node_queue import (
     JobsReported,
     MastersExpected,
     NodeQueueSettings,
-    QueueSnapshot,
+    NodeQueueSnapshot,
     SettingsChanged,
 )
 from yaqd.model import ApplicationId
@@ -41,7 +41,7 @@ _LEAVES_MAX: Final = 10_000
 _SCOPES: Final = tuple(Scope)
 
 
-class QueueOrders:
+class NodeQueueCommands:
     """Turns messages into events for the queue."""
 
     def __init__(self, *, max_length: int) -> None:
@@ -151,7 +151,7 @@ def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> Ta
     )
 
 
-def queue_pb(queue: QueueSnapshot) -> server.NodeQueue:
+def queue_pb(queue: NodeQueueSnapshot) -> server.NodeQueue:
     message = server.NodeQueue(running=queue.running, queued=queue.queued, wait_ms=wait_ms(queue.wait_s))
     for waiting in queue.waiting:
         entry = message.waiting.add(waited_ms=wait_ms(waiting.waited_s))

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from nm.containers.container import Container
 from nm.heartbeat import NM_VERSION, NodeHealth
-from nm.node_queue import QueueSnapshot
+from nm.node_queue import NodeQueueSnapshot
 from nm.node_queue_pages import place_text, places, queue_text
 from yaqd.model import NodeId, Resource
 from yaqd.web.page import facts, link, page, section, table, text
@@ -20,7 +20,7 @@ def node_page(
     started_ms: int,
     health: NodeHealth,
     containers: Iterable[tuple[Container, str]],
-    queue: QueueSnapshot,
+    queue: NodeQueueSnapshot,
 ) -> web.Response:
     """`containers` with the names of their states."""
     pairs = [

@@ -10,17 +10,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt, AttemptEvent
-from rm.applications.container import Completion, ContainerEvent, ContainerStage, RmContainer
+from rm.applications.records import Application, Attempt, Completion, RmContainer
+from rm.applications.states import AttemptEvent, ContainerEvent, ContainerStage
 from rm.clock import Clock
 from rm.effects import Effect, LaunchMaster
 from rm.nodes.liveness import Liveness
 from rm.nodes.node import RmNode
-from rm.scheduler.asks import TooManyAsks
+from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.decisions import Allocate, Decision, Note, Outcome
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
-from rm.scheduler.queues import QueueConfigError
+from rm.scheduler.queues.spec import QueueConfigError
 from rm.scheduler.scheduler import Scheduler
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExitStatus, NodeId

@@ -10,11 +10,11 @@ from collections.abc import Coroutine
 from functools import partial
 
 from rm.applications.am_launcher import MasterLauncher
-from rm.applications.application import Application
 from rm.applications.changes import Changes
 from rm.applications.left_overs import LeftOvers, LeftOverSettings
 from rm.applications.life import ApplicationLimits, Applications
 from rm.applications.preemption import PreemptionMonitor
+from rm.applications.records import Application
 from rm.applications.silent_masters import SilentMasters
 from rm.carrier import Carrier
 from rm.clock import Clock, SystemClock
@@ -64,7 +64,7 @@ from rm.settings.daemon import RmSettings, read_queues, read_refreshed
 from rm.settings.live import LiveSettings
 from rm.store.record_file import RecordFile
 from rm.store.state_store import StateStore, StoredApplication
-from rm.store.writes import Storing
+from rm.store.writes import StoreWrites
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.config.reach import WILDCARDS, reach_line
@@ -128,7 +128,7 @@ class ResourceManager:
             settings.priority_max,
         )
         self.applications = Applications(self.cluster, limits)
-        self.storing = Storing(self.store, self.applications)
+        self.store_writes = StoreWrites(self.store, self.applications)
         self.nodes = Nodes(
             self.cluster,
             expiry_s=settings.node_expiry_s,
@@ -194,7 +194,7 @@ class ResourceManager:
             self.cluster,
             self.applications,
             self.tokens,
-            self.storing.conclusion_stored,
+            self.store_writes.conclusion_stored,
             self.updates,
             placement,
             self.queueing,
@@ -233,7 +233,7 @@ class ResourceManager:
             self.applications,
             self.reports,
             self.tokens,
-            self.storing.submission_stored,
+            self.store_writes.submission_stored,
             self.access,
             self.settings.tag_limits,
             only_viewable=self.settings.only_viewable,
@@ -241,7 +241,7 @@ class ResourceManager:
         client.register_on(self.client_server)
         changes = Changes(self.cluster, self.applications)
         ChangeService(
-            self.cluster, self.applications, changes, self.access, self.storing.submission_stored
+            self.cluster, self.applications, changes, self.access, self.store_writes.submission_stored
         ).register_on(self.client_server)
         DelegationService(self.identities.delegations, self.identities.delegation_store, self.access).register_on(
             self.client_server
@@ -402,19 +402,19 @@ class ResourceManager:
         """Carry an effect out, its outcome coming back as a later call on the event loop."""
         match effect:
             case StoreSubmission(app):
-                self.storing.submission(app)
+                self.store_writes.submission(app)
             case StoreChange(app):
-                self.storing.change(app)
+                self.store_writes.change(app)
             case StoreConclusion(app):
-                self.storing.conclusion(app)
+                self.store_writes.conclusion(app)
             case StoreUse(app):
-                self.storing.use(app)
+                self.store_writes.use(app)
             case StoreAttempt(app, number):
-                self.storing.attempt(app, number)
+                self.store_writes.attempt(app, number)
             case NoteAttempt(app, number, record):
-                self.storing.attempt_record(app, number, record)
+                self.store_writes.attempt_record(app, number, record)
             case ForgetApplication(app):
-                self.storing.forget(app)
+                self.store_writes.forget(app)
             case LaunchMaster(attempt):
                 assert self.launcher is not None
                 # Later, so that a launch that fails at once does not end an attempt inside a decision.

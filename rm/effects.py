@@ -5,8 +5,7 @@ Each outcome returns to the core as a call: `application_stored`, `conclusion_st
 
 from dataclasses import dataclass
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
+from rm.applications.records import Application, Attempt
 
 
 @dataclass(frozen=True, slots=True)

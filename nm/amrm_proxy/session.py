@@ -26,9 +26,9 @@ from nm.amrm_proxy.messages import (
 from nm.amrm_proxy.mint import Payer, ProxyMint
 from nm.distributed import (
     Asked,
+    ContainerOver,
     DistributedLimits,
     DistributedScheduler,
-    Ended,
     NodesPublished,
     NotBooked,
     StageEstimated,
@@ -162,7 +162,9 @@ class MasterSession:
         is_new = self._limit_waits(answer, scheduler) or kept
         over = [*request.release, *(status.container_id for status in response.completed_container_statuses)]
         if over:
-            ended = Ended(tuple(convert.container_id(c) for c in over), unserved(response.completed_container_statuses))
+            ended = ContainerOver(
+                tuple(convert.container_id(c) for c in over), unserved(response.completed_container_statuses)
+            )
             scheduler.handle(ended, time.monotonic())
         if over or is_new:
             await self._keep()

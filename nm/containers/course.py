@@ -38,7 +38,7 @@ from nm.node_queue import (
     Preempt,
     Refuse,
 )
-from nm.node_queue_driver import QueueDriver
+from nm.node_queue_driver import NodeQueueDriver
 from nm.resources.deletion import Deletion
 from nm.resources.directories import NodeDirectories, NoUsableDisk
 from nm.resources.gpus import Gpus, NotEnoughGpus
@@ -87,7 +87,7 @@ class ContainerCourse:
         on_application_ended: Callable[[ApplicationId], None],
     ) -> None:
         """`on_change` hears of each container that starts running or is done; it must not block."""
-        self._driver = QueueDriver(queue, self._carry_out)
+        self._driver = NodeQueueDriver(queue, self._carry_out)
         self.gpus = gpus
         self._localizer = localizer
         self._deletion = deletion

@@ -16,9 +16,9 @@ from nm.node_queue import (
     CapacityChanged,
     HeldStarts,
     NodeQueueSettings,
+    NodeQueueSnapshot,
+    NodeQueueStatistics,
     OpportunisticLimit,
-    QueueSnapshot,
-    QueueStatistics,
     Updated,
 )
 from nm.node_queue import Event as QueueEvent
@@ -96,14 +96,14 @@ class ContainerRuntime(ContainerCourse):
         """The container here whose id prints like this one."""
         return self.containers.get(container_id) or self.containers.get(container_id.counted_down)
 
-    def queue_statistics(self) -> QueueStatistics:
+    def queue_statistics(self) -> NodeQueueStatistics:
         return self._driver.queue.statistics()
 
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
         """How long the job's containers run, s, by priority, as far as the ResourceManager told."""
         return self._driver.queue.estimates(job)
 
-    def queue_snapshot(self, first: int = 10) -> QueueSnapshot:
+    def queue_snapshot(self, first: int = 10) -> NodeQueueSnapshot:
         """All that wait, counted, and the first ones described."""
         return self._driver.queue.snapshot(self._loop.time(), first, self.held_starts())
 

@@ -8,8 +8,8 @@ from nm.distributed.asks import TooManyAsks
 from nm.distributed.facts import (
     Asked,
     AskRow,
+    ContainerOver,
     DistributedLimits,
-    Ended,
     Event,
     NodeOffer,
     NodesPublished,
@@ -23,9 +23,9 @@ from nm.distributed.scheduler import DistributedScheduler
 __all__ = [
     "AskRow",
     "Asked",
+    "ContainerOver",
     "DistributedLimits",
     "DistributedScheduler",
-    "Ended",
     "Event",
     "NodeOffer",
     "NodesPublished",

@@ -81,7 +81,7 @@ class Asked:
 
 
 @value()
-class Ended:
+class ContainerOver:
     """Completed or given back."""
 
     container_ids: tuple[ContainerId, ...]
@@ -116,7 +116,7 @@ class NotBooked:
     containers: tuple[tuple[ContainerId, tuple[AskRow, ...]], ...]
 
 
-Event = NodesPublished | Asked | Ended | StageEstimated | WaitLimited | NotBooked
+Event = NodesPublished | Asked | ContainerOver | StageEstimated | WaitLimited | NotBooked
 
 
 # ---- decisions

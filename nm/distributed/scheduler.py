@@ -23,8 +23,8 @@ from nm.distributed.asks import Ask, AskKey, AskTable
 from nm.distributed.facts import (
     Asked,
     AskRow,
+    ContainerOver,
     DistributedLimits,
-    Ended,
     Event,
     NodeOffer,
     NodesPublished,
@@ -156,7 +156,7 @@ class DistributedScheduler:
                 self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]
                 self._taken.clear()
                 self._offer_again()
-            case Ended(container_ids, unserved):
+            case ContainerOver(container_ids, unserved):
                 for container_id in container_ids:
                     given = self.live.pop(container_id, None)
                     self._forget_place(container_id)

@@ -13,7 +13,8 @@ from nm.localizer.archives import ArchiveLimits, BadArchive, copy_into, set_mode
 from yaqd.config import Configuration
 from yaqd.model import LocalResourceType, LocalResourceVisibility
 from yaqd.storage.errors import StorageError
-from yaqd.storage.filesystem import FileStatus, FileSystem, get_filesystem
+from yaqd.storage.filesystem import FileStatus, FileSystem
+from yaqd.storage.opening import get_filesystem
 
 _WORLD_READ = 0o004
 _WORLD_EXECUTE = 0o001

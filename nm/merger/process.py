@@ -42,7 +42,7 @@ class MergerUnavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ServedJob:
     password: bytes
     folders: tuple[Path, ...]
     user: str
@@ -55,7 +55,7 @@ class MergerProcess:
         """`folder`: one that the disk is tried in whose map outputs are merged."""
         self._settings = settings
         self._folder = folder
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, _ServedJob] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._client: RpcClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -95,7 +95,7 @@ class MergerProcess:
 
     def add_job(self, job_id: str, password: bytes, folders: Sequence[Path], user: str = "") -> None:
         """The first container of a job has come here. Repeating it is harmless."""
-        job = _Job(password, tuple(folders), user)
+        job = _ServedJob(password, tuple(folders), user)
         if self._jobs.get(job_id) != job:
             self._jobs[job_id] = job
             self._tell(self._add(job_id, job))
@@ -132,7 +132,7 @@ class MergerProcess:
 
     # What it is told --------------------------------------------------------------------------------------------------
 
-    async def _add(self, job_id: str, job: _Job) -> None:
+    async def _add(self, job_id: str, job: _ServedJob) -> None:
         if self._client is not None:
             folders = [str(folder) for folder in job.folders]
             request = pb.AddJobRequest(job_id=job_id, password=job.password, folders=folders, user=job.user)

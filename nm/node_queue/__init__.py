@@ -10,9 +10,9 @@ from nm.node_queue.events import (
     JobsReported,
     Launch,
     MastersExpected,
+    NodeQueueStatistics,
     OpportunisticLimit,
     Preempt,
-    QueueStatistics,
     Refuse,
     SettingsChanged,
     Tick,
@@ -21,7 +21,7 @@ from nm.node_queue.events import (
 from nm.node_queue.held import HeldStarts
 from nm.node_queue.node_queue import NodeQueue, OpportunisticPolicy
 from nm.node_queue.settings import NodeQueueSettings
-from nm.node_queue.snapshot import QueueSnapshot, WaitingView
+from nm.node_queue.snapshot import NodeQueueSnapshot, WaitingView
 
 __all__ = [
     "Arrived",
@@ -38,11 +38,11 @@ __all__ = [
     "MastersExpected",
     "NodeQueue",
     "NodeQueueSettings",
+    "NodeQueueSnapshot",
+    "NodeQueueStatistics",
     "OpportunisticLimit",
     "OpportunisticPolicy",
     "Preempt",
-    "QueueSnapshot",
-    "QueueStatistics",
     "Refuse",
     "SettingsChanged",
     "Tick",

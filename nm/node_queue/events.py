@@ -141,7 +141,7 @@ Decision = Launch | Refuse | Preempt
 
 
 @value()
-class QueueStatistics:
+class NodeQueueStatistics:
     #: containers that hold resources
     running: int
     #: containers that wait

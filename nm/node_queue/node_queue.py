@@ -30,9 +30,9 @@ from nm.node_queue.events import (
     JobsReported,
     Launch,
     MastersExpected,
+    NodeQueueStatistics,
     OpportunisticLimit,
     Preempt,
-    QueueStatistics,
     Refuse,
     SettingsChanged,
     Tick,
@@ -45,7 +45,7 @@ from nm.node_queue.order import first_of, in_order
 from nm.node_queue.patience import due, goes_back, is_late, late_first, why_back
 from nm.node_queue.running import Running, in_the_way, running_tasks
 from nm.node_queue.settings import NodeQueueSettings
-from nm.node_queue.snapshot import QueueSnapshot, snapshot
+from nm.node_queue.snapshot import NodeQueueSnapshot, snapshot
 from nm.node_queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing import limits
@@ -376,7 +376,7 @@ class NodeQueue:
         """How long the job's containers run, s, by priority, as the ResourceManager told last."""
         return self._jobs.estimates(job)
 
-    def snapshot(self, now: float, first: int = 10, held: HeldStarts = NONE_HELD) -> QueueSnapshot:
+    def snapshot(self, now: float, first: int = 10, held: HeldStarts = NONE_HELD) -> NodeQueueSnapshot:
         """Everything that waits counted, the `first` ones of them described; `held`: of those that run."""
         waiting: list[QueuedTask] = []
         for kind in (ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC):
@@ -413,7 +413,7 @@ class NodeQueue:
         running = running_tasks(staying, self._leaving, held, now)
         return limits.duration(wait_estimate(self._capacity, free, running, (), self._expected.room, now))
 
-    def statistics(self) -> QueueStatistics:
+    def statistics(self) -> NodeQueueStatistics:
         kind = ExecutionType.OPPORTUNISTIC
         used = Resource()
         if self._opportunistic_running:
@@ -421,7 +421,7 @@ class NodeQueue:
                 if held.is_opportunistic:
                     used += held.task.resource
         queued = len(self._lines[kind])
-        return QueueStatistics(
+        return NodeQueueStatistics(
             running=len(self._running),
             queued=queued + len(self._lines[ExecutionType.GUARANTEED]),
             used=self._used,

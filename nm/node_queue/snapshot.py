@@ -29,7 +29,7 @@ class WaitingView:
 
 
 @value()
-class QueueSnapshot:
+class NodeQueueSnapshot:
     #: containers that hold resources
     running: int
     #: containers that wait
@@ -51,7 +51,7 @@ def snapshot(
     estimate: WaitPolicy,
     held: HeldStarts,
     now: float,
-) -> QueueSnapshot:
+) -> NodeQueueSnapshot:
     """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need; `estimate`: how
     long it would wait until its turn. `held`: how long its program would not start then."""
     shown = waiting[: min(first, _CONSIDERED_MAX)]
@@ -68,4 +68,4 @@ def snapshot(
         wait_s *= len(waiting) / len(considered)
     if wait_s > 0.0:  # 0 says more than a time, that there is room
         wait_s = held.begins(wait_s)
-    return QueueSnapshot(len(running), len(waiting), wait_s, tuple(views))
+    return NodeQueueSnapshot(len(running), len(waiting), wait_s, tuple(views))

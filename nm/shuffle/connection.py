@@ -12,15 +12,12 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from nm.shuffle.answer import Answer, Range
 from nm.shuffle.files import OutputMissing, OutputUnreadable
 from nm.shuffle.plan import UNREADABLE, AnswerPlan
 from nm.shuffle.request import MAX_HEAD_BYTES, PROTOCOL_HEADERS, RequestRefused, parse_request
-
-if TYPE_CHECKING:
-    from nm.shuffle.server import ShuffleService
+from nm.shuffle.serving import Service
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +60,7 @@ class Connection:
         "progress_at",
     )
 
-    def __init__(self, service: "ShuffleService", sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
+    def __init__(self, service: Service, sock: socket.socket, peer: str, *, is_over_limit: bool) -> None:
         """`peer`: the client's address."""
         self._service = service
         self.loop: asyncio.AbstractEventLoop = service.loop
@@ -220,7 +217,8 @@ class Connection:
         head = bytes(self._received[:end])
         del self._received[: end + 4]
         request = parse_request(head, port=self._service.port, jobs=self._service.jobs)
-        return AnswerPlan(self._service, request, self.loop.time)
+        service = self._service
+        return AnswerPlan(service.jobs, service.outputs, service.merged, request, self.loop.time)
 
     def _take_turn(self, plan: Callable[[], AnswerPlan]) -> None:
         """Goes on planning and answers once all is found, or why it cannot be."""

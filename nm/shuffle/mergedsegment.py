@@ -11,7 +11,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from riffle_merger.format.merged import Columns, MergedPartition, check_segments
+from riffle_merger.format.merged import MergedPartition, SegmentColumns, check_segments
 from yaqd.security.writable import encode_text
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Part:
     partition: int
     whole: MergedPartition
     #: packed: whoever takes nothing of an answer has them held, of all maps however few were asked for
-    columns: Columns
+    columns: SegmentColumns
     #: of what the request asks for; complete before the first is sent
     asked: list[Run] = field(default_factory=list)
     #: by number of a segment: what it was read with, and what is asked for side by side with it

@@ -12,10 +12,12 @@ from nm.merger.process import MergerUnavailable
 from nm.resources.directories import NodeDirectories
 from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
+from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.server import JobCounts, ShuffleLimits, ShuffleService
+from nm.shuffle.server import ShuffleService
 from nm.shuffle.settings import MergingSettings
+from nm.shuffle.statistics import JobCounts
 from riffle_merger.service.protocol import DISK_SERVICE, MERGER_SERVICE
 from yaqd.ipc import RemoteException, RpcError
 from yaqd.model import ApplicationId

@@ -10,16 +10,14 @@ maps have failed and these are half of what they tried, so they are told at once
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from nm.shuffle.answer import Answer, LostPiece, OutputPiece, OutputSegment, Piece
 from nm.shuffle.files import OutputLost, OutputMissing, OutputRefused, OutputUnreadable
-from nm.shuffle.merged import Parts
+from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.merged import MergedOutputs, Parts
+from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused, ShuffleRequest
 from yaqd.security.writable import encode_text
-
-if TYPE_CHECKING:
-    from nm.shuffle.server import ShuffleService
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +31,18 @@ UNREADABLE = "map outputs cannot be read now"
 class AnswerPlan:
     """For the service's own thread."""
 
-    def __init__(self, service: "ShuffleService", request: ShuffleRequest, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        jobs: ShuffleJobs,
+        outputs: MapOutputs,
+        merged: MergedOutputs,
+        request: ShuffleRequest,
+        now: Callable[[], float],
+    ) -> None:
         """`now` gives seconds of any clock that does not go back."""
-        self._service = service
+        self._jobs = jobs
+        self._outputs = outputs
+        self._merged = merged
         self._now = now
         #: number of the map to be looked for next
         self._next = 0
@@ -49,7 +56,7 @@ class AnswerPlan:
         self.request = request
         self.answer = Answer(request.job_id)
         if request.merged:
-            service.merged.look_for(request.job, request.job_id, request.merged)
+            merged.look_for(request.job, request.job_id, request.merged)
 
     def advance(self) -> bool:
         """Looks for segments until all are found or the turn is over; whether all are. Blocking.
@@ -57,7 +64,7 @@ class AnswerPlan:
         Raises RequestRefused.
         """
         request = self.request
-        if self._service.jobs.get(request.job_id) is None:
+        if self._jobs.get(request.job_id) is None:
             raise RequestRefused(401, "the job is over")
         ends_at = self._now() + _TURN_S
         while self._next < len(request.map_ids):
@@ -92,7 +99,7 @@ class AnswerPlan:
         self._why = self._why or str(error)
         self._lost.append(map_id)
         if not self._was_here and not isinstance(error, OutputRefused):
-            self._was_here = isinstance(error, OutputLost) or self._service.merged.has(self.request.job_id, map_id)
+            self._was_here = isinstance(error, OutputLost) or self._merged.has(self.request.job_id, map_id)
 
     def _say_what_is_lost(self) -> None:
         """Raises RequestRefused where there is nothing of all, and nothing was known of them either."""
@@ -109,7 +116,7 @@ class AnswerPlan:
     def _piece(self) -> tuple[Piece, int]:
         """Out of a merged file where there is one, else as the map task wrote it, and the number of the map after what
         was found. Raises OutputMissing."""
-        outputs, merged, request = self._service.outputs, self._service.merged, self.request
+        outputs, merged, request = self._outputs, self._merged, self.request
         found = merged.find(request, self._next, self._parts)
         if found is not None:
             return found

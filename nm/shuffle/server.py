@@ -11,18 +11,20 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from nm.shuffle.answer import Answer, ReadCounts
+from nm.shuffle.answer import Answer
 from nm.shuffle.connection import Connection
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.merged import MergedOutputs
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
 from nm.shuffle.rooms import planned_answers, unfinished_heads
 from nm.shuffle.senders import Senders
+from nm.shuffle.serving import Client
+from nm.shuffle.statistics import JobCounts, ShuffleStatistics
 from yaqd.ipc.limits import PeerLog, affordable_connections
 
 log = logging.getLogger(__name__)
@@ -34,53 +36,6 @@ _BACKLOG = 1024
 _ACCEPTED_MAX = 32
 #: of a fault, in the log
 _TRACE_CHARS_MAX = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class ShuffleLimits:
-    #: connections served at once; more are told to come back
-    connections_max: int
-    #: keep every connection, not only where the request asks for it
-    keep_alive: bool
-    keep_alive_timeout_s: float
-    #: for a whole request, from its first byte, and for a peer to take some of its answer
-    stall_timeout_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class MergedLimits:
-    """Memory for what is read of merged files."""
-
-    #: of what was read at once; 0 keeps none
-    kept_bytes: int = 64 << 20
-    #: seconds since one was last asked for
-    kept_s: float = 10.0
-    index_cache_bytes: int = 16 << 20
-
-
-@dataclass(slots=True)
-class JobCounts:
-    """What one job's reducers asked for, and what it took."""
-
-    segments: int = 0
-    reads: ReadCounts = field(default_factory=ReadCounts)
-
-
-@dataclass(slots=True)
-class ShuffleStatistics:
-    connections: int = 0
-    requests: int = 0
-    refused: int = 0
-    segments: int = 0
-    sent_bytes: int = 0
-    reads: ReadCounts = field(default_factory=ReadCounts)
-    #: of jobs not over
-    of_jobs: dict[str, JobCounts] = field(default_factory=dict)
-
-    def segments_of(self, job_id: str) -> int:
-        """That were asked for."""
-        counts = self.of_jobs.get(job_id)
-        return 0 if counts is None else counts.segments
 
 
 class ShuffleService:
@@ -107,7 +62,7 @@ class ShuffleService:
         self.planned = planned_answers()
         self._refusals = PeerLog(log)
         self._faults = PeerLog(log, level=logging.ERROR)
-        self._connections: set[Connection] = set()
+        self._connections: set[Client] = set()
         # each may hold a second descriptor, of the file that it sends
         self._connections_max = affordable_connections(2 * (limits.connections_max or _UNLIMITED_CONNECTIONS)) // 2
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -115,7 +70,7 @@ class ShuffleService:
         self._listener.setblocking(False)
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # handed down to every client's
         self.port: int = self._listener.getsockname()[1]
-        self.loop = asyncio.SelectorEventLoop()
+        self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self._thread = threading.Thread(target=self._run, name="shuffle", daemon=True)
         self.senders = Senders(_SENDERS)
 
@@ -148,7 +103,7 @@ class ShuffleService:
             of_job.reads.include(answer.counts)
         self.statistics.reads.take(answer.counts)
 
-    def closed(self, connection: Connection, sent_bytes: int, answer: Answer) -> None:
+    def closed(self, connection: Client, sent_bytes: int, answer: Answer) -> None:
         """Of an answer that did not come to its end there is something left to count."""
         self._connections.discard(connection)
         self.sent(sent_bytes, answer)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nm.merger import MergerProcessSettings
-from nm.shuffle.server import MergedLimits
+from nm.shuffle.limits import MergedLimits
 from nm.shuffle.watch import WatchSettings
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy

@@ -77,7 +77,7 @@ class MergedPartition:
     length: int
 
 
-class Columns(NamedTuple):
+class SegmentColumns(NamedTuple):
     """One partition's segments in the order of the index's maps; bytes, as in IndexEntry."""
 
     starts: Sequence[int]
@@ -86,10 +86,12 @@ class Columns(NamedTuple):
     #: at their ends
     checksums: Sequence[int]
 
-    def packed(self) -> "Columns":
+    def packed(self) -> "SegmentColumns":
         """The same in a fifth of the memory, for whoever keeps it."""
         starts, raw_lengths, part_lengths, checksums = self
-        return Columns(array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums))
+        return SegmentColumns(
+            array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums)
+        )
 
 
 def maps_possible(partitions: int) -> int:
@@ -135,7 +137,7 @@ class MergedIndex:
         self._segments_at = self._partitions_at + self.partitions * _PARTITION.size
         self._check_partitions()
         #: of the partition that was asked for last: a reducer that asks for a part of it goes on with the rest
-        self._last: tuple[int, Columns] | None = None
+        self._last: tuple[int, SegmentColumns] | None = None
 
     @classmethod
     def parse(cls, data: bytes, *, name: str = "merged index") -> "MergedIndex":
@@ -234,7 +236,7 @@ class MergedIndex:
         starts, raw_lengths, part_lengths, _ = self.columns(partition)
         return list(map(IndexEntry, starts, raw_lengths, part_lengths))
 
-    def columns(self, partition: int) -> Columns:
+    def columns(self, partition: int) -> SegmentColumns:
         """As `segments`, for servers: without a Python step for each segment."""
         last = self._last
         if last is not None and last[0] == partition:
@@ -316,7 +318,7 @@ class MergedIndex:
         start = self._segments_at + partition * length
         return memoryview(self._data)[start : start + length]
 
-    def _columns(self, partition: int) -> Columns:
+    def _columns(self, partition: int) -> SegmentColumns:
         whole = self.partition(partition)
         raw_lengths, part_lengths, checksums = zip(*_SEGMENT.iter_unpack(self._row(partition)), strict=True)
         *starts, end = accumulate(part_lengths, initial=whole.offset)
@@ -324,7 +326,7 @@ class MergedIndex:
             raise CorruptIndex(f"{self.name}: a segment of partition {partition} has a negative length")
         if end != whole.offset + whole.length:
             raise CorruptIndex(f"{self.name}: partition {partition} has {whole.length} bytes, not its segments' sum")
-        return Columns(tuple(starts), raw_lengths, part_lengths, checksums)
+        return SegmentColumns(tuple(starts), raw_lengths, part_lengths, checksums)
 
 
 def checked_trailer(segment: memoryview, name: str) -> memoryview:

@@ -83,7 +83,7 @@ class Statistics:
 
 
 @dataclass(slots=True, eq=False)
-class _Merge:
+class _RunningMerge:
     job_id: str
     merge_id: str
     map_ids: tuple[str, ...]
@@ -108,7 +108,7 @@ class _Job:
     user: str
     #: what a merger before this one left half-written is gone
     cleared: "asyncio.Task[None]"
-    merges: dict[str, _Merge] = field(default_factory=dict)
+    merges: dict[str, _RunningMerge] = field(default_factory=dict)
     #: of them not over
     unfinished: int = 0
     statistics: Statistics = field(default_factory=Statistics)
@@ -129,12 +129,12 @@ class Merger:
         self._clock = clock
         self._on_merged = on_merged
         self.pool = BufferPool(settings.budget_bytes, buffer_bytes=settings.buffer_bytes)
-        self.queue: MergeQueue[_Merge] = MergeQueue(
+        self.queue: MergeQueue[_RunningMerge] = MergeQueue(
             budget_bytes=settings.budget_bytes, running_max=settings.running_max
         )
         self.statistics = Statistics()
         self._jobs: dict[str, _Job] = {}
-        self._running: set[_Merge] = set()
+        self._running: set[_RunningMerge] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stamp = int(time.time() * 1000)
         self._number = 0
@@ -224,17 +224,19 @@ class Merger:
         for executor in (self._io, self._writers, self._readers):
             executor.shutdown()
 
-    def _begin(self, job: _Job, job_id: str, merge_id: str, map_ids: tuple[str, ...], shared: Shared | None) -> _Merge:
+    def _begin(
+        self, job: _Job, job_id: str, merge_id: str, map_ids: tuple[str, ...], shared: Shared | None
+    ) -> _RunningMerge:
         answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits any more
         job.unfinished += 1
         self.unfinished += 1
         self.unfinished_max = max(self.unfinished_max, self.unfinished)
-        item = job.merges[merge_id] = _Merge(job_id, merge_id, map_ids, answer, self._clock(), shared, job.user)
+        item = job.merges[merge_id] = _RunningMerge(job_id, merge_id, map_ids, answer, self._clock(), shared, job.user)
         self._keep(asyncio.create_task(self._admit(item, job)))
         return item
 
-    async def _admit(self, item: _Merge, job: _Job) -> None:
+    async def _admit(self, item: _RunningMerge, job: _Job) -> None:
         try:
             if item.shared is not None:
                 size = Survey(max(0, item.shared.data_bytes), 0)
@@ -251,7 +253,7 @@ class Merger:
         self.queue.add(Request(item, item.job_id, memory_bytes, size.data_bytes))
         self._pump()
 
-    def _memory(self, item: _Merge, size: Survey) -> int:
+    def _memory(self, item: _RunningMerge, size: Survey) -> int:
         """What it takes while it runs; settles the number of its buffers."""
         settings, inputs = self._settings, len(item.map_ids)
         memory = memory_for(
@@ -267,7 +269,7 @@ class Merger:
             item.moved_at = self._clock()
             self._keep(asyncio.create_task(self._run(item, self._jobs[item.job_id].folders)))
 
-    async def _run(self, item: _Merge, folders: tuple[Path, ...]) -> None:
+    async def _run(self, item: _RunningMerge, folders: tuple[Path, ...]) -> None:
         self._number += 1
         name = f"{self._stamp}-{self._number}"
         started = self._clock()
@@ -293,7 +295,7 @@ class Merger:
         if not self._running:
             asyncio.get_running_loop().call_later(_IDLE_S, self._trim)
 
-    async def _merge_here(self, item: _Merge, name: str, folders: tuple[Path, ...]) -> Merged:
+    async def _merge_here(self, item: _RunningMerge, name: str, folders: tuple[Path, ...]) -> Merged:
         settings = self._settings
         work = partial(
             merge,
@@ -306,7 +308,7 @@ class Merger:
         )
         return await asyncio.get_running_loop().run_in_executor(self._writers, work)
 
-    async def _merge_shared(self, item: _Merge, name: str, shared: Shared) -> RemoteMerged:
+    async def _merge_shared(self, item: _RunningMerge, name: str, shared: Shared) -> RemoteMerged:
         """In the process of its user, whose memory is what the buffers here would have been."""
 
         def moved(requests: int) -> None:
@@ -320,7 +322,7 @@ class Merger:
         item.task = asyncio.create_task(self._workers.merge(item.user, order, moved))
         return await item.task
 
-    def _end(self, item: _Merge, result: Done | Exception) -> None:
+    def _end(self, item: _RunningMerge, result: Done | Exception) -> None:
         self.unfinished -= 1
         job = self._jobs.get(item.job_id)
         if job is not None and job.merges.get(item.merge_id) is not item:

@@ -24,7 +24,7 @@ class Request(Generic[Key]):
 
 
 @dataclass(slots=True)
-class _Job(Generic[Key]):
+class _QueuedJob(Generic[Key]):
     #: bytes merged and being merged, on a scale that all jobs share
     served: int
     #: when it joined, to order equals
@@ -38,7 +38,7 @@ class MergeQueue(Generic[Key]):
         """`running_max`: merges at one time, however little they take."""
         self.budget_bytes = budget_bytes
         self._running_max = running_max
-        self._jobs: dict[str, _Job[Key]] = {}
+        self._jobs: dict[str, _QueuedJob[Key]] = {}
         self._running: dict[Key, Request[Key]] = {}
         self._numbers = 0
         #: where the job was that was served last
@@ -63,7 +63,7 @@ class MergeQueue(Generic[Key]):
         job = self._jobs.get(request.job)
         if job is None:
             self._numbers += 1
-            job = self._jobs[request.job] = _Job(self._now, self._numbers)
+            job = self._jobs[request.job] = _QueuedJob(self._now, self._numbers)
         elif not job.waiting and not job.running:
             job.served = max(job.served, self._now)
         job.waiting[request.key] = request
@@ -109,7 +109,7 @@ class MergeQueue(Generic[Key]):
         self._forget_idle()
         return found
 
-    def _remove(self, job: _Job[Key], key: Key) -> None:
+    def _remove(self, job: _QueuedJob[Key], key: Key) -> None:
         request = job.waiting.pop(key)
         self.waiting -= 1
         self.waiting_bytes -= request.work_bytes

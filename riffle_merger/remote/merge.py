@@ -79,14 +79,14 @@ class _Input:
 def merge_remote(files: FileSystem, order: RemoteOrder, progress: Progress) -> RemoteMerged:
     """Blocking. Raises MergeError and its kinds; then nothing is left of the merge."""
     try:
-        return _Merge(files, order, progress).run()
+        return _RemoteMerge(files, order, progress).run()
     except FormatError as error:
         raise NotMergeable(str(error)) from None
     except StorageError as error:
         raise MergeError(str(error)) from None
 
 
-class _Merge:
+class _RemoteMerge:
     def __init__(self, files: FileSystem, order: RemoteOrder, progress: Progress) -> None:
         self._files, self._order, self._progress = files, order, progress
 

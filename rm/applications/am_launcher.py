@@ -9,8 +9,8 @@ import asyncio
 import logging
 from typing import Final
 
-from rm.applications.attempt import Attempt
 from rm.applications.life import Applications
+from rm.applications.records import Attempt
 from rm.clock import Clock
 from rm.security.tokens import TokenMint
 from yaqd.ipc import RemoteException, RetryPolicy, RpcClient, RpcError

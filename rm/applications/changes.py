@@ -4,9 +4,10 @@ Each change is checked against the queues' configuration, takes effect at once a
 `ChangeService` answers when it is there.
 """
 
-from rm.applications.application import Application, AppStage
 from rm.applications.life import Applications
 from rm.applications.lifetimes import format_iso8601, longest_end, parse_iso8601
+from rm.applications.records import Application
+from rm.applications.states import AppStage
 from rm.cluster import Cluster
 from rm.effects import StoreChange
 from rm.scheduler.events import ApplicationMoved, PriorityChanged

@@ -1,10 +1,10 @@
 """Which applications a list request wants; what is empty does not restrict."""
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from yaqd.proto import yarn_service_pb2 as pb
 
 
-class ApplicationFilter:
+class ListFilter:
     def __init__(self, request: pb.GetApplicationsRequest, user: str) -> None:
         self._types = {t.lower() for t in request.application_types}
         self._states = set(request.application_states)

@@ -7,9 +7,7 @@ One whose ResourceManager ended first has no end of its own: it has failed with 
 import json
 from typing import Any, Final
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
-from rm.applications.container import Completion, RmContainer
+from rm.applications.records import Application, Attempt, Completion, RmContainer
 from rm.scheduler.decisions import Allocate, Locality
 from yaqd.model import (
     ApplicationAttemptId,

@@ -5,8 +5,7 @@ RMAppAttemptImpl.transferStateFromAttempt): what runs goes on, what has not star
 ended goes to the new master, also what the old one may not have heard.
 """
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
+from rm.applications.records import Attempt, RmContainer
 
 
 def outlives(container: RmContainer) -> bool:

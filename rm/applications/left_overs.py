@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from rm.cluster import Cluster
 from rm.logs.sweeper import run_sweeper
 from yaqd.config import Configuration

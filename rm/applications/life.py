@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from rm.applications.application import STORED_EVENT, AppEvent, Application, AppStage, Conclusion
-from rm.applications.attempt import Attempt, AttemptEvent
-from rm.applications.container import Completion, ContainerEvent
 from rm.applications.former_attempts import lost_with_the_daemon, record_of
 from rm.applications.kept_containers import hand_over, outlives
 from rm.applications.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.applications.master_asks import master_rows
-from rm.applications.waiting import attempt_diagnostics, crash_diagnostics
+from rm.applications.no_master_yet import attempt_diagnostics, crash_diagnostics
+from rm.applications.records import Application, Attempt, Completion, Conclusion
+from rm.applications.states import STORED_EVENT, AppEvent, AppStage, AttemptEvent, ContainerEvent
 from rm.cluster import Cluster
 from rm.effects import ForgetApplication, NoteAttempt, StoreAttempt, StoreConclusion, StoreSubmission, StoreUse
 from rm.nodes.liveness import Liveness

@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from rm.scheduler.queues import QueueSpec
+from rm.scheduler.queues.spec import QueueSpec
 from yaqd.ipc.errors import YarnError
 from yaqd.proto import yarn_common_pb2 as common
 

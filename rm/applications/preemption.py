@@ -6,12 +6,12 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import ContainerEvent, ContainerStage
+from rm.applications.records import Attempt
+from rm.applications.states import ContainerEvent, ContainerStage
 from rm.cluster import Cluster
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.events import MastersDue, PreemptionDue, PreemptionRefreshed
-from rm.scheduler.preemption import PreemptionSpec
+from rm.scheduler.preemption.spec import PreemptionSpec
 from yaqd.config import Configuration
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus, Resource
 from yaqd.proto import convert

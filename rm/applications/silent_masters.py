@@ -7,7 +7,7 @@ for it is told.
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rm.applications.attempt import Attempt
+from rm.applications.records import Attempt
 from rm.cluster import Cluster
 from rm.nodes.liveness import Liveness
 from yaqd.model import ApplicationAttemptId, YarnApplicationAttemptState

@@ -13,17 +13,15 @@ from heapq import nsmallest
 from itertools import chain, islice
 from typing import Any, Final
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
 from rm.applications.former_attempts import every_attempt
+from rm.applications.records import Application, Attempt, RmContainer
 from rm.applications.silent_masters import SilentMasters
 from rm.cluster import Cluster
 from rm.explain.reuse import Reuse
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.node import RmNode
-from rm.scheduler.asks import Ask
+from rm.scheduler.asks.table import Ask
 from rm.scheduler.decisions import (
     Allocate,
     Keep,
@@ -37,8 +35,8 @@ from rm.scheduler.decisions import (
     Warn,
 )
 from rm.scheduler.facts import AttemptView
-from rm.scheduler.queueing_spec import silent_after
-from rm.scheduler.why import WhyWaiting
+from rm.scheduler.node_queues.spec import silent_after
+from rm.scheduler.why.reasons import WhyWaiting
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert

@@ -7,7 +7,7 @@ whose nodes have all said how it went is SUCCEEDED or FAILED, one that has ended
 import logging
 from typing import Final
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from yaqd.model import NodeId
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server

@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final, NamedTuple
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
+from rm.applications.records import Application, Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.scheduler.events import Estimated, TaskTimes
 from rm.store.state_store import StateStore, log_failed_write

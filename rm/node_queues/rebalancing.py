@@ -9,46 +9,14 @@ master that holds no container for what it wants may free one of its own, one th
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from rm.cluster import Cluster
 from rm.nodes.node import RmNode
-from rm.scheduler.slots import Slots
-from yaqd.config import Configuration
+from rm.scheduler.node_queues.slots import Slots
+from rm.settings.rebalancing import RebalanceSettings
 from yaqd.model import NodeId
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad, QueueSaid, queue_loads
+from yaqd.policies.queueing.rebalance import REBALANCES, NodeQueueLoad, NodeQueueSaid, queue_loads
 from yaqd.proto import yarn_server_pb2 as server
-
-_PREFIX = "yaq.distributed.rebalance"
-
-
-@dataclass(frozen=True, slots=True)
-class RebalanceSettings:
-    #: what a move must gain, s; inf: nothing is moved
-    least_gain_s: float
-    #: what waits for ever is given up after this, s; inf: never
-    stuck_s: float
-    #: how long a task without an estimate is taken to run
-    typical_s: float
-    interval_s: float = 1.0
-    #: a name in REBALANCES
-    policy: str = "gain"
-
-    @classmethod
-    def read(cls, conf: Configuration) -> "RebalanceSettings":
-        """Raises ConfigError."""
-
-        def seconds(key: str) -> float:
-            value = conf.get_int(key, minimum=-1)
-            return value / 1000 if value >= 0 else math.inf
-
-        typical = conf.get_int("yaq.distributed.typical-task-ms", minimum=1)
-        return cls(
-            seconds(f"{_PREFIX}.min-gain-ms"),
-            seconds(f"{_PREFIX}.stuck-ms"),
-            typical / 1000,
-            policy=conf.get_named(f"{_PREFIX}.policy", REBALANCES.check),
-        )
 
 
 class Rebalancer:
@@ -84,11 +52,11 @@ class Rebalancer:
             limits.append(starting)
         return min((limit for limit in limits if limit < waiting), default=None)
 
-    def _loads(self) -> list[QueueLoad]:
+    def _loads(self) -> list[NodeQueueLoad]:
         most_queued = self._cluster.scheduler.facts.queue_limit
         return queue_loads(self._said(), most_queued, self._settings.typical_s)
 
-    def _said(self) -> Iterator[QueueSaid]:
+    def _said(self) -> Iterator[NodeQueueSaid]:
         for node in self._cluster.nodes.values():
             view = self._cluster.scheduler.facts.node(node.id)
             if view is not None and node.is_usable and node.status.HasField("yaq_queue"):
@@ -110,8 +78,8 @@ def _is_known(container: server.QueuedContainer) -> bool:
     return container.HasField("expected_ms") and container.expected_ms >= 0
 
 
-def _as_said(node_id: NodeId, status: server.NodeStatus, slots: int) -> QueueSaid:
+def _as_said(node_id: NodeId, status: server.NodeStatus, slots: int) -> NodeQueueSaid:
     queue, said = status.yaq_queue, status.opportunistic_containers_status
     wait_s = queue.wait_ms / 1000 if queue.wait_ms >= 0 else math.inf
     waiting, queued = max(0, queue.queued), max(0, said.queued_opport_containers)
-    return QueueSaid(node_id, wait_s, waiting, queued, slots, max(0, said.opport_queue_capacity))
+    return NodeQueueSaid(node_id, wait_s, waiting, queued, slots, max(0, said.opport_queue_capacity))

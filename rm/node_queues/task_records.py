@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from rm.applications.container import RmContainer
+from rm.applications.records import RmContainer
 from rm.node_queues.accuracy import accuracy_of
 from rm.store.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationId, ExecutionType

@@ -13,7 +13,7 @@ from rm.cluster import Cluster
 from rm.node_queues.words import YAQ_QUEUE, NodeQueueing
 from rm.scheduler.events import Elapsed
 from rm.scheduler.facts import NodeLoad
-from rm.scheduler.node_load import longer_wait_ms
+from rm.scheduler.opportunistic.node_load import longer_wait_ms
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb

@@ -10,16 +10,16 @@ import math
 from collections.abc import Collection
 from typing import Final
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
+from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.node_queues.estimates import Estimates
 from rm.node_queues.task_records import TaskRecords
+from rm.node_queues.told import Told
 from rm.nodes.named_hosts import NamedHosts
 from rm.nodes.node import RmNode
 from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
 from rm.settings.queues import QueueSettings
-from yaqd.model import ApplicationId, ContainerId, ExitStatus, Resource
+from yaqd.model import ContainerId, ExitStatus
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.left import STAGES_MAX, told
 from yaqd.policies.queueing.limits import LONGEST_S
@@ -54,20 +54,6 @@ def _never_ran(status: common.ContainerStatus) -> bool:
     """It waited, and its node gave it up."""
     is_given_up = status.exit_status in (ExitStatus.PREEMPTED, ExitStatus.KILLED_BY_CONTAINER_SCHEDULER)
     return is_given_up and status.HasField("yaq_times") and status.yaq_times.run_ms <= 0
-
-
-class Told:
-    """What a node was told since it registered."""
-
-    __slots__ = ("files_read_ms", "jobs", "masters", "settings")
-
-    def __init__(self) -> None:
-        self.settings: server.NodeQueueSettings | None = None
-        self.files_read_ms = 0
-        #: for which masters it keeps room
-        self.masters: dict[ApplicationId, Resource] = {}
-        #: version of the job's facts
-        self.jobs: dict[ApplicationId, int] = {}
 
 
 class NodeQueueing:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from rm.applications.container import ContainerEvent
+from rm.applications.states import ContainerEvent
 from rm.nodes.drained import DrainedNodes
 from rm.nodes.hosts import HostLists, address_of
 from rm.nodes.life import Nodes

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from rm.applications.container import ContainerEvent, ContainerStage, RmContainer
+from rm.applications.records import RmContainer
+from rm.applications.states import ContainerEvent, ContainerStage
 from rm.cluster import Cluster
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.liveness import Liveness
@@ -18,7 +19,7 @@ from rm.nodes.node import NodeEvent, RmNode
 from rm.nodes.sizes import NodeSizes
 from rm.nodes.topology import Topology
 from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized, NodeSilent
-from rm.scheduler.queueing_spec import silent_after
+from rm.scheduler.node_queues.spec import silent_after
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
 from yaqd.model.endings import LOST_NODE
 from yaqd.proto import convert

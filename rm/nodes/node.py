@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rm.applications.container import RmContainer
+from rm.applications.records import RmContainer
+from rm.node_queues.told import Told
 from rm.nodes.use import NodeUse
-from rm.scheduler.queueing_spec import MISSED_BEATS
+from rm.scheduler.node_queues.spec import MISSED_BEATS
 from rm.transitions import Machine
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeState, Resource
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
-
-if TYPE_CHECKING:
-    from rm.node_queues.words import Told
 
 
 class NodeEvent(Enum):

@@ -20,7 +20,7 @@ class Locality(IntEnum):
 
 
 @value()
-class QueuePlace:
+class NodeQueuePlace:
     """Where a container waits that was given more than its node has free."""
 
     #: how long it should wait, s; inf: nobody knew
@@ -54,7 +54,7 @@ class Allocate:
     #: allocation tags
     tags: tuple[str, ...] = ()
     #: None: there was free room for it
-    queued: QueuePlace | None = None
+    queued: NodeQueuePlace | None = None
     #: since when its task waits that has lost its place at another node, scheduler's seconds; None: it has lost none
     waits_since: float | None = None
 

@@ -1,18 +1,14 @@
 """What the scheduler is told. Events are facts about the cluster; none of them asks for an answer by itself."""
 
-from typing import TYPE_CHECKING
-
-from rm.scheduler.decisions import QueuePlace
-from rm.scheduler.placement import Placement
-from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.asks.job_starvation import JobStarvation
+from rm.scheduler.decisions import NodeQueuePlace
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.queues.spec import SchedulerSpec
+from rm.scheduler.view.placement import Placement
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.left import StageLeft
-
-if TYPE_CHECKING:
-    from rm.scheduler.job_order import JobStarvation
-    from rm.scheduler.preemption import PreemptionSpec
-    from rm.scheduler.queueing_spec import QueueingSpec
 
 
 @value()
@@ -123,8 +119,8 @@ class Asked:
     #: hosts or racks to avoid, and to avoid no longer
     blacklist_additions: tuple[str, ...] = ()
     blacklist_removals: tuple[str, ...] = ()
-    #: of a call that is told in parts (`rm.scheduler.intake.parts`): it has begun before, and goes on with more rows of
-    #: this one's last ask
+    #: of a call that is told in parts (`rm.scheduler.asks.intake.parts`): it has begun before, and goes on with more
+    #: rows of this one's last ask
     continues: bool = False
     goes_on: bool = False
 
@@ -169,7 +165,7 @@ class ProxyPlaced:
     #: why there, as the proxy said; empty: it did not
     rule: str = ""
     #: where it waits; None: the proxy believed in free room, or said nothing
-    place: QueuePlace | None = None
+    place: NodeQueuePlace | None = None
 
 
 @value()
@@ -278,9 +274,9 @@ class PlaceLost:
 class QueueingChanged:
     """Other settings for what waits at nodes; None: nothing is sent to wait any more."""
 
-    spec: "QueueingSpec | None"
+    spec: QueueingSpec | None
     #: when applications that wait go first; None: as before
-    job_starvation: "JobStarvation | None" = None
+    job_starvation: JobStarvation | None = None
     #: containers are given when asked for too; None: as before
     at_asks: bool | None = None
 
@@ -315,7 +311,7 @@ class QueuesRefreshed:
 class PreemptionRefreshed:
     """Other settings for what is taken back."""
 
-    spec: "PreemptionSpec"
+    spec: PreemptionSpec
     #: nothing was, or is to be, taken back: who has been told counts no more
     starts_anew: bool
 

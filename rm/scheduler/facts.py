@@ -6,21 +6,21 @@ Nothing here changes anything: a question that is asked, or is not, leads to the
 
 from collections.abc import Iterator, Mapping
 
-from rm.scheduler.admission import refusal, why_inactive
-from rm.scheduler.asks import Ask
-from rm.scheduler.calculators import AllocationBounds, Calculator
+from rm.scheduler.asks.jobs import Jobs
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.asks.updates import Updates
 from rm.scheduler.decisions import DecisionLog
-from rm.scheduler.holds import OpportunisticHold
-from rm.scheduler.jobs import Jobs
-from rm.scheduler.node_load import NodeLoad
-from rm.scheduler.node_queue import NodeQueue
-from rm.scheduler.nodes import NodeView
-from rm.scheduler.opportunistic import Opportunistic
-from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.updates import Updates
-from rm.scheduler.users import UserView, masters_limit, user_limit, user_masters_limit
-from rm.scheduler.view import AppView, AttemptView, ClusterView, QueueView
-from rm.scheduler.why import NoNodeTakes, Reasons, own_master_alone
+from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.placing import Opportunistic
+from rm.scheduler.queues.admission import refusal, why_inactive
+from rm.scheduler.queues.user_limits import masters_limit, user_limit, user_masters_limit
+from rm.scheduler.view.calculators import AllocationBounds, Calculator
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import AskHold, NodeQueue, NodeView, OpportunisticHold
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
+from rm.scheduler.view.user import UserView
+from rm.scheduler.why.reasons import NoNodeTakes, Reasons, own_master_alone
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft
@@ -101,6 +101,10 @@ class Facts:
         return [one.size for one in held if one.attempt.app.leaf.path in within]
 
     # ---- applications
+
+    def reserved_for(self, attempt: AttemptView) -> AskHold | None:
+        """Return the hold of the node where room is reserved for the attempt."""
+        return self._view.holds.reserved_for(attempt)
 
     def application(self, app_id: ApplicationId) -> AppView | None:
         """None: the scheduler does not have it, or no longer."""

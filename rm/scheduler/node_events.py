@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from rm.scheduler.asks.updates import Updates
+from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
     Elapsed,
@@ -14,27 +16,25 @@ from rm.scheduler.events import (
     NodeResized,
     NodeSilent,
 )
-from rm.scheduler.giving import Giving
-from rm.scheduler.nodes import NodeView
-from rm.scheduler.opportunistic import Opportunistic
-from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.starting import Starting
-from rm.scheduler.updates import Updates
-from rm.scheduler.view import ClusterView
+from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.opportunistic.placing import Opportunistic
+from rm.scheduler.queues.starting import Starting
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import NodeView
 
 
 class NodeEvents:
     def __init__(
         self,
         view: ClusterView,
-        giving: Giving,
+        assigner: Assigner,
         updates: Updates,
         opportunistic: Opportunistic,
         queues: NodeQueues,
         starting: Starting,
     ) -> None:
         self._view = view
-        self._giving = giving
+        self._assigner = assigner
         self._updates = updates
         self._opportunistic = opportunistic
         self._queues = queues
@@ -66,7 +66,7 @@ class NodeEvents:
         self._view.nodes.add(node)
         self._opportunistic.node_joined(node, event.containers)
         self._view.set_limits()
-        yield from self._giving.fill(node, now)
+        yield from self._assigner.fill(node, now)
         yield from self._starting.admit_everywhere(now)
 
     def _left(self, event: NodeLeft, now: float) -> Iterator[Outcome]:
@@ -91,7 +91,7 @@ class NodeEvents:
         self._queues.resized(node)
         self._view.set_limits()
         yield from self._starting.shrunk(now)
-        yield from self._giving.fill(node, now)
+        yield from self._assigner.fill(node, now)
         yield from self._starting.admit_everywhere(now)
 
     def _draining(self, event: NodeDraining, now: float) -> Iterator[Outcome]:
@@ -101,7 +101,7 @@ class NodeEvents:
         if node.reserved is not None:
             yield from self._view.holds.end(node.reserved, "the node is drained")
         node.is_draining = True
-        self._giving.shrink(node)
+        self._assigner.shrink(node)
         yield from self._starting.shrunk(now)
 
     def _silent(self, event: NodeSilent, now: float) -> Iterator[Outcome]:
@@ -127,5 +127,5 @@ class NodeEvents:
             return ()
         node = self._view.nodes.get(event.node_id)
         if node is not None and (node.free_mb > 0 or node.queue is not None):
-            return self._giving.fill(node, now)
+            return self._assigner.fill(node, now)
         return ()

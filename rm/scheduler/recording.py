@@ -17,24 +17,18 @@ from enum import Enum
 from types import ModuleType
 from typing import Any, Final
 
-from rm.scheduler import (
-    asks,
-    calculators,
-    decisions,
-    events,
-    job_order,
-    node_load,
-    opportunistic,
-    placement,
-    preemption,
-    queueing_spec,
-    queues,
-    scheduler,
-)
+from rm.scheduler import decisions, events, scheduler
+from rm.scheduler.asks import job_starvation
+from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
-from rm.scheduler.queues import QueueConfigError, SchedulerSpec
+from rm.scheduler.node_queues import spec as node_queues_spec
+from rm.scheduler.opportunistic import node_load, placing
+from rm.scheduler.preemption import spec as preemption_spec
+from rm.scheduler.queues import spec as queues_spec
+from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view import calculators, placement
 from yaqd import model
 from yaqd.policies.queueing import left, place_scores
 
@@ -46,8 +40,8 @@ _DICT: Final = "{}"
 _SET: Final = "<>"
 
 _MODULES: Final[tuple[ModuleType, ...]] = (
-    *(calculators, decisions, events, job_order, node_load, opportunistic, placement, preemption, queueing_spec),
-    *(queues, scheduler, model, left, place_scores),
+    *(calculators, decisions, events, job_starvation, node_load, node_queues_spec, placement, placing),
+    *(preemption_spec, queues_spec, scheduler, model, left, place_scores),
 )
 
 
@@ -170,7 +164,7 @@ def replay(lines: Iterable[str], told: Callable[[int], None] = lambda events: No
         decided: tuple[Outcome, ...] | None
         try:
             decided = tuple(scheduler_again.handle(event, now))
-        except (asks.TooManyAsks, QueueConfigError):
+        except (TooManyAsks, QueueConfigError):
             decided = None
         count += 1
         decided_count += len(decided or ())

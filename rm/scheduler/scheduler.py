@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rm.scheduler.admission import refresh, refusal
-from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.capacity import CapacityPolicy
+from rm.scheduler.asks.intake import parts, split, take_in
+from rm.scheduler.asks.job_starvation import JobStarvation
+from rm.scheduler.asks.updates import Updates
+from rm.scheduler.assign.assigner import Assigner
+from rm.scheduler.assign.capacity import CapacityPolicy
 from rm.scheduler.decisions import AcceptApplication, DecisionLog, Outcome, RefuseApplication
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -33,22 +35,22 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.facts import Facts
-from rm.scheduler.giving import Giving
-from rm.scheduler.intake import parts, split, take_in
-from rm.scheduler.invariants import validate
-from rm.scheduler.job_order import JobStarvation
-from rm.scheduler.moves import rehome
 from rm.scheduler.node_events import NodeEvents
-from rm.scheduler.opportunistic import Opportunistic, OpportunisticLimits
-from rm.scheduler.preemption import Preemption, PreemptionSpec
-from rm.scheduler.queue_events import QueueEvents
-from rm.scheduler.queueing import NodeQueues
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import SchedulerSpec
-from rm.scheduler.starting import Starting
-from rm.scheduler.updates import Updates
-from rm.scheduler.view import AppView, AttemptView, ClusterView
-from rm.scheduler.yielding import Yielding
+from rm.scheduler.node_queues.reports import NodeQueueEvents
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.opportunistic.placing import Opportunistic, OpportunisticLimits
+from rm.scheduler.preemption.preemption import Preemption
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.preemption.yielding import Yielding
+from rm.scheduler.queues.admission import refresh, refusal
+from rm.scheduler.queues.rehome import rehome
+from rm.scheduler.queues.spec import SchedulerSpec
+from rm.scheduler.queues.starting import Starting
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.invariants import validate
+from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import Resource
 
 #: sizes of containers whose normal form is remembered
@@ -100,32 +102,32 @@ class Scheduler:
             reservation_s=limits.reservation_s,
             reserved_share=limits.reserved_share,
         )
-        self.queues: Final = NodeQueues(
+        self.node_queues: Final = NodeQueues(
             limits.queueing, spec.calculator, self.view.containers, self.view.count_sent, limits.bounds.minimum
         )
-        self._giving = Giving(
+        self._assigner = Assigner(
             self.view,
             policy,
             self.updates,
             at_asks=limits.at_asks,
             starvation=limits.job_starvation,
-            lost_places=self.queues.lost_places,
+            lost_places=self.node_queues.lost_places,
         )
-        self._starting = Starting(self.view, self._giving)
+        self._starting = Starting(self.view, self._assigner)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
-        self._queue_events = QueueEvents(self.view, self.queues, self._giving, self.opportunistic.wanted)
+        self._queue_events = NodeQueueEvents(self.view, self.node_queues, self._assigner, self.opportunistic.wanted)
         self._node_events = NodeEvents(
-            self.view, self._giving, self.updates, self.opportunistic, self.queues, self._starting
+            self.view, self._assigner, self.updates, self.opportunistic, self.node_queues, self._starting
         )
         self.opportunistic.counted = self._queue_events.counted
-        self.opportunistic.lost_places = self.queues.lost_places
-        self.opportunistic.queueing = lambda: self.queues.spec
-        self.opportunistic.estimate = self.queues.estimate
+        self.opportunistic.lost_places = self.node_queues.lost_places
+        self.opportunistic.queueing = lambda: self.node_queues.spec
+        self.opportunistic.estimate = self.node_queues.estimate
         #: what may be asked
         self.facts: Final = Facts(
             self.view,
-            self.queues,
+            self.node_queues,
             self.opportunistic,
             self.updates,
             limits.bounds,
@@ -217,7 +219,7 @@ class Scheduler:
         """Assert every invariant of the view."""
         validate(self.view)
         self.opportunistic.validate()
-        self.queues.validate()
+        self.node_queues.validate()
 
     # ---- applications and attempts
 
@@ -242,8 +244,8 @@ class Scheduler:
         if app.attempt is not None:
             yield from self._end_attempt(app.attempt, now)
         self.view.leave(app)
-        self.queues.jobs.forget(app.id)
-        self.queues.polls.forget(app.id)
+        self.node_queues.jobs.forget(app.id)
+        self.node_queues.polls.forget(app.id)
         if self.view.yielded:
             yield from self._settle_yielded(now)
 
@@ -269,10 +271,10 @@ class Scheduler:
         self.view.masters_wanted.discard(attempt.id)
         self.view.unfile(attempt)
         self.view.holds.release_for(attempt, attempt.asks)
-        self.queues.lost_places.forget(attempt.app.id)
+        self.node_queues.lost_places.forget(attempt.app.id)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
-        yield from self._giving.settle(attempt, now)
+        yield from self._assigner.settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
         if attempt.master is None:
@@ -303,8 +305,8 @@ class Scheduler:
         rehome(self.view, app, target)
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
-            yield from self._giving.place(attempt, list(attempt.asks), {}, now)
-            yield from self._giving.settle(attempt, now)
+            yield from self._assigner.place(attempt, list(attempt.asks), {}, now)
+            yield from self._assigner.settle(attempt, now)
         yield from self._starting.admit(source, now)
         yield from self._starting.admit(target, now)
 
@@ -329,8 +331,8 @@ class Scheduler:
         if attempt.master is None:
             return  # kept until the attempt is admitted
         asks = [a for key in sorted(touched) if (a := attempt.asks.get(key)) is not None]
-        yield from self._giving.place(attempt, asks, touched, now)
-        yield from self._giving.settle(attempt, now)
+        yield from self._assigner.place(attempt, asks, touched, now)
+        yield from self._assigner.settle(attempt, now)
 
     def _update_asked(self, event: UpdateAsked, now: float) -> Iterator[Outcome]:
         for update in self.updates.ask(event):
@@ -338,7 +340,7 @@ class Scheduler:
             held = self.view.containers.get(event.container_id) or self.opportunistic.containers[event.container_id]
             node = self.view.nodes.get(held.node_id)
             if node is not None:
-                yield from self._giving.give_away(node, now)
+                yield from self._assigner.give_away(node, now)
 
     def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Outcome]:
         """As in Hadoop neither the node's room nor a queue's share is asked; no answer where it cannot be."""
@@ -359,14 +361,14 @@ class Scheduler:
             return ()
         self.updates.forget(event.container_id, held.node_id)
         if self.view.jobs is not None and not held.is_master:
-            self.queues.jobs.ended(held.application.id, held.priority)
+            self.node_queues.jobs.ended(held.application.id, held.priority)
         if held.application.attempt is not None:
             self.view.use_changed(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
         if node is None:
             return ()
-        self.queues.ended(node)
-        return self._giving.give_away(node, now)
+        self.node_queues.ended(node)
+        return self._assigner.give_away(node, now)
 
     # ---- what comes with time and from the administrator
 

@@ -4,9 +4,9 @@ The order and the texts are those of Hadoop's ClientRMService and ApplicationACL
 `yarn.acl.enable` false everybody may see, change and submit; administration always asks `yarn.admin.acl`.
 """
 
-from rm.applications.application import Application
-from rm.scheduler.admission import may_administer, may_submit
+from rm.applications.records import Application
 from rm.scheduler.facts import Facts, QueueView
+from rm.scheduler.queues.admission import may_administer, may_submit
 from yaqd.ipc import Caller
 from yaqd.ipc.errors import RemoteIOError, YarnError
 from yaqd.security.acl import AccessControlList, GroupsOf

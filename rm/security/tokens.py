@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rm.applications.container import RmContainer
+from rm.applications.records import RmContainer
 from rm.services.messages import wire
 from yaqd.model import ApplicationAttemptId, ContainerType, NodeId
 from yaqd.proto import convert

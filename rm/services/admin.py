@@ -14,7 +14,7 @@ from rm.nodes.life import Nodes
 from rm.nodes.sizes import NodeSizes
 from rm.nodes.tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.scheduler.events import QueuesRefreshed
-from rm.scheduler.queues import QueueConfigError, SchedulerSpec
+from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.security.access import Access
 from rm.services.absent_features import register_absent_administration
 from rm.settings.live import LiveSettings

@@ -10,15 +10,15 @@ import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import ContainerEvent, ContainerStage, RmContainer
 from rm.applications.life import Applications
 from rm.applications.preemption import preemption_message
+from rm.applications.records import Attempt, RmContainer
+from rm.applications.states import ContainerEvent, ContainerStage
 from rm.cluster import Cluster
 from rm.node_queues.words import NodeQueueing
-from rm.scheduler.asks import TooManyAsks
-from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.events import Asked, AskRow, MasterCalled, WaitingTolerated
+from rm.scheduler.view.calculators import InvalidAsk
 from rm.security.tokens import TokenMint
 from rm.services.absent_features import check_no_label
 from rm.services.messages import node_report_pb, put_completion, put_container, resource_types_pb

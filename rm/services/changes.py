@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from rm.applications.application import Application, AppStage
 from rm.applications.changes import Changes
 from rm.applications.life import Applications
+from rm.applications.records import Application
+from rm.applications.states import AppStage
 from rm.cluster import Cluster
 from rm.security.access import Access
 from rm.services.lookups import find_application, find_attempt

@@ -7,17 +7,17 @@ stock one answers when the feature is off, with the exception class that Hadoop'
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from rm.applications.application import Application, AppStage
-from rm.applications.attempt import Attempt
-from rm.applications.filter import ApplicationFilter
+from rm.applications.filter import ListFilter
 from rm.applications.former_attempts import every_attempt
 from rm.applications.life import Applications, SubmissionRefused
 from rm.applications.lifetimes import check_lifetime
 from rm.applications.master_asks import label_expressions, master_resource
+from rm.applications.records import Application, Attempt
+from rm.applications.states import AppStage
 from rm.applications.tags import TagLimits
 from rm.cluster import Cluster
-from rm.scheduler.admission import is_listed_above
-from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.queues.admission import is_listed_above
+from rm.scheduler.view.calculators import InvalidAsk
 from rm.security.access import Access, submission_denied
 from rm.security.tokens import TokenMint
 from rm.services.absent_features import check_no_label, register_absent_features
@@ -162,7 +162,7 @@ class ClientService:
 
     def get_applications(self, request: pb.GetApplicationsRequest, caller: Caller) -> pb.GetApplicationsResponse:
         response = pb.GetApplicationsResponse()
-        wanted = ApplicationFilter(request, caller.user)
+        wanted = ListFilter(request, caller.user)
         only_viewable = self._only_viewable or request.scope == pb.VIEWABLE
         limit = request.limit if request.HasField("limit") else len(self._cluster.applications)
         for app in self._cluster.applications.values():

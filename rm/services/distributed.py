@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Awaitable
 from typing import Final
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import Completion, ContainerEvent
+from rm.applications.records import Attempt, Completion
+from rm.applications.states import ContainerEvent
 from rm.cluster import Cluster
 from rm.node_queues.usage_monitor import UsageMonitor
 from rm.node_queues.words import NodeQueueing
-from rm.scheduler.calculators import InvalidAsk
-from rm.scheduler.decisions import QueuePlace
+from rm.scheduler.decisions import NodeQueuePlace
 from rm.scheduler.events import BoundWish, ProxyPlaced, WantedElsewhere
+from rm.scheduler.view.calculators import InvalidAsk
 from rm.services.application_master import ApplicationMasterService
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidApplicationMasterRequest
@@ -234,14 +234,14 @@ def _size(said: pb.PendingStage | pb.BoundWish) -> Resource | None:
     return convert.resource(said.size).floored() if said.HasField("size") else None
 
 
-def _place(said: pb.ProxyPlacement, rule: str) -> QueuePlace | None:
+def _place(said: pb.ProxyPlacement, rule: str) -> NodeQueuePlace | None:
     """What a proxy said of a container's wait, as far as it can be; it changes no decision, only what people read."""
     if said.HasField("wait_ms") and said.wait_ms == 0:
         return None
     wait_s = limits.duration(said.wait_ms / 1000 if said.HasField("wait_ms") else None)
     estimate_s = limits.duration(said.estimate_ms / 1000 if said.HasField("estimate_ms") else None)
     behind = min(max(0, said.behind), _COUNT_MAX)
-    return QueuePlace(wait_s, behind, rule, estimate_s if estimate_s < math.inf else None)
+    return NodeQueuePlace(wait_s, behind, rule, estimate_s if estimate_s < math.inf else None)
 
 
 def _node(attempt: Attempt) -> NodeId | None:

@@ -1,8 +1,7 @@
 """What a client names, found in the records, or the exception that its absence has in Hadoop."""
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
 from rm.applications.former_attempts import every_attempt
+from rm.applications.records import Application, Attempt
 from rm.cluster import Cluster
 from yaqd.ipc.errors import ApplicationAttemptNotFound, ApplicationNotFound
 from yaqd.model import ApplicationId

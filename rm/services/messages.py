@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
-from rm.applications.container import Completion, ContainerStage, RmContainer
+from rm.applications.records import Completion, RmContainer
+from rm.applications.states import ContainerStage
 from rm.nodes.node import RmNode
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ContainerState, NodeState

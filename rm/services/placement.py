@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rm.applications.attempt import Attempt, TriedRequest
+from rm.applications.records import Attempt, TriedRequest
 from rm.cluster import Cluster
-from rm.scheduler.asks import TooManyAsks
-from rm.scheduler.calculators import InvalidAsk
+from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.events import Asked, AskRow
-from rm.scheduler.placement import SELF, Both, Constraint, Either, Placement, Scope, Single, Target
+from rm.scheduler.view.calculators import InvalidAsk
+from rm.scheduler.view.placement import SELF, Both, Constraint, Either, Placement, Scope, Single, Target
 from yaqd.config import Configuration
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
 from yaqd.model import ANY_HOST, Resource

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
 from rm.applications.lifetimes import format_iso8601
+from rm.applications.no_master_yet import attempt_diagnostics
+from rm.applications.records import Application, Attempt
 from rm.applications.silent_masters import SilentMasters
-from rm.applications.waiting import attempt_diagnostics
 from rm.cluster import Cluster
 from rm.logs.status import LogStatuses
 from rm.scheduler.facts import QueueView
-from rm.scheduler.queues import QueueState
+from rm.scheduler.queues.spec import QueueState
 from rm.services.messages import wire
 from rm.services.queue_statistics import queue_statistics
 from yaqd.model import ApplicationAttemptId, FinalApplicationStatus, Resource, YarnApplicationAttemptState
@@ -181,8 +180,9 @@ class Reports:
                     needed = needed + ask.capability * ask.pending
                 most = Resource(_INT32_MAX << 20, _INT32_MAX, dict.fromkeys(needed.extras, _INT64_MAX))
                 needed = needed.smaller(most)
-                if attempt.reservation is not None:
-                    reserved = attempt.reservation.size
+                hold = facts.reserved_for(attempt)
+                if hold is not None:
+                    reserved = hold.size
                     message.num_reserved_containers = 1
             share = facts.share(used)
             message.cluster_usage_percentage = share * 100

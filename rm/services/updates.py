@@ -12,13 +12,12 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
+from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.nodes.node import RmNode
-from rm.scheduler.calculators import AllocationBounds, InvalidAsk
 from rm.scheduler.decisions import Update
 from rm.scheduler.events import UpdateAsked
+from rm.scheduler.view.calculators import AllocationBounds, InvalidAsk
 from rm.security.tokens import TokenMint
 from rm.services.messages import put_container, wire
 from yaqd.model import ContainerId, ExecutionType, Resource

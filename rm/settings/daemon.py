@@ -10,8 +10,8 @@ from rm.applications.preemption import PreemptionSettings
 from rm.applications.tags import TagLimits
 from rm.node_queues.orderings import check_names
 from rm.nodes.hosts import HostLists, read_host_lists
-from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.view.calculators import AllocationBounds
 from rm.services.placement import PlacementSettings
 from rm.settings.containers import ContainerSettings
 from rm.settings.queues import QueueSettings

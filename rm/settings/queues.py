@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rm.node_queues.orderings import MS_MAX, Orderings, family, named_hosts
-from rm.node_queues.rebalancing import RebalanceSettings
-from rm.scheduler.job_order import JobStarvation
-from rm.scheduler.queueing_spec import QueueingSpec, Tuning
-from rm.scheduler.queues import LEAF_ORDERINGS
+from rm.scheduler.asks.job_starvation import JobStarvation
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
+from rm.scheduler.queues.spec import LEAF_ORDERINGS
+from rm.settings.rebalancing import RebalanceSettings
 from yaqd.config import Configuration
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.bounds import BOUNDS

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rm.applications.application import Application, Conclusion
+from rm.applications.records import Application, Conclusion
 from rm.store.lock import StoreLock, StoreTaken
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
 

@@ -9,9 +9,8 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
 from rm.applications.life import Applications
+from rm.applications.records import Application, Attempt
 from rm.store.state_store import StateStore, StateStoreError
 from yaqd.model import ApplicationId
 
@@ -20,7 +19,7 @@ log = logging.getLogger(__name__)
 _Outcome = Callable[[Application, "asyncio.Future[None]"], None]
 
 
-class Storing:
+class StoreWrites:
     def __init__(self, store: StateStore, applications: Applications) -> None:
         self._store = store
         self._applications = applications

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from rm.security.access import Access
 from yaqd.web.identity import SimpleIdentity
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from rm.cluster import Cluster
-from rm.scheduler.admission import may_administer, may_submit
+from rm.scheduler.queues.admission import may_administer, may_submit
 from rm.web.callers import WebCallers
 from rm.web.filters import BadParameter, known_states, words
 from rm.web.problems import problem

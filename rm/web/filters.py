@@ -6,7 +6,7 @@ from typing import Final
 
 from multidict import MultiMapping
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from rm.web.records import final_status
 from yaqd.model import FinalApplicationStatus, YarnApplicationState
 

@@ -6,9 +6,8 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
 from rm.applications.former_attempts import every_attempt
+from rm.applications.records import Application, Attempt
 from rm.cluster import Cluster
 from rm.services.reports import Reports
 from rm.web.callers import WebCallers

@@ -27,7 +27,7 @@ from aiohttp import (
 from aiohttp.abc import ResolveResult
 from yarl import URL
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from rm.services.reports import Reports
 from rm.web import proxying
 from rm.web.callers import WebCallers

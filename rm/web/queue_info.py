@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rm.cluster import Cluster
 from rm.scheduler.facts import QueueView, UserView
-from rm.scheduler.queues import QueueState
+from rm.scheduler.queues.spec import QueueState
 from rm.services.queue_statistics import queue_statistics
 from rm.web.resources import resource_json, usages_json
 from yaqd.model import Resource

@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
+from rm.applications.records import Application, Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.nodes.node import RmNode
 from rm.services.messages import container_report_pb

@@ -12,10 +12,8 @@ from typing import Any, Final, Protocol, Self, TypeVar
 
 from aiohttp import web
 
-from rm.applications.application import Application
-from rm.applications.attempt import Attempt
-from rm.applications.container import RmContainer
 from rm.applications.former_attempts import every_attempt
+from rm.applications.records import Application, Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.nodes.tracker import RM_VERSION
 from rm.services.reports import Reports

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import UNREACHABLE
 from yaqd.cli.local.file_system import check_file_system
-from yaqd.cli.local.site import ClusterShape
+from yaqd.cli.local.site import LocalShape
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException, RpcServer
 from yaqd.proto import hdfs_pb2 as hdfs
@@ -71,12 +71,12 @@ def test_a_cluster_that_was_started_before_keeps_its_folder_as_it_was(tmp_path: 
 
 
 def test_a_default_file_system_given_as_a_setting_is_asked_too(closed: int) -> None:
-    shape = ClusterShape(1, None, {"fs.defaultFS": f"hdfs://127.0.0.1:{closed}"})
+    shape = LocalShape(1, None, {"fs.defaultFS": f"hdfs://127.0.0.1:{closed}"})
     with pytest.raises(StorageUnavailable, match="does not answer"):
         check_file_system(shape, 5.0)
-    check_file_system(ClusterShape(1, None, {}), 0.0)
+    check_file_system(LocalShape(1, None, {}), 0.0)
     with pytest.raises(StorageUnavailable, match="hdfs://h:x is no address"):
-        check_file_system(ClusterShape(1, None, {"fs.defaultFS": "hdfs://h:x"}), 5.0)
+        check_file_system(LocalShape(1, None, {"fs.defaultFS": "hdfs://h:x"}), 5.0)
 
 
 class Namenode:

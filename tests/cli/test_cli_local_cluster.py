@@ -24,7 +24,7 @@ from yaqd.cli.local.processes import (
     running_clusters,
     wait_for_end,
 )
-from yaqd.cli.local.site import ClusterShape, free_ports, write_conf
+from yaqd.cli.local.site import LocalShape, free_ports, write_conf
 from yaqd.config import Configuration
 from yaqd.config.check import Severity, check_folder
 
@@ -105,7 +105,7 @@ def test_processes_are_found_by_working_folder_and_group(tmp_path: Path, spawn) 
 
 
 def test_the_written_configuration_is_sound_and_complete(tmp_path: Path) -> None:
-    write_conf(tmp_path, ClusterShape(3, None, {}), PORTS)
+    write_conf(tmp_path, LocalShape(3, None, {}), PORTS)
     conf_dir = tmp_path / "conf"
     assert [f for f in check_folder(conf_dir) if f.severity is Severity.ERROR] == []
     conf = Configuration.load(conf_dir)
@@ -121,7 +121,7 @@ def test_the_written_configuration_is_sound_and_complete(tmp_path: Path) -> None
 
 
 def test_masters_may_be_silent_for_as_long_as_hadoop_lets_them(tmp_path: Path) -> None:
-    write_conf(tmp_path, ClusterShape(1, None, {}), PORTS)
+    write_conf(tmp_path, LocalShape(1, None, {}), PORTS)
     conf = Configuration.load(tmp_path / "conf")
     assert conf.get_duration_ms("yarn.am.liveness-monitor.expiry-interval-ms") == 900_000
     assert conf.get_duration_ms("yarn.nm.liveness-monitor.expiry-interval-ms") < 60_000, "nodes are missed soon"
@@ -137,7 +137,7 @@ def test_settings_go_to_the_file_where_hadoop_looks_for_them(tmp_path: Path) -> 
         "my.key": "yarn",
         "yarn.scheduler.capacity.root.queues": "a,b",
     }
-    write_conf(tmp_path, ClusterShape(1, "hdfs://h:9000", defines), PORTS)
+    write_conf(tmp_path, LocalShape(1, "hdfs://h:9000", defines), PORTS)
     conf = Configuration.load(tmp_path / "conf")
     assert {key: conf.get(key) for key in list(defines)[:-1]} == dict(list(defines.items())[:-1])
     files = {key: conf.origin(key).file.name for key in list(defines)[:-1]}  # type: ignore[union-attr]
@@ -154,10 +154,10 @@ def test_settings_go_to_the_file_where_hadoop_looks_for_them(tmp_path: Path) -> 
 
 
 def test_edited_queues_survive_the_next_start(tmp_path: Path) -> None:
-    write_conf(tmp_path, ClusterShape(1, None, {}), PORTS)
+    write_conf(tmp_path, LocalShape(1, None, {}), PORTS)
     queues = tmp_path / "conf/capacity-scheduler.xml"
     queues.write_text("<configuration/>")
-    write_conf(tmp_path, ClusterShape(2, None, {}), PORTS)
+    write_conf(tmp_path, LocalShape(2, None, {}), PORTS)
     assert queues.read_text() == "<configuration/>"
 
 

@@ -2,7 +2,7 @@
 
 from yaqd.cli.applications.following import line_printer
 from yaqd.cli.applications.job_details import _vertex
-from yaqd.cli.applications.waiting import WaitingReason
+from yaqd.cli.applications.wait_reason import WaitingReason
 
 LIMIT = "[Sat Nov 21 16:19:39 +0000 2026] Application is added to the scheduler and is not yet activated. "
 

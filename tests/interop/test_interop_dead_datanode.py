@@ -38,7 +38,7 @@ def half_dead(two_nodes: StockHdfs) -> StockHdfs:
 
 def opened(hdfs: StockHdfs, monkeypatch: pytest.MonkeyPatch, folder: str, settings: dict[str, str]) -> FileSystem:
     """The file system, with an empty folder on it."""
-    monkeypatch.setattr("yaqd.storage.filesystem._open_systems", {})
+    monkeypatch.setattr("yaqd.storage.opening._open_systems", {})
     conf = Configuration.load(hdfs.conf_dir, environ={}).with_overrides(settings)
     files = get_filesystem("hdfs:///", conf)
     files.mkdirs(folder)

@@ -97,7 +97,7 @@ def test_the_active_one_is_found_by_every_way(pair: PairedHdfs, monkeypatch: pyt
 
 
 def opened(pair: PairedHdfs, monkeypatch: pytest.MonkeyPatch) -> FileSystem:
-    monkeypatch.setattr("yaqd.storage.filesystem._open_systems", {})
+    monkeypatch.setattr("yaqd.storage.opening._open_systems", {})
     settings = {"dfs.replication": "2", "dfs.blocksize": str(8 * MB)}
     conf = Configuration.load(pair.conf_dir, environ={}).with_overrides(settings)
     check_namenode(SERVICE, conf, hadoop_user(), 20.0)

@@ -42,7 +42,7 @@ _BLOCK = 1 << 20
 @pytest.fixture
 def conf(hdfs: StockHdfs, monkeypatch: pytest.MonkeyPatch) -> Configuration:
     """With small blocks. A process opens a file system once, and another test may have done so with other settings."""
-    monkeypatch.setattr("yaqd.storage.filesystem._open_systems", {})
+    monkeypatch.setattr("yaqd.storage.opening._open_systems", {})
     return Configuration.load(hdfs.conf_dir, environ={}).with_overrides({"dfs.blocksize": str(_BLOCK)})
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.server import MergedLimits, ShuffleLimits, ShuffleService
+from nm.shuffle.server import ShuffleService
 from riffle_merger.format import IndexEntry, SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
 from yaqd.model import ApplicationId

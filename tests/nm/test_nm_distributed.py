@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from nm.distributed import (
     Asked,
     AskRow,
+    ContainerOver,
     DistributedLimits,
     DistributedScheduler,
-    Ended,
     NodeOffer,
     NodesPublished,
     NotBooked,
@@ -133,7 +133,7 @@ def test_likes_avoid_each_other_where_they_fight_for_the_same_resource() -> None
         first, second = life.handle(ask(2), 0.0)
         assert hosts([first, second]) == given_to
         life.validate()
-        life.handle(Ended((first.container_id,)), 1.0)
+        life.handle(ContainerOver((first.container_id,)), 1.0)
         life.handle(nodes, 1.0)
         assert hosts(life.handle(ask(1), 1.0)) == ["a"], "it is alone there again, or has been all the time"
 
@@ -221,7 +221,7 @@ def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:
     short, room = NodesPublished((offer("a", wait_s=1.0),)), NodesPublished((offer("b", free=1),))
 
     def comes_back(place: Place, at: float) -> None:
-        life.handle(Ended((place.container_id,), frozenset((place.container_id,))), at)
+        life.handle(ContainerOver((place.container_id,), frozenset((place.container_id,))), at)
         life.handle(short, at)
 
     life.handle(short, 0.0)
@@ -262,7 +262,7 @@ def test_as_many_under_way_as_the_job_may_have() -> None:
     life.handle(NodesPublished((offer("a", free=8),)), 0.0)
     first = life.handle(ask(4), 0.0)
     assert len(first) == 2 and life.handle(Asked(), 0.0) == []
-    life.handle(Ended((first[0].container_id,)), 1.0)
+    life.handle(ContainerOver((first[0].container_id,)), 1.0)
     assert len(life.handle(Asked(), 1.0)) == 1
 
 
@@ -344,7 +344,7 @@ def test_whatever_it_is_told(events: list[object], tasks_max: int, per_beat: int
         if isinstance(event, WaitLimited):
             most_s = math.inf if event.most_s is None else event.most_s
         if isinstance(event, str):
-            life.handle(Ended(tuple(list(life.live)[:1])), 0.0)
+            life.handle(ContainerOver(tuple(list(life.live)[:1])), 0.0)
             continue
         if isinstance(event, NodesPublished):
             offered, sent = {o.node_id: o for o in event.nodes}, {}
@@ -376,11 +376,11 @@ def test_what_lost_its_place_takes_its_wait_along() -> None:
     life.handle(busy, 0.0)
     first, second = life.handle(ask(2), 0.0)
     assert first.waited_s == second.waited_s == 0.0
-    life.handle(Ended((first.container_id,), frozenset((first.container_id,))), 8.0)
-    life.handle(Ended((second.container_id,)), 8.0)  # it ran
+    life.handle(ContainerOver((first.container_id,), frozenset((first.container_id,))), 8.0)
+    life.handle(ContainerOver((second.container_id,)), 8.0)  # it ran
     moved, new = life.handle(ask(2), 10.0)
     assert (moved.waited_s, new.waited_s) == (10.0, 0.0)
-    life.handle(Ended((moved.container_id,), frozenset((moved.container_id,))), 15.0)
+    life.handle(ContainerOver((moved.container_id,), frozenset((moved.container_id,))), 15.0)
     (again,) = life.handle(ask(1), 16.0)
     assert again.waited_s == 16.0, "from when it was queued first, however often it was moved"
     life.validate()
@@ -390,6 +390,6 @@ def test_another_stage_has_not_waited() -> None:
     life = scheduler()
     life.handle(NodesPublished((offer("a", wait_s=3.0),)), 0.0)
     (first,) = life.handle(ask(1, priority=19), 0.0)
-    life.handle(Ended((first.container_id,), frozenset((first.container_id,))), 5.0)
+    life.handle(ContainerOver((first.container_id,), frozenset((first.container_id,))), 5.0)
     assert [p.waited_s for p in life.handle(ask(1, priority=20), 6.0)] == [0.0]
     assert [p.waited_s for p in life.handle(ask(1, priority=19), 6.0)] == [6.0]

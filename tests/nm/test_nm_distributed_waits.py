@@ -23,9 +23,8 @@ from nm.distributed import (
     StageEstimated,
     WaitLimited,
 )
-from nm.distributed import Ended as Over
-from nm.node_queue import Arrived, Ended, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
-from rm.scheduler.calculators import AllocationBounds
+from nm.distributed import ContainerOver as Over
+from nm.node_queue import Arrived, ContainerOver, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
 from rm.scheduler.events import (
     ApplicationSubmitted,
     AttemptStarted,
@@ -40,11 +39,12 @@ from rm.scheduler.events import (
     WaitingTolerated,
     WantedElsewhere,
 )
-from rm.scheduler.node_load import longer_wait_ms
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic.node_load import longer_wait_ms
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import (
     ANY_HOST,
     ApplicationAttemptId,
@@ -212,7 +212,7 @@ class World:
             job.finished_at = self.now
             job.proxy.handle(Over((container_id,)), self.now)
             self._tell(ContainerEnded(container_id))
-            self._carry_out(node, list(node.queue.handle(Ended(container_id), self.now)))
+            self._carry_out(node, list(node.queue.handle(ContainerOver(container_id), self.now)))
         tick = node.queue.next_tick()
         if tick is not None and tick <= self.now:
             self._carry_out(node, list(node.queue.handle(Tick(), self.now)))

@@ -13,7 +13,7 @@ from test_nm_queue_filled import OPPORTUNISTIC, Watcher, came, durations, events
 
 from nm.daemon import NodeManager
 from nm.node_queue import Ended, Event, MastersExpected, Preempt
-from nm.node_queue_wire import QueueOrders
+from nm.node_queue_wire import NodeQueueCommands
 from yaqd.model import ContainerSubState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -125,7 +125,7 @@ def test_an_absurd_order_keeps_no_more_than_it_says() -> None:
     room = message.masters.rooms.add()
     room.application_id.CopyFrom(convert.application_id_pb(application(9)))
     convert.put_resource(room.resource, Resource(-5, -5))
-    [event] = QueueOrders(max_length=9).events(message)
+    [event] = NodeQueueCommands(max_length=9).events(message)
     node = queue()
     node.handle(event, 0)
     assert started(node.handle(came(1, 5), 0)) == [1], "what is below nothing is nothing"

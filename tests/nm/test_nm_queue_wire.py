@@ -5,7 +5,7 @@ import math
 import pytest
 
 from nm.node_queue import JobsReported, SettingsChanged
-from nm.node_queue_wire import QueueOrders, task_facts
+from nm.node_queue_wire import NodeQueueCommands, task_facts
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering
@@ -21,7 +21,7 @@ from yaqd.proto import yarn_server_pb2 as server
     ],
 )
 def test_what_is_left_of_a_job(fields, facts) -> None:
-    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(jobs=[server.JobFacts(**fields)]))
+    (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(jobs=[server.JobFacts(**fields)]))
     assert isinstance(event, JobsReported)
     assert event.jobs[0].facts == facts
 
@@ -31,7 +31,7 @@ def test_an_order_comes_as_it_was_named() -> None:
     settings = server.NodeQueueSettings(
         enabled=True, max_queued=3, order=said.name, scope=said.scope, starve_ms=5000, starve_ratio=2.0
     )
-    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
+    (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(settings=settings))
     assert isinstance(event, SettingsChanged)
     assert event.settings.ordering == said
 
@@ -39,7 +39,7 @@ def test_an_order_comes_as_it_was_named() -> None:
 @pytest.mark.parametrize(("scope", "taken"), [("queue", "queue"), ("user", "user"), ("", "all"), ("moon", "all")])
 def test_one_that_nobody_knows_leaves_the_turns_alone(scope: str, taken: str) -> None:
     settings = server.NodeQueueSettings(enabled=True, order="by-luck", scope=scope, starve_ms=5000, starve_ratio=2.0)
-    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(settings=settings))
+    (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(settings=settings))
     assert isinstance(event, SettingsChanged)
     assert event.settings.ordering == Ordering("fifo", 5.0, 2.0, taken)
 
@@ -63,5 +63,5 @@ def test_an_estimate_that_cannot_be_is_none(said_ms: int | None, estimate_s: flo
     token = server.ContainerTokenIdentifier(yaq_task=server.TaskFacts(estimate_ms=said_ms))
     assert task_facts(token, ApplicationId(1, 1)).estimate == estimate_s
     job = server.JobFacts(estimates=[server.StageEstimate(priority=19, estimate_ms=said_ms)])
-    (event,) = QueueOrders(max_length=9).events(server.NodeQueueOrders(jobs=[job]))
+    (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(jobs=[job]))
     assert isinstance(event, JobsReported) and event.jobs[0].estimates == {19: estimate_s}

@@ -23,10 +23,10 @@ from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, se
 
 from nm.shuffle import request
 from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
+from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
 from nm.shuffle.rooms import UNFINISHED_BYTES_MAX
-from nm.shuffle.server import ShuffleLimits
 from riffle_merger.format import IndexEntry, SpillIndex
 from yaqd.model import ApplicationId
 

@@ -13,12 +13,12 @@ import pytest
 from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.merged import PUBLISHED_MAPS_MAX
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import ShuffleRequest
 from nm.shuffle.scan import FolderScan
-from nm.shuffle.server import MergedLimits, ShuffleLimits
-from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, Columns, MergedIndex
+from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, SegmentColumns
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 #: map outputs in one merge, at most
@@ -200,7 +200,7 @@ def test_a_row_that_lies_costs_the_look_at_the_folder_nothing_and_is_not_served(
     rows: list[int] = []
     columns = MergedIndex._columns
 
-    def noted(index: MergedIndex, row: int) -> Columns:
+    def noted(index: MergedIndex, row: int) -> SegmentColumns:
         rows.append(row)
         return columns(index, row)
 

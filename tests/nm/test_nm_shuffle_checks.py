@@ -12,9 +12,9 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, ReadCounts
 from nm.shuffle.jobs import ShuffleJobs
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import ShuffleRequest
-from nm.shuffle.server import MergedLimits, ShuffleLimits
 from riffle_merger.format.merged import MergedIndex
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]

@@ -14,7 +14,7 @@ from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, se
 
 from nm.shuffle.files import OutputUnreadable
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
-from nm.shuffle.server import ShuffleLimits
+from nm.shuffle.limits import ShuffleLimits
 
 SEVERAL = "several map outputs are lost"
 

@@ -20,9 +20,9 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.kept import KeptSegments
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.mergedsegment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
-from nm.shuffle.server import MergedLimits, ShuffleLimits
 from yaqd.model import ApplicationId
 from yaqd.security.writable import encode_text, encode_vlong
 

@@ -11,7 +11,7 @@ import pytest
 from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, stalled_client, until
 
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.server import MergedLimits, ShuffleLimits
+from nm.shuffle.limits import MergedLimits, ShuffleLimits
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(20)]
 KEPT_BYTES = 4 << 20

@@ -13,7 +13,7 @@ from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import PLACES, Load
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueLoad
+from yaqd.policies.queueing.rebalance import REBALANCES, NodeQueueLoad
 from yaqd.policies.queueing.wait import WAITS
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
@@ -61,5 +61,5 @@ def test_the_example_is_a_package_of_policies(tmp_path: Path, monkeypatch: pytes
     master = running(1, facts(1, estimate=None))
     assert WAITS["by-work"](SLOT * 3, Resource(), [master, *held], known, SLOT, 0.0) == 10.0
     assert WAITS["by-work"](SLOT, Resource(), [master], [], SLOT, 0.0) == inf
-    loads = [QueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
+    loads = [NodeQueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
     assert [move.tasks for move in REBALANCES["one-at-a-time"](loads, 1.0)] == [1]

@@ -18,7 +18,7 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Load
-from yaqd.policies.queueing.rebalance import REBALANCES, Move, QueueLoad
+from yaqd.policies.queueing.rebalance import REBALANCES, Move, NodeQueueLoad
 from yaqd.policies.queueing.registry import NUMBERS, UnknownPolicy
 from yaqd.policies.queueing.tuning import BoundTuner
 from yaqd.policies.queueing.wait import WAITS
@@ -88,7 +88,7 @@ def test_shipped_ones_answer_in_their_place(what: str, told: list[str], tmp_path
     assert estimator.estimate("run") == 2.0
     held = (SLOT, Resource(), [running(7, facts(7, estimate=4.0))], [], SLOT, 0.0)
     assert WAITS[name](*held) == WAITS["resources"](*held) == 4.0
-    loads = [QueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
+    loads = [NodeQueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
     assert REBALANCES[name](loads, 1.0) == REBALANCES["gain"](loads, 1.0) != []
     placer: Placer[str] = Placer(name)
     for node, waiting, wait_s in (("slow", 1, 3.0), ("quick", 8, 0.5)):
@@ -141,7 +141,7 @@ A, B = NodeId("a", 1), NodeId("b", 1)
 def test_moves_that_no_queue_can_make_are_given_up(wrong: Move, told: list[str], tmp_path: Path) -> None:
     name = name_of("moves", tmp_path)
     policy, moved = REBALANCES[name], import_module(name.removeprefix("moves-")).moved
-    loads = [QueueLoad(node, w, q, 2, 4.0, 9) for node, w, q in ((A, 40.0, 9), (B, 0.0, 0))]
+    loads = [NodeQueueLoad(node, w, q, 2, 4.0, 9) for node, w, q in ((A, 40.0, 9), (B, 0.0, 0))]
     moved.append(sound := Move(A, B, 1, 0.0))
     assert policy(loads, 1.0) == [sound] and not told
     moved.append(wrong)

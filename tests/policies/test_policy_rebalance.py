@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from policy_facts import SLOT, facts, few, hostile_s, queues, running, sane_s
 
 from yaqd.model import NodeId
-from yaqd.policies.queueing.rebalance import QueueLoad, QueueSaid, queue_limit, queue_loads, rebalance
+from yaqd.policies.queueing.rebalance import NodeQueueLoad, NodeQueueSaid, queue_limit, queue_loads, rebalance
 from yaqd.policies.queueing.wait import expected_starts, wait_estimate
 
 
@@ -37,7 +37,7 @@ def test_expected_starts_are_what_a_newcomer_would_wait_in_each_place(line) -> N
 
 loads = st.lists(
     st.builds(
-        QueueLoad,
+        NodeQueueLoad,
         node=st.integers(0, 6).map(node),
         wait_s=st.floats(0, 100) | st.just(inf),
         queued=st.integers(0, 9),
@@ -73,8 +73,8 @@ def test_moves_shorten_what_was_longest_and_fill_no_queue_over_its_room(told, le
 
 def test_two_queues_by_hand() -> None:
     told = [
-        QueueLoad(node(1), wait_s=30, queued=6, slots=2, mean_s=10, room=0),
-        QueueLoad(node(2), wait_s=0, queued=0, slots=2, mean_s=10, room=9),
+        NodeQueueLoad(node(1), wait_s=30, queued=6, slots=2, mean_s=10, room=0),
+        NodeQueueLoad(node(2), wait_s=0, queued=0, slots=2, mean_s=10, room=9),
     ]
     # 30 - 5 against 0, then 25 - 5 against 5, then 20 - 5 against 10, then nothing is gained
     (move,) = rebalance(told, least_gain_s=1.0)
@@ -85,8 +85,8 @@ def test_two_queues_by_hand() -> None:
 @pytest.mark.parametrize(("mean_s", "come"), [(0.1, 3), (10, 3), (20, 2)])
 def test_what_comes_lasts_as_long_as_where_it_waited_however_short_the_others_there_are(mean_s, come) -> None:
     told = [
-        QueueLoad(node(1), wait_s=30, queued=6, slots=2, mean_s=10, room=0),
-        QueueLoad(node(2), wait_s=0, queued=0, slots=2, mean_s=mean_s, room=9),
+        NodeQueueLoad(node(1), wait_s=30, queued=6, slots=2, mean_s=10, room=0),
+        NodeQueueLoad(node(2), wait_s=0, queued=0, slots=2, mean_s=mean_s, room=9),
     ]
     # 30 - 5 against 0, then 25 - 5 against 5, then 20 - 5 against 10; where the others are longer, 10 and 20
     (move,) = rebalance(told, least_gain_s=1.0)
@@ -94,8 +94,8 @@ def test_what_comes_lasts_as_long_as_where_it_waited_however_short_the_others_th
 
 
 def test_a_queue_where_nothing_starts_any_more_gives_all_it_has() -> None:
-    stuck = QueueLoad(node(1), wait_s=inf, queued=4, slots=2, mean_s=10, room=9)
-    served = QueueLoad(node(2), wait_s=500, queued=0, slots=2, mean_s=10, room=9)
+    stuck = NodeQueueLoad(node(1), wait_s=inf, queued=4, slots=2, mean_s=10, room=9)
+    served = NodeQueueLoad(node(2), wait_s=500, queued=0, slots=2, mean_s=10, room=9)
     (move,) = rebalance([stuck, served], least_gain_s=60.0)
     assert (move.source, move.tasks) == (node(1), 4)
     assert rebalance([stuck], least_gain_s=0.0) == []
@@ -103,10 +103,10 @@ def test_a_queue_where_nothing_starts_any_more_gives_all_it_has() -> None:
 
 def test_how_long_tasks_last_is_read_where_they_wait() -> None:
     told = [
-        QueueSaid(node(1), wait_s=30, waiting=5, queued=4, slots=2, capacity=20),
-        QueueSaid(node(2), wait_s=6, waiting=2, queued=2, slots=4, capacity=None),
-        QueueSaid(node(3), wait_s=0.05, waiting=0, queued=0, slots=8, capacity=3),
-        QueueSaid(node(4), wait_s=inf, waiting=3, queued=3, slots=1, capacity=10**6),
+        NodeQueueSaid(node(1), wait_s=30, waiting=5, queued=4, slots=2, capacity=20),
+        NodeQueueSaid(node(2), wait_s=6, waiting=2, queued=2, slots=4, capacity=None),
+        NodeQueueSaid(node(3), wait_s=0.05, waiting=0, queued=0, slots=8, capacity=3),
+        NodeQueueSaid(node(4), wait_s=inf, waiting=3, queued=3, slots=1, capacity=10**6),
     ]
     loads = queue_loads(told, most_queued=15, typical_s=60)
     assert [(load.node, load.wait_s, load.queued, load.slots) for load in loads] == [
@@ -119,10 +119,10 @@ def test_how_long_tasks_last_is_read_where_they_wait() -> None:
 
 
 def test_one_node_that_lies_does_not_say_how_long_all_tasks_last() -> None:
-    idle = QueueSaid(node(0), wait_s=0, waiting=0, queued=0, slots=4, capacity=20)
-    honest = [QueueSaid(node(n), wait_s=10, waiting=4, queued=4, slots=4, capacity=20) for n in (1, 2)]
+    idle = NodeQueueSaid(node(0), wait_s=0, waiting=0, queued=0, slots=4, capacity=20)
+    honest = [NodeQueueSaid(node(n), wait_s=10, waiting=4, queued=4, slots=4, capacity=20) for n in (1, 2)]
     for wait_s, waiting in ((0.001, 10**6), (1e9, 1)):
-        liar = QueueSaid(node(3), wait_s, waiting=waiting, queued=waiting, slots=4, capacity=10**6)
+        liar = NodeQueueSaid(node(3), wait_s, waiting=waiting, queued=waiting, slots=4, capacity=10**6)
         assert queue_loads([idle, *honest, liar], 15, typical_s=60)[0].mean_s == 8
 
 
@@ -136,11 +136,11 @@ def test_what_is_moved_never_waits_longer_than_where_it_was(full, others, least_
     """Whatever the others say of their waits and places: what goes there lasts as long as where it comes from."""
     lasts = {node(n): mean_s for n, (_, _, mean_s) in enumerate(full)}
     told = [
-        QueueSaid(node(n), mean_s * (waiting + 1) / slots, waiting, waiting, slots, capacity=20)
+        NodeQueueSaid(node(n), mean_s * (waiting + 1) / slots, waiting, waiting, slots, capacity=20)
         for n, (waiting, slots, mean_s) in enumerate(full)
     ]
     told += [
-        QueueSaid(node(10 + n), wait_s, waiting, waiting, slots, places)
+        NodeQueueSaid(node(10 + n), wait_s, waiting, waiting, slots, places)
         for n, (waiting, slots, wait_s, places) in enumerate(others)
     ]
     by_node = {one.node: one for one in told}
@@ -160,7 +160,13 @@ def test_what_is_moved_never_waits_longer_than_where_it_was(full, others, least_
 @given(
     st.lists(
         st.builds(
-            QueueLoad, st.integers(0, 3).map(node), hostile_s, st.integers(), st.integers(), hostile_s, st.integers()
+            NodeQueueLoad,
+            st.integers(0, 3).map(node),
+            hostile_s,
+            st.integers(),
+            st.integers(),
+            hostile_s,
+            st.integers(),
         ),
         max_size=6,
     ),
@@ -174,7 +180,7 @@ def test_nodes_may_say_anything(told, least_gain_s) -> None:
 @given(
     st.lists(
         st.builds(
-            QueueSaid,
+            NodeQueueSaid,
             st.integers(0, 3).map(node),
             hostile_s,
             st.integers(),
@@ -193,7 +199,7 @@ def test_whatever_nodes_say_durations_and_room_are_such(told, most_queued) -> No
 
 def test_a_million_queued_is_a_number_like_another() -> None:
     told = [
-        QueueLoad(node(1), wait_s=1e6, queued=10**6, slots=1, mean_s=1, room=0),
-        QueueLoad(node(2), wait_s=0, queued=0, slots=1, mean_s=1, room=10**6),
+        NodeQueueLoad(node(1), wait_s=1e6, queued=10**6, slots=1, mean_s=1, room=0),
+        NodeQueueLoad(node(2), wait_s=0, queued=0, slots=1, mean_s=1, room=10**6),
     ]
     assert sum(move.tasks for move in rebalance(told, 1.0)) == pytest.approx(1000)

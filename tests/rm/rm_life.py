@@ -1,6 +1,5 @@
 """A scheduler with queues at its nodes, and short words for what happens to it."""
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -14,11 +13,12 @@ from rm.scheduler.events import (
     NodeQueueReported,
     SchedulerEvent,
 )
-from rm.scheduler.preemption import PreemptionSpec
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.why import why_waits
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 GB = 1024

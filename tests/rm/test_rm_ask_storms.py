@@ -10,7 +10,8 @@ from rm_harness import Harness, ask, cluster
 from test_rm_scheduler_properties import BOUNDS, HOSTS, RACKS, spec
 
 import rm.services.application_master as service
-from rm.applications.attempt import Attempt
+from rm.applications.records import Attempt
+from rm.scheduler.asks.intake import parts
 from rm.scheduler.decisions import Decision
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -22,9 +23,8 @@ from rm.scheduler.events import (
     NodeLoaded,
     NodeQueueReported,
 )
-from rm.scheduler.intake import parts
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource

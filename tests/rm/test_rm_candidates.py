@@ -5,9 +5,8 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.asks import Ask
-from rm.scheduler.calculators import AllocationBounds
-from rm.scheduler.candidates import Candidates, locality
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign.candidates import Candidates, locality
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -18,11 +17,11 @@ from rm.scheduler.events import (
     NodeJoined,
     NodeQueueReported,
 )
-from rm.scheduler.node_queue import NodeQueue
-from rm.scheduler.nodes import NodeView
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.node import NodeQueue, NodeView
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.policies.queueing.place import choose
 from yaqd.policies.queueing.place_scores import Affinity
@@ -76,7 +75,7 @@ class Full:
 
     def looked_at(self, ask: Ask) -> list[tuple[NodeQueue, float, float, int]]:
         """Every node with room where the ask may go."""
-        queues, found = self.scheduler.queues, []
+        queues, found = self.scheduler.node_queues, []
         for node in self.scheduler.view.nodes.all():
             near = locality(ask, node)
             if node.queue is not None and queues.has_room(node.queue) and near is not None:
@@ -101,7 +100,7 @@ def worth(candidates: list[tuple[NodeQueue, float, float, int]]) -> float:
 def test_the_best_is_among_them_for_each_container(cluster, named, count, interference) -> None:
     full = Full(cluster, QueueingSpec(bound=4, affinity=Affinity(interference=interference)))
     ask = full.ask(count, named)
-    candidates = Candidates(full.scheduler.view.nodes, full.scheduler.queues, APP, ask, everything)
+    candidates = Candidates(full.scheduler.view.nodes, full.scheduler.node_queues, APP, ask, everything)
     while ask.pending:
         assert worth(candidates.all()) == worth(full.looked_at(ask))
         queue = choose(candidates.all())
@@ -117,7 +116,7 @@ def test_the_best_is_among_them_for_each_container(cluster, named, count, interf
 def test_who_does_not_accept_a_node_is_not_offered_its_queue() -> None:
     full = Full({"a": ("/r", 0, 1.0, 0), "b": ("/r", 0, 2.0, 0), "c": ("/s", 0, 3.0, 0)}, QueueingSpec(bound=4))
     ask = full.ask(3, {"a": (1, True), "/r": (1, True)})
-    view, queues = full.scheduler.view, full.scheduler.queues
+    view, queues = full.scheduler.view, full.scheduler.node_queues
     found = Candidates(view.nodes, queues, APP, ask, lambda node: node.id.host != "a").all()
     assert {queue.node.id.host for queue, *_ in found} == {"b"}, "the best of the rack, and of all"
     assert Candidates(view.nodes, queues, APP, ask, lambda node: False).all() == []
@@ -126,7 +125,7 @@ def test_who_does_not_accept_a_node_is_not_offered_its_queue() -> None:
 def test_a_place_that_is_used_up_is_no_longer_near() -> None:
     full = Full({"a": ("/r", 0, 3.0, 0), "b": ("/s", 0, 2.9, 0)}, QueueingSpec(bound=4))
     ask = full.ask(2, {"a": (1, True), "/r": (1, True)})
-    candidates = Candidates(full.scheduler.view.nodes, full.scheduler.queues, APP, ask, everything)
+    candidates = Candidates(full.scheduler.view.nodes, full.scheduler.node_queues, APP, ask, everything)
     queue = choose(candidates.all())
     assert queue is not None and queue.node.id.host == "a", "a little longer, but near its data"
     ask.take("a", "/r", Locality.NODE, 0.0)
@@ -139,7 +138,7 @@ def test_the_right_rack_is_worth_a_little_waiting() -> None:
     for wait_s, expected in ((1.2, "b"), (1.6, "a")):
         full = Full({"a": ("/s", 0, 1.0, 0), "b": ("/r", 0, wait_s, 0), "c": ("/r", 0, 9.0, 0)}, QueueingSpec(bound=4))
         ask = full.ask(1, {"d": (1, True), "/r": (1, True)})
-        queue = choose(Candidates(full.scheduler.view.nodes, full.scheduler.queues, APP, ask, everything).all())
+        queue = choose(Candidates(full.scheduler.view.nodes, full.scheduler.node_queues, APP, ask, everything).all())
         assert queue is not None and queue.node.id.host == expected
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Preempt, Warn
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -22,10 +21,11 @@ from rm.scheduler.events import (
     SchedulerEvent,
     TaskTimes,
 )
-from rm.scheduler.preemption import PreemptionSpec
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId as AttemptId
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 

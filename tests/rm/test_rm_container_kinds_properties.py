@@ -4,7 +4,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Update
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -20,9 +19,10 @@ from rm.scheduler.events import (
     SchedulerEvent,
     UpdateAsked,
 )
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 
 GB = 1024

@@ -17,13 +17,12 @@ from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
 from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
-from rm.applications.container import RmContainer
+from rm.applications.records import RmContainer
 from rm.node_queues.task_records import TaskRecords
 from rm.scheduler.events import QueueingChanged
-from rm.scheduler.holds import AskHold, HoldKind
-from rm.scheduler.node_load import NodeLoad
-from rm.scheduler.node_queue import NodeQueue
-from rm.scheduler.why import why_waits
+from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue
+from rm.scheduler.why.reasons import why_waits
 from rm.store.state_store import StateStore
 from yaqd.cli.applications.explain import _show_decisions, explain
 from yaqd.cli.exits import CommandError
@@ -227,7 +226,7 @@ async def test_what_must_not_wait_says_who_is_ahead_and_whether_a_node_is_held_f
         attempt = scheduler.view.applications[app_id].attempt
         assert attempt is not None
         [waiting] = [a for a in attempt.asks if a.pending]
-        [queue] = scheduler.queues.all()
+        [queue] = scheduler.node_queues.all()
         scheduler.view.holds.begin(AskHold(queue.node, attempt, HoldKind.QUEUE, 0.0, waiting))
         held = f"{node.id} is held for it: nothing else is sent to wait there"
         assert why_waits(scheduler.view, attempt, waiting).reason.endswith(held)

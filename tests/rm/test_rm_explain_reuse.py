@@ -7,7 +7,7 @@ from rm_harness import ManualClock, ask, cluster
 from test_rm_explain import command, report_queue
 from test_rm_node_queueing import ON, given, left, queueing_node
 
-from yaqd.cli.applications.waiting import reason_in
+from yaqd.cli.applications.wait_reason import reason_in
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from rm.scheduler.events import (
     NodeSilent,
     WaitingTolerated,
 )
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering
@@ -191,12 +191,12 @@ def test_nor_is_its_queue_held_any_longer() -> None:
     for node in (first, second):
         life.tell(NodeQueueReported(node, 4, 1, 5.0, None, frozenset(), None, True))
     life.tell(NodeBeat(first))
-    queue = life.scheduler.queues.get(first)
+    queue = life.scheduler.node_queues.get(first)
     assert queue is not None and queue.node.hold is not None
     life.tell(NodeSilent(first))
     assert queue.node.hold is None
     life.tell(NodeBeat(second))
-    other = life.scheduler.queues.get(second)
+    other = life.scheduler.node_queues.get(second)
     assert other is not None and other.node.hold is not None
 
 

@@ -5,10 +5,9 @@ from rm_life import GB, Life, named
 
 from rm.scheduler.decisions import Keep, KeepNoMore, Reserve, Unreserve
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeLeft, NodeSilent
-from rm.scheduler.holds import AskHold, HoldKind, OpportunisticHold
-from rm.scheduler.nodes import NodeView
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.view import AttemptView
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
+from rm.scheduler.view.records import AttemptView
 from yaqd.model import NodeId
 
 
@@ -49,7 +48,7 @@ def test_each_kind_begins_and_ends_in_the_table_and_leaves_nothing_there() -> No
     holds.validate()
     assert [type(note) for note in began] == [Reserve, Keep], "that a queue drains is not told"
     assert "has waited 6.0 s" in began[0].reason and "for 20 s" in began[1].reason
-    assert holds.of(life.attempt, life.wanted) == [reserved, queue] and life.attempt.reservation is reserved
+    assert holds.of(life.attempt, life.wanted) == [reserved, queue] and holds.reserved_for(life.attempt) is reserved
     assert holds.opportunistic_of(life.attempt.id) == [spare] and first.opportunistic_hold is spare
     assert (first.hold, first.reserved) == (reserved, reserved)
     assert (life.second.hold, life.second.reserved) == (queue, None)
@@ -58,7 +57,7 @@ def test_each_kind_begins_and_ends_in_the_table_and_leaves_nothing_there() -> No
     assert [(type(note), note.reason) for note in ended] == [(Unreserve, "because"), (KeepNoMore, "because")]
     assert not holds.reserved and not holds.opportunistic and holds.of(life.attempt, life.wanted) == []
     assert [node.hold or node.opportunistic_hold for node in (first, life.second)] == [None, None]
-    assert life.attempt.reservation is None
+    assert holds.reserved_for(life.attempt) is None
 
 
 def test_a_node_whose_queue_drains_for_one_is_reserved_for_another() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -25,10 +25,10 @@ from rm.scheduler.events import (
     SchedulerEvent,
     WaitingTolerated,
 )
-from rm.scheduler.job_order import JobStarvation
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 SLOT = Resource(1024, 1)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -30,10 +29,11 @@ from rm.scheduler.events import (
     WaitingTolerated,
     WantedElsewhere,
 )
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 
 ONE = Resource(1024, 1)

@@ -18,8 +18,8 @@ from rm.scheduler.events import (
     SchedulerEvent,
     WaitingTolerated,
 )
-from rm.scheduler.placement import Placement
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.placement import Placement
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 
 HOSTS = ("a", "b", "c")

@@ -14,7 +14,7 @@ from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.applications.commands import status
 from yaqd.cli.applications.following import line_printer
-from yaqd.cli.applications.waiting import why_it_waits
+from yaqd.cli.applications.wait_reason import why_it_waits
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 

@@ -8,7 +8,7 @@ from test_rm_node_queueing import ON, OURS, ask, cluster, given
 
 from rm.node_queues.words import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
-from rm.scheduler.why import why_waits
+from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -40,7 +40,7 @@ class Keeping(Life):
         return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
 
     def waits(self) -> int:
-        queue = self.scheduler.queues.get(self.at)
+        queue = self.scheduler.node_queues.get(self.at)
         assert queue is not None
         return len(queue.waiting)
 
@@ -97,7 +97,7 @@ def test_no_room_is_kept_for_a_master_that_does_not_come(goes: str) -> None:
 def test_lies_of_free_room_are_bounded_by_the_node() -> None:
     life = full()
     life.tell(NodeQueueReported(life.at, 4, 2, 1.0, None, frozenset(), None, True, Resource(1 << 30, 1 << 20)))
-    queue = life.scheduler.queues.get(life.at)
+    queue = life.scheduler.node_queues.get(life.at)
     assert queue is not None and queue.room == Resource(4 * GB, 4)
 
 
@@ -142,7 +142,7 @@ async def test_a_node_says_when_room_is_there(room_ms: int | None, room_s: float
         if room_ms is not None:
             said.room_ms = room_ms
         await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
-        [queue] = rm.manager.scheduler.queues.all()
+        [queue] = rm.manager.scheduler.node_queues.all()
         assert queue.room_s == room_s
 
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 import pytest
 
 from nm.node_queue import Arrived, Decision, Ended, Launch, MastersExpected, NodeQueue, NodeQueueSettings
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -23,9 +22,10 @@ from rm.scheduler.events import (
     TaskTimes,
     WaitingTolerated,
 )
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering
@@ -80,7 +80,7 @@ class Cluster:
         self.scheduler.validate()
         for one in given:
             app_id = one.container_id.application_id
-            estimate = None if one.is_master else self.scheduler.queues.estimate(app_id, one.priority)
+            estimate = None if one.is_master else self.scheduler.node_queues.estimate(app_id, one.priority)
             facts = TaskFacts(app_id, estimate=estimate, priority=one.priority)
             if one.is_master:
                 self.is_master.add(one.container_id)

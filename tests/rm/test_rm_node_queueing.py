@@ -192,7 +192,7 @@ async def test_what_ended_teaches_how_long_the_others_run() -> None:
         response = await second.allocate(ask(1))
         scheduler = rm.manager.scheduler
         app_id = next(iter(scheduler.view.applications))
-        assert scheduler.queues.estimate(app_id, 1) == 7.0
+        assert scheduler.node_queues.estimate(app_id, 1) == 7.0
 
 
 def left(*stages: tuple[int, int, int, tuple[int, ...]]) -> common.JobLeft:
@@ -240,7 +240,7 @@ async def test_how_long_a_process_ran_that_never_had_a_task_says_nothing_of_its_
         await beat(node, running=3, times=(0, 300))
         if not told_first:
             await master.allocate(left=plan)
-        estimate = partial(rm.manager.scheduler.queues.estimate, app_id, 1)
+        estimate = partial(rm.manager.scheduler.node_queues.estimate, app_id, 1)
         assert estimate() == 10.0, "as configured"
         node.end(worked)
         await beat(node, running=2, times=(0, 6000))

@@ -35,10 +35,10 @@ def test_nobody_reaches_through_the_scheduler() -> None:
 def test_a_question_about_an_application_that_is_not_there_leaves_nothing_behind() -> None:
     life = Life(2)
     facts, gone = life.scheduler.facts, ApplicationId(1, 999)
-    known = dict(life.scheduler.queues.jobs._jobs)
+    known = dict(life.scheduler.node_queues.jobs._jobs)
     assert facts.elsewhere(gone) == facts.held(gone) == facts.estimates(gone) == {}
     assert facts.job_version(gone) == 0 and facts.application(gone) is None
-    assert life.scheduler.queues.jobs._jobs == known
+    assert life.scheduler.node_queues.jobs._jobs == known
 
 
 def test_who_asks_which_nodes_are_ranked_changes_no_decision() -> None:

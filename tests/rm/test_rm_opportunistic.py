@@ -2,8 +2,6 @@
 
 import pytest
 
-from rm.scheduler import spare_search
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Locality
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -25,12 +23,14 @@ from rm.scheduler.events import (
     UpdateAsked,
     WaitingTolerated,
 )
-from rm.scheduler.node_load import LoadOrder, NodeLoad
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic import search
+from rm.scheduler.opportunistic.node_load import LoadOrder, NodeLoad
+from rm.scheduler.opportunistic.places import takes
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.spare_places import takes
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
@@ -142,14 +142,14 @@ def test_asks_that_insist_on_hosts_that_take_nothing_hide_no_others(queueing: Qu
 def test_a_call_looks_at_so_many_nodes_and_the_next_one_goes_on_there(
     monkeypatch: pytest.MonkeyPatch, queueing: QueueingSpec | None
 ) -> None:
-    monkeypatch.setattr(spare_search, "_LOOKS_MAX", 60)
+    monkeypatch.setattr(search, "_LOOKS_MAX", 60)
     looked: list[str] = []
 
     def seen(load: NodeLoad, need: Resource, most_s: float) -> bool:
         looked.append(load.node.id.host)
         return takes(load, need, most_s)
 
-    monkeypatch.setattr(spare_search, "takes", seen)
+    monkeypatch.setattr(search, "takes", seen)
     life = Life(OpportunisticLimits(), queueing)
     hosts = [f"h{number:02}" for number in range(50)]
     for host in hosts:

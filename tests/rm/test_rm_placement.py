@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -17,7 +16,10 @@ from rm.scheduler.events import (
     NodeJoined,
     SchedulerEvent,
 )
-from rm.scheduler.placement import (
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
+from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.placement import (
     ALL,
     NOT_SELF,
     SELF,
@@ -29,8 +31,6 @@ from rm.scheduler.placement import (
     Single,
     Target,
 )
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.proto import yarn_common_pb2 as common

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
 from rm.scheduler.events import (
     ApplicationSubmitted,
@@ -21,9 +20,10 @@ from rm.scheduler.events import (
     PreemptionDue,
     SchedulerEvent,
 )
-from rm.scheduler.preemption import PreemptionSpec
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteIOError

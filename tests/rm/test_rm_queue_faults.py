@@ -120,7 +120,7 @@ async def test_a_node_that_speaks_for_others_changes_nothing_there() -> None:
         assert {convert.container_id(c) for c in response.containers_to_cleanup} >= {*containers, stranger}
         assert len(rm.manager.scheduler.view.containers) == 7
         assert not (await master.allocate()).completed_container_statuses
-        assert rm.manager.scheduler.queues.estimate(app_id, 1) == 10.0
+        assert rm.manager.scheduler.node_queues.estimate(app_id, 1) == 10.0
         text = await command(rm, "explain", str(app_id))
         assert "3 wait at nodes" in text and str(liar.id) not in text
         assert rm.manager.cluster.nodes[liar.id].status.ByteSize() < 100_000, "a large report is not kept"
@@ -135,7 +135,7 @@ async def test_times_that_cannot_be_are_not_learnt_and_fit_every_message() -> No
         for container_id in containers:
             node.run(container_id)
         await beat(node, running=4)
-        queues = rm.manager.scheduler.queues
+        queues = rm.manager.scheduler.node_queues
         # -5 s, and longer than a life
         for container_id, times in zip(containers, ((0, -5000), (0, 2**62), (-1, 5000)), strict=False):
             node.end(container_id)
@@ -190,7 +190,7 @@ async def test_a_wall_clock_that_jumps_teaches_and_ends_nothing(jump_s: int) -> 
         clock.seconds += 7
         stock.end(on_stock[0])
         await stock.beat()
-        assert rm.manager.scheduler.queues.estimate(app_id, 1) == 7.0, "a stock node says nothing: it was measured"
+        assert rm.manager.scheduler.node_queues.estimate(app_id, 1) == 7.0, "a stock node says nothing: it was measured"
         await beat(node, running=4)  # it had been silent for so long that nobody sent it more
         assert len(given(await master.allocate())) >= 1 + 3, "and what can end waits at the other"
         await beat(node, running=4, queued=3)
@@ -240,7 +240,7 @@ async def test_a_store_with_absurd_estimates_is_read_for_what_makes_sense(tmp_pa
         node = await queueing_node(rm)
         app_id, master = await rm.running(node, application_name="nightly 2")
         assert len(given(await master.allocate(ask(9)))) == 3 + 3
-        assert rm.manager.scheduler.queues.estimate(app_id, 1) == 5.0
+        assert rm.manager.scheduler.node_queues.estimate(app_id, 1) == 5.0
 
 
 # ---- learnt while off
@@ -255,7 +255,7 @@ async def test_what_was_learnt_while_queues_were_off_counts_as_soon_as_they_are_
         await beat(node)
         node.end(container_id)
         assert not (await beat(node, times=(0, 4000))).HasField("yaq_orders")
-        assert rm.manager.scheduler.queues.estimate(before, 1) is None, "off is off"
+        assert rm.manager.scheduler.node_queues.estimate(before, 1) is None, "off is off"
         await master.finish()
         await finished(rm, before, node)
         app_id, master = await rm.running(node, application_name="nightly 18")
@@ -267,7 +267,7 @@ async def test_what_was_learnt_while_queues_were_off_counts_as_soon_as_they_are_
             await operator.call(call, admin.RefreshQueuesRequest())
         finally:
             await operator.close()
-        assert rm.manager.scheduler.queues.estimate(app_id, 1) == 4.0
+        assert rm.manager.scheduler.node_queues.estimate(app_id, 1) == 4.0
         await beat(node, running=4)
         assert len(given(await master.allocate())) == 3, "asked for before they were switched on"
 

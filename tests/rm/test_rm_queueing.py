@@ -18,7 +18,7 @@ from rm.scheduler.events import (
     PlaceLost,
     QueueingChanged,
 )
-from rm.scheduler.queueing_spec import QueueingSpec, Tuning
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from yaqd.model import NodeId, Resource
 
 
@@ -216,7 +216,7 @@ def test_the_time_without_queues_is_no_gap_between_heartbeats() -> None:
         for _ in range(200):
             life.now += 3.0
             life.report(node)
-            bounds.append(life.scheduler.queues.bound_of(node))
+            bounds.append(life.scheduler.node_queues.bound_of(node))
     assert set(bounds[200:400]) == {0} and max(bounds[400:]) <= max(bounds[:200])
 
 
@@ -244,7 +244,7 @@ def test_what_lost_its_place_takes_its_wait_along() -> None:
     assert [given.waits_since for given in life.live.values()] == [None] * 5 + [3.0]
     life.tell(AttemptEnded(app))
     life.tell(PlaceLost(app.application_id, 1, 3.0))
-    assert not life.scheduler.queues.lost_places, "nobody would ask for it"
+    assert not life.scheduler.node_queues.lost_places, "nobody would ask for it"
 
 
 def test_what_is_overdue_waits_nowhere_again() -> None:
@@ -255,7 +255,7 @@ def test_what_is_overdue_waits_nowhere_again() -> None:
     life.now = 70.0
     life.tell(PlaceLost(app.application_id, 1, 10.0))
     assert life.ask(app, 3) == ["a*"] * 2, "its stage's others may wait"
-    assert life.scheduler.queues.lost_places.overdue(app.application_id, 1) == 1
+    assert life.scheduler.node_queues.lost_places.overdue(app.application_id, 1) == 1
     ends = [life.end("a") for _ in range(3)]
     assert ends[:2] == [[], []] and ends[2] == ["a"]  # both that waited start, then there is room
     assert [given.waits_since for given in life.live.values()][-1] == 10.0
@@ -314,10 +314,10 @@ def test_a_node_says_how_many_it_takes_at_most(bound: int | None) -> None:
     life.tell(NodeQueueReported(node, 4, 0, 1.0, most=1))
     app = life.app()
     assert life.ask(app, 20) == [*"aaaa", "a*"]
-    assert (life.scheduler.queues.bound_of(node), life.scheduler.queues.bounds) == (1, 1)
+    assert (life.scheduler.node_queues.bound_of(node), life.scheduler.node_queues.bounds) == (1, 1)
     life.tell(QueueingChanged(replace(spec, unaware_wait_s=9.0)))
-    assert life.scheduler.queues.bound_of(node) <= 1, "other settings change nothing of it"
+    assert life.scheduler.node_queues.bound_of(node) <= 1, "other settings change nothing of it"
     life.tell(NodeQueueReported(node, 4, 1, 1.0, most=0))
-    assert life.scheduler.queues.bound_of(node) == 0
+    assert life.scheduler.node_queues.bound_of(node) == 0
     life.tell(NodeQueueReported(node, 4, 1, 1.0))
-    assert life.scheduler.queues.bound_of(node) >= 2, "it takes any number again"
+    assert life.scheduler.node_queues.bound_of(node) >= 2, "it takes any number again"

@@ -5,10 +5,10 @@ from rm_harness import FakeNode, Harness, ManualClock, cluster
 from rm_life import GB, Life
 from test_rm_node_queueing import OURS, beat
 
-from rm.scheduler.calculators import Dominant, MemoryOnly
 from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.slots import Slots
+from rm.scheduler.node_queues.slots import Slots
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.calculators import Dominant, MemoryOnly
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
@@ -24,7 +24,7 @@ async def full_node(rm: Harness) -> FakeNode:
 
 
 def bound(rm: Harness, node: FakeNode) -> int:
-    return rm.manager.scheduler.queues.bound_of(node.id)
+    return rm.manager.scheduler.node_queues.bound_of(node.id)
 
 
 async def test_a_node_that_is_refilled_less_often_may_have_more_waiting() -> None:
@@ -78,7 +78,7 @@ def test_what_runs_beyond_a_nodes_size_has_no_slot(queued: int) -> None:
     master, *tasks = life.live
     life.tell(NodeResized(node, Resource(2048, 2)))
     waits, runs = frozenset(tasks[3:] if queued else ()), frozenset([master, *tasks[: 4 - queued]])
-    [queue] = life.scheduler.queues.all()
+    [queue] = life.scheduler.node_queues.all()
     queue.slots = 0
     life.tell(NodeQueueReported(node, len(runs), len(waits), 1.0, waits, runs))
     assert (queue.running, queue.slots) == (5 - queued, 2)
@@ -131,7 +131,7 @@ def test_a_node_that_says_it_runs_more_than_it_can_is_sent_no_more_to_wait(queue
         life.tell(NodeQueueReported(liar, 100_000, queued, 0.0))
         life.tell(NodeBeat(liar))
         life.report(honest, queued=queued)
-    said, true = life.scheduler.queues.all()
+    said, true = life.scheduler.node_queues.all()
     assert (said.slots, said.bound) == (true.slots, true.bound) == (4, true.bound)
     sent = [sum(given.node_id == node for given in life.live.values()) for node in (liar, honest)]
     assert sent[0] <= sent[1] + 1 and sent[1] < 9

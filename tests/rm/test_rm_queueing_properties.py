@@ -20,7 +20,7 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     WaitingTolerated,
 )
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
@@ -105,7 +105,7 @@ class QueueingLife(SchedulerLife):
         self.live = live
 
     def waits(self, container_id: ContainerId) -> bool:
-        return any(container_id in queue.waiting for queue in self.scheduler.queues.all())
+        return any(container_id in queue.waiting for queue in self.scheduler.node_queues.all())
 
     @precondition(lambda self: self.attempts)
     @rule(data=st.data())

@@ -5,9 +5,9 @@ from rm_life import GB, Life, named
 
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.events import ApplicationMoved, NodeBeat, NodeQueueReported, PreemptionDue
-from rm.scheduler.preemption import PreemptionSpec
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.queues import QueueConfigError
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.queues.spec import QueueConfigError
 from yaqd.model import Resource
 
 SHARES = {
@@ -187,7 +187,7 @@ def test_what_waits_is_not_taken_back_for_other_queues() -> None:
     life.node("a", gb=8)
     greedy, poor = life.app("b"), life.app("a", estimate=None)
     life.ask(greedy, 20)
-    waiting = {c for queue in life.scheduler.queues.all() for c in queue.waiting}
+    waiting = {c for queue in life.scheduler.node_queues.all() for c in queue.waiting}
     assert len(waiting) == 4
     life.ask(poor, 4)
     taken = set()

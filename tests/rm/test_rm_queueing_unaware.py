@@ -12,7 +12,7 @@ from rm.scheduler.events import (
     PlaceLost,
     WaitingTolerated,
 )
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.settings.queues import QueueSettings
 from yaqd.config import Configuration
 

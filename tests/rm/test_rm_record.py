@@ -9,11 +9,11 @@ from rm_harness import ask, cluster
 from test_rm_daemon import start
 from test_rm_node_queueing import ON, queueing_node
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.events import MastersDue
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import replay
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from rm.store import record_file
 from rm.store.record_file import RecordFile
 from yaqd.model import Resource

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rm.scheduler.asks import TooManyAsks
-from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.decisions import Allocate, Decision, Locality, RefuseApplication, Reserve, Unreserve
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -20,8 +19,9 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     SchedulerEvent,
 )
-from rm.scheduler.queues import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 
 GB = 1024

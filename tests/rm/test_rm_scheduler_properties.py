@@ -4,7 +4,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import AcceptApplication, Allocate, Decision
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -24,10 +23,11 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     SchedulerEvent,
 )
-from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.users import may_take
-from rm.scheduler.view import ClusterView
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.cluster import ClusterView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -302,7 +302,7 @@ class SchedulerLife(RuleBasedStateMachine):
 
     @invariant()
     def deciding_changes_nothing(self) -> None:
-        view, policy = self.scheduler.view, self.scheduler._giving.policy
+        view, policy = self.scheduler.view, self.scheduler._assigner.policy
         before = fingerprint(view)
         for node in view.nodes.all():
             next(policy.for_node(view, node, self.now + 60.0), None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rm_harness import ManualClock, cluster
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from rm.store.state_store import StateStore, StateStoreError
 from yaqd.ipc.errors import RemoteIOError
 from yaqd.model import ApplicationId

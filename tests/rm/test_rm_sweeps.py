@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rm_life import GB, Life, named
 
-from rm.scheduler import sweep
-from rm.scheduler.asks import Ask
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign import sweep
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat, SchedulerEvent
-from rm.scheduler.placement import SELF, Placement, Scope, Single, Target
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.placement import SELF, Placement, Scope, Single, Target
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 HOSTS = ("a", "b", "c")
@@ -114,7 +114,7 @@ def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_other
     for _ in range(8):
         looks.clear()
         given += life.tell(NodeBeat(NodeId("a", 1)))
-        assert len(looks) <= 4 * sweep._COST_MAX
+        assert len(looks) <= 4 * sweep.COST_MAX
     assert [d.container_id.attempt_id for d in given if isinstance(d, Allocate)] == [first, first], "still in turn"
     life.scheduler.validate()
 
@@ -137,7 +137,7 @@ def test_who_comes_first_is_looked_at_again_when_something_was_given() -> None:
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is looked at: asks that insist on other places, attempts with a blacklist."""
-    from rm.scheduler.view import AttemptView
+    from rm.scheduler.view.records import AttemptView
 
     looks: list[object] = []
     insists, accepts = Ask.insists_on_others, AttemptView.accepts

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from rm.applications.application import APPLICATION_TRANSITIONS, PUBLIC_STATE, AppStage
-from rm.applications.attempt import ATTEMPT_TRANSITIONS
-from rm.applications.container import CONTAINER_TRANSITIONS, ContainerEvent, ContainerStage
+from rm.applications.states import (
+    APPLICATION_TRANSITIONS,
+    ATTEMPT_TRANSITIONS,
+    CONTAINER_TRANSITIONS,
+    PUBLIC_STATE,
+    AppStage,
+    ContainerEvent,
+    ContainerStage,
+)
 from rm.nodes.node import NODE_TRANSITIONS
 from rm.transitions import Machine
 from yaqd.model import NodeState, YarnApplicationAttemptState

@@ -2,7 +2,7 @@
 
 import random
 
-from rm.applications.container import RmContainer
+from rm.applications.records import RmContainer
 from rm.scheduler.decisions import Allocate, Locality
 from rm.security.tokens import TokenMint
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource

@@ -2,8 +2,6 @@
 
 import pytest
 
-from rm.scheduler.admission import QUEUE_MASTERS_EXCEEDED, USER_MASTERS_EXCEEDED, why_inactive
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, RefuseApplication
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -18,9 +16,11 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     SchedulerEvent,
 )
-from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.admission import QUEUE_MASTERS_EXCEEDED, USER_MASTERS_EXCEEDED, why_inactive
+from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.user_limits import user_limit
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.users import user_limit
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 
 GB = 1024

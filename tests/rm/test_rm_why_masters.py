@@ -6,8 +6,8 @@ from test_rm_explain import command
 from test_rm_users import GB, Queue, given, spec
 
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, AttemptStarted, ContainerEnded, NodeJoined, NodeLeft
-from rm.scheduler.why import why_waits
-from rm.scheduler.why_masters import NO_NODES
+from rm.scheduler.why.masters import NO_NODES
+from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"

@@ -6,9 +6,9 @@ from test_rm_large_asks import LARGE, Busy
 from test_rm_sweeps import NOWHERE
 
 from rm.scheduler.events import AskRow
-from rm.scheduler.placement import Placement
-from rm.scheduler.queueing_spec import QueueingSpec
-from rm.scheduler.why import why_waits
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.placement import Placement
+from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId
 
 

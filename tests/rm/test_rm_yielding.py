@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from rm_harness import ManualClock, ask, cluster
 from test_rm_explain import command
 
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate, Decision, Preempt
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -27,9 +26,10 @@ from rm.scheduler.events import (
     NodeResized,
     SchedulerEvent,
 )
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.why import why_waits
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 GB = 1024

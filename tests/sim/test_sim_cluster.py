@@ -15,12 +15,12 @@ from nm.distributed import Place
 from nm.node_queue import Arrived
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import NodeQueueReported
-from rm.scheduler.node_queue import NodeQueue
-from rm.scheduler.queueing import NodeQueues
+from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.view.node import NodeQueue
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.cluster import SYSTEMS, ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
-from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.model import YIELDS_AFTER_S, Model
 from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
@@ -378,7 +378,7 @@ def test_a_wait_goes_along_to_the_next_node(cause: str) -> None:
 
     def watched(base: type[Model]) -> type[Model]:
         class Watched(base):  # type: ignore[misc, valid-type]
-            def newcomer(self, run: Run) -> Arrived:
+            def newcomer(self, run: ContainerRun) -> Arrived:
                 arrived = super().newcomer(run)
                 assert arrived.facts is not None
                 seen.append((run.arrived, arrived.facts.waited_s))

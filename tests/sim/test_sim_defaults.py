@@ -9,10 +9,10 @@ from dataclasses import replace
 import click
 import pytest
 
-from rm.node_queues.rebalancing import RebalanceSettings
 from rm.scheduler.scheduler import SchedulerLimits
 from rm.settings.containers import ContainerSettings
 from rm.settings.queues import QueueSettings
+from rm.settings.rebalancing import RebalanceSettings
 from yaqd.cli.simulation import commands as sim
 from yaqd.cli.simulation.systems import comparison, parse_system
 from yaqd.config import Configuration

@@ -295,7 +295,7 @@ def stuck_behind_reduces(drive: Driver) -> AttemptId:
         drive(ev.TaskRequested(f"c{index + 1}"))
     drive(ev.ClusterSeen(Resource(0, 0), 2))
     for reduce in (AttemptId(1, 0, 0), AttemptId(1, 1, 0)):
-        drive(ev.FetchFailed(reduce, (AttemptId(0, 0, 0),)))
+        drive(ev.FetchReported(reduce, (AttemptId(0, 0, 0),)))
     drive.allocate("c3", "h2")
     return AttemptId(0, 0, 1)
 
@@ -332,7 +332,7 @@ def test_waiting_maps_take_the_room_of_a_reduce() -> None:
     drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
     drive(ev.TaskRequested("c1"))
     drive(ev.ClusterSeen(Resource(0, 0), 1))
-    drive(ev.FetchFailed(AttemptId(1, 0, 0), (AttemptId(0, 0, 0),)))
+    drive(ev.FetchReported(AttemptId(1, 0, 0), (AttemptId(0, 0, 0),)))
     assert drive.machine.asks() == [Ask(10, "*", 1, SMALL)]
     drive(ev.Tick())
     drive.now = 1.5

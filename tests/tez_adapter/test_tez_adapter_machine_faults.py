@@ -121,7 +121,7 @@ def test_a_lost_map_output_is_made_again_and_announced() -> None:
     drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))
     drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
     reduce_attempt = next(iter(drive.machine.vertices[1].running))
-    out = drive(ev.FetchFailed(reduce_attempt, (AttemptId(0, 0, 0),)))
+    out = drive(ev.FetchReported(reduce_attempt, (AttemptId(0, 0, 0),)))
     # the one reducer there is cannot get it: that is enough, and the idle process makes it again
     assert out == [] or isinstance(out[0], ev.GiveTask)
     made = drive.machine.attempt(AttemptId(0, 0, 0))
@@ -143,7 +143,7 @@ def test_what_could_not_be_reached_was_killed_where_its_node_proves_lost() -> No
     maps = drive.machine.vertices[0]
     reduce_attempt = next(iter(drive.machine.vertices[1].running))
     # reducers notice sooner than the ResourceManager that the node is gone
-    drive(ev.FetchFailed(reduce_attempt, (AttemptId(0, 0, 0),)))
+    drive(ev.FetchReported(reduce_attempt, (AttemptId(0, 0, 0),)))
     assert (maps.tasks[0].failures, maps.ended[AttemptState.FAILED], maps.ended[AttemptState.KILLED]) == (1, 1, 0)
     drive(ev.NodeLost("elsewhere:1"))
     assert (maps.tasks[0].failures, maps.ended[AttemptState.FAILED]) == (1, 1)

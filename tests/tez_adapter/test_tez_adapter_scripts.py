@@ -10,14 +10,14 @@ from tez_adapter.jobspec import JobKind, JobSpec, Streaming
 from tez_adapter.streaming.script_command import split_command
 from tez_adapter.streaming.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.streaming.task import script_environment
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.failure import describe_failure
 from yaqd.config import Configuration
 from yaqd.mapreduce.errors import JobError
 from yaqd.proto import job_pb2 as pb
 
 
-def make_attempt(**settings: str) -> Attempt:
+def make_attempt(**settings: str) -> TaskAttempt:
     spec = JobSpec(
         job_id="job_1_0001",
         name="n",
@@ -34,10 +34,10 @@ def make_attempt(**settings: str) -> Attempt:
         attempt_id="attempt_1_0001_r_000003_0",
         kind=pb.TaskDescription.REDUCE,
     )
-    return Attempt(description, spec, Configuration.load(environ={}, overrides=settings))
+    return TaskAttempt(description, spec, Configuration.load(environ={}, overrides=settings))
 
 
-def pipe(command: str, attempt: Attempt | None = None) -> ScriptPipe:
+def pipe(command: str, attempt: TaskAttempt | None = None) -> ScriptPipe:
     return ScriptPipe("mapper", command, dict(os.environ), attempt or make_attempt())
 
 

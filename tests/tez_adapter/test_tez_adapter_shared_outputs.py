@@ -11,7 +11,7 @@ from tez_adapter.data import MapOutput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.master.plan import plan
 from tez_adapter.merging.shared_outputs import prepare, publish_output, shared_folder
-from tez_adapter.tasks.attempt import SHARED_FOLDER, Attempt
+from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
 from yaqd.config import Configuration
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import PathNotFound, get_filesystem
@@ -22,13 +22,13 @@ def job(tmp_path: Path, **more: str) -> JobSpec:
     return JobSpec("job_1_0001", "n", "u", JobKind.MAPREDUCE, conf, f"file://{tmp_path}/staging", reduces=2)
 
 
-def attempt_of(spec: JobSpec, number: int) -> Attempt:
+def attempt_of(spec: JobSpec, number: int) -> TaskAttempt:
     ref = pb.AttemptRef(vertex=0, index=number, number=0)
     description = pb.TaskDescription(attempt=ref, attempt_id=f"attempt_{number}", kind=pb.TaskDescription.MAP)
-    return Attempt(description, spec, spec.configuration())
+    return TaskAttempt(description, spec, spec.configuration())
 
 
-def write_output(attempt: Attempt) -> None:
+def write_output(attempt: TaskAttempt) -> None:
     output = MapOutput(attempt.output_folder(), 2)
     output.collect(b"key", b"value")
     output.close()

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from rm.applications.application import Application
+from rm.applications.records import Application
 from tez_adapter.client.staging import Staging
 from tez_adapter.client.submit import SubmittedJob, submit_mapreduce
 from tez_adapter.client.sweeping import sweep_histories, sweep_jobs

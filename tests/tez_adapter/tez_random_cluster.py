@@ -115,7 +115,7 @@ class RandomCluster:
             readers = [a for v in self.machine.vertices[1:] for a in v.running]
             outputs = [c.attempt for c in self.machine.vertices[0].completions]
             if readers and outputs:
-                self.send(ev.FetchFailed(self.rng.choice(readers), (self.rng.choice(outputs),)))
+                self.send(ev.FetchReported(self.rng.choice(readers), (self.rng.choice(outputs),)))
         elif kind == 3:
             self.now += 40.0
         elif kind == 4 and names:

@@ -10,9 +10,9 @@ from typing import Final
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.job import JobRecords
-from tez_adapter.core.moves import Moves
 from tez_adapter.core.nodes import HostFailures
 from tez_adapter.core.records import Attempt, Container, Vertex
+from tez_adapter.core.state_changes import StateChanges
 from tez_adapter.core.states import AttemptEvent, ContainerEvent, ContainerState, TaskEvent
 from yaqd.model import Resource
 
@@ -25,7 +25,7 @@ class JobContainers(JobRecords):
 
     def __init__(self, spec: DagSpec) -> None:
         super().__init__(spec)
-        self._moves = Moves(self.vertices)
+        self._changes = StateChanges(self.vertices)
         self._hosts = HostFailures(spec.limits)
         self._headroom: Resource | None = None
         #: held by nobody's attempt, in the order they came to rest
@@ -49,7 +49,7 @@ class JobContainers(JobRecords):
         index = vertex.pending.take(container.host, vertex.failed_on)
         assert index is not None
         task = vertex.tasks[index]
-        self._moves.task(task, TaskEvent.ASSIGNED)
+        self._changes.task(task, TaskEvent.ASSIGNED)
         attempt_id = AttemptId(vertex.index, index, len(task.attempts))
         attempt = Attempt(attempt_id, container.id, container.node, container.host, self._now, self._now)
         task.attempts.append(attempt)
@@ -58,7 +58,7 @@ class JobContainers(JobRecords):
         return attempt
 
     def _rest(self, container: Container) -> None:
-        self._moves.container(container, ContainerEvent.ATTEMPT_ENDED)
+        self._changes.container(container, ContainerEvent.ATTEMPT_ENDED)
         container.idle_since = self._now
         self._idle[container.id] = None
 
@@ -77,8 +77,8 @@ class JobContainers(JobRecords):
 
     def _give(self, container: Container, attempt: Attempt) -> None:
         del self._idle[container.id]
-        self._moves.container(container, ContainerEvent.TASK_GIVEN)
-        self._moves.attempt(attempt, AttemptEvent.FETCHED)
+        self._changes.container(container, ContainerEvent.TASK_GIVEN)
+        self._changes.attempt(attempt, AttemptEvent.FETCHED)
         attempt.began = attempt.moved = attempt.heard = self._now
         container.had_task = True
         self._out.append(ev.GiveTask(container.id, attempt.id))
@@ -132,7 +132,7 @@ class JobContainers(JobRecords):
     def _dismiss(self, container: Container) -> None:
         """Its process is told to end when it asks (or asks again)."""
         self._idle.pop(container.id, None)
-        self._moves.container(container, ContainerEvent.STOP)
+        self._changes.container(container, ContainerEvent.STOP)
         if not container.had_task:
             self._without_task.append(container.id)
         self._out.append(ev.GiveExit(container.id))
@@ -140,7 +140,7 @@ class JobContainers(JobRecords):
     def _stop(self, container: Container, reason: str) -> None:
         if container.state is not ContainerState.STOPPING:
             self._idle.pop(container.id, None)
-            self._moves.container(container, ContainerEvent.STOP)
+            self._changes.container(container, ContainerEvent.STOP)
             self._out.append(ev.Stop(container.id, container.node, reason))
 
     def _stop_process(self, attempt: Attempt, reason: str) -> None:

@@ -19,7 +19,7 @@ class JobEndings(JobContainers):
     def _succeed(self, attempt: Attempt) -> None:
         vertex, task = self._close_attempt(attempt, AttemptEvent.DONE)
         attempt.progress = 1.0
-        if not self._moves.task(task, TaskEvent.DONE):
+        if not self._changes.task(task, TaskEvent.DONE):
             return
         task.fetch_failures = 0
         vertex.done += 1
@@ -46,18 +46,18 @@ class JobEndings(JobContainers):
 
     def _retry(self, vertex: Vertex, task: Task, attempt: Attempt, event: TaskEvent, *, fatal: bool = False) -> None:
         if fatal or task.failures >= vertex.spec.max_attempts:
-            self._moves.task(task, TaskEvent.GIVE_UP)
+            self._changes.task(task, TaskEvent.GIVE_UP)
             vertex.given_up += 1
             if vertex.given_up * 100 > vertex.spec.failures_max_percent * vertex.spec.tasks:
                 self._finish(JobState.FAILED, f"{verdict(vertex, task, attempt)}: {attempt.error}")
             else:
                 self._open_ready()
-        elif self._moves.task(task, event):
+        elif self._changes.task(task, event):
             vertex.pending.add(task.id.task)
 
     def _close_attempt(self, attempt: Attempt, event: AttemptEvent) -> tuple[Vertex, Task]:
         vertex = self.vertices[attempt.id.vertex]
-        self._moves.attempt(attempt, event)
+        self._changes.attempt(attempt, event)
         attempt.finished = self._now
         vertex.running.pop(attempt.id, None)
         container = self.containers.get(attempt.container)
@@ -70,7 +70,7 @@ class JobEndings(JobContainers):
     def _lose_output(self, attempt: Attempt, event: AttemptEvent) -> None:
         vertex = self.vertices[attempt.id.vertex]
         task = vertex.tasks[attempt.id.task]
-        if task.state is not TaskState.SUCCEEDED or not self._moves.attempt(attempt, event):
+        if task.state is not TaskState.SUCCEEDED or not self._changes.attempt(attempt, event):
             return
         vertex.done -= 1
         task.fetch_failures = 0
@@ -85,7 +85,7 @@ class JobEndings(JobContainers):
             for task in vertex.tasks:
                 for attempt in task.attempts:
                     if attempt.out_of_reach and attempt.node == node and attempt.state is AttemptState.FAILED:
-                        self._moves.attempt(attempt, AttemptEvent.EXCUSE)
+                        self._changes.attempt(attempt, AttemptEvent.EXCUSE)
                         attempt.error = f"node {node} was lost: {attempt.error}"
                         task.failures -= 1
 
@@ -95,7 +95,7 @@ class JobEndings(JobContainers):
                 continue
             vertex.ready = True
             for task in vertex.tasks:
-                if self._moves.task(task, TaskEvent.READY):
+                if self._changes.task(task, TaskEvent.READY):
                     vertex.pending.add(task.id.task)
 
     def _finish(self, state: JobState, diagnostics: str) -> None:
@@ -103,7 +103,7 @@ class JobEndings(JobContainers):
             return
         self.state = state
         for attempt in list(self.live_attempts()):
-            self._moves.attempt(attempt, AttemptEvent.KILL)
+            self._changes.attempt(attempt, AttemptEvent.KILL)
             attempt.finished = self._now
         for vertex in self.vertices:
             vertex.running.clear()

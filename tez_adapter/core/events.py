@@ -90,7 +90,7 @@ class CommitRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchFailed:
+class FetchReported:
     """A target attempt could not get the output of source attempts."""
 
     reporter: AttemptId
@@ -145,7 +145,7 @@ Event = (
     | AttemptSucceeded
     | AttemptFailed
     | CommitRequested
-    | FetchFailed
+    | FetchReported
     | NodeLost
     | ClusterSeen
     | ResourcesCounted

@@ -64,7 +64,7 @@ class JobMachine(JobEndings):
             ev.AttemptSucceeded: self._on_succeeded,
             ev.AttemptFailed: self._on_failed,
             ev.CommitRequested: self._on_commit,
-            ev.FetchFailed: self._on_fetch_failed,
+            ev.FetchReported: self._on_fetch_failed,
             ev.NodeLost: self._on_node_lost,
             ev.ClusterSeen: self._on_cluster,
             ev.ResourcesCounted: self._on_counted,
@@ -91,7 +91,7 @@ class JobMachine(JobEndings):
     @property
     def anomalies(self) -> list[str]:
         """Illegal pairs of state and event, for the log; drained by the owner."""
-        return self._moves.anomalies
+        return self._changes.anomalies
 
     # ---- containers
 
@@ -144,7 +144,7 @@ class JobMachine(JobEndings):
             return
         if container.state is ContainerState.STARTING:
             self._unheard.pop(container.id, None)
-            self._moves.container(container, ContainerEvent.HEARD)
+            self._changes.container(container, ContainerEvent.HEARD)
             self._unusable.started(container.node)
             self.notices.started(container.node)
         attempt = container.attempt
@@ -153,7 +153,7 @@ class JobMachine(JobEndings):
             task.refusals = 0
             if attempt.state is AttemptState.ASSIGNED:
                 container.disk_failures_before, task.disk_failures = task.disk_failures, 0
-                self._moves.attempt(attempt, AttemptEvent.FETCHED)
+                self._changes.attempt(attempt, AttemptEvent.FETCHED)
                 attempt.began = attempt.moved = attempt.heard = self._now
             container.had_task = True
             self._out.append(ev.GiveTask(container.id, attempt.id))
@@ -239,20 +239,20 @@ class JobMachine(JobEndings):
 
     def _on_commit(self, event: ev.CommitRequested) -> None:
         attempt = self.attempt(event.attempt)
-        granted = attempt is not None and attempt.live and self._moves.attempt(attempt, AttemptEvent.COMMIT)
+        granted = attempt is not None and attempt.live and self._changes.attempt(attempt, AttemptEvent.COMMIT)
         self._out.append(ev.AnswerCommit(event.attempt, granted))
 
     def _on_succeeded(self, event: ev.AttemptSucceeded) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is None or not attempt.live:
-            self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
+            self._changes.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
         self._succeed(attempt)
 
     def _on_failed(self, event: ev.AttemptFailed) -> None:
         attempt = self.attempt(event.attempt)
         if attempt is None or not attempt.live:
-            self._moves.illegal(event, "attempt", attempt.state if attempt else "unknown")
+            self._changes.illegal(event, "attempt", attempt.state if attempt else "unknown")
             return
         self._end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
         # its process could go on; but idle it would take the same task again, where another node may fare better
@@ -260,7 +260,7 @@ class JobMachine(JobEndings):
 
     # ---- lost outputs, lost nodes
 
-    def _on_fetch_failed(self, event: ev.FetchFailed) -> None:
+    def _on_fetch_failed(self, event: ev.FetchReported) -> None:
         reporter = self.attempt(event.reporter)
         if reporter is None or not reporter.live:
             return

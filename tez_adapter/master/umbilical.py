@@ -197,7 +197,7 @@ class Umbilical:
 
     def _fetch_failed(self, request: pb.FetchFailedRequest) -> pb.FetchFailedResponse:
         sources = tuple(_attempt_id(s) for s in request.sources)
-        self._job.dispatch(ev.FetchFailed(_attempt_id(request.attempt), sources))
+        self._job.dispatch(ev.FetchReported(_attempt_id(request.attempt), sources))
         return pb.FetchFailedResponse()
 
     # ---- clients

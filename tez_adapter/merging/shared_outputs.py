@@ -16,7 +16,7 @@ from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
 from riffle_merger.format.packed import index_of
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.merging.settings import REPLICATION_KEY, on_hdfs
-from tez_adapter.tasks.attempt import SHARED_FOLDER, Attempt
+from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
 from yaqd.config import Configuration
 from yaqd.storage import PathNotFound, get_filesystem
 
@@ -60,7 +60,7 @@ def _checksum(descriptor: int, segment: IndexEntry) -> int:
     return int.from_bytes(os.pread(descriptor, CHECKSUM_BYTES, end - CHECKSUM_BYTES), "big")
 
 
-def publish_output(attempt: Attempt) -> None:
+def publish_output(attempt: TaskAttempt) -> None:
     """A finished map's output goes from its container to HDFS, if that is where the job has them. StorageError."""
     folder = os.environ.get(SHARED_FOLDER)
     if folder is None:

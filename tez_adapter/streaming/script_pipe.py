@@ -17,7 +17,7 @@ from typing import IO
 
 from tez_adapter.streaming.script_command import executable, make_executable, split_command
 from tez_adapter.streaming.script_stderr import StderrReader
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 
 _READ_BYTES = 1 << 20
 _SHELL = "/bin/sh"
@@ -36,7 +36,7 @@ class ScriptFailed(Exception):
 class ScriptPipe:
     """One run of one executable. Iterate `output(blocks)` to its end; that also checks the exit status."""
 
-    def __init__(self, role: str, command: str, environment: Mapping[str, str], attempt: Attempt) -> None:
+    def __init__(self, role: str, command: str, environment: Mapping[str, str], attempt: TaskAttempt) -> None:
         #: mapper, combiner or reducer
         self._role = role
         self._command = command
@@ -179,5 +179,5 @@ def _written(stdin: IO[bytes], view: memoryview) -> int:
     return size
 
 
-def _may_stop_after(attempt: Attempt) -> int | None:
+def _may_stop_after(attempt: TaskAttempt) -> int | None:
     return attempt.conf.get_int(_MAY_STOP_KEY) if attempt.conf.get(_MAY_STOP_KEY) else None

@@ -9,7 +9,7 @@ import sys
 from collections import deque
 from typing import IO
 
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.mapreduce.counters import as_long
 from yaqd.mapreduce.errors import JobError
 
@@ -25,7 +25,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 class StderrReader:
     """Reads the stderr of one script to its end."""
 
-    def __init__(self, role: str, attempt: Attempt) -> None:
+    def __init__(self, role: str, attempt: TaskAttempt) -> None:
         self._role = role
         self._attempt = attempt
         self._prefix = attempt.conf.get("stream.stderr.reporter.prefix") or "reporter:"

@@ -20,7 +20,7 @@ from tez_adapter.streaming.formats import PairReader, StreamFormat, input_block,
 from tez_adapter.streaming.script_pipe import ScriptFailed, ScriptPipe
 from tez_adapter.streaming.settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSettings, stream_settings
 from tez_adapter.streaming.typedbytes import BadRecord
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.map_task import split_of
 from tez_adapter.tasks.shuffle_input import fetch_all
 from tez_adapter.tasks.task_output import PartFile, TaskFiles, make_task_folder, side_files, task_folder
@@ -40,7 +40,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Combine = Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]
 
 
-def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) -> TaskFiles | None:
+def run_streaming(attempt: TaskAttempt, client: BlockingRpcClient, secret: bytes) -> TaskFiles | None:
     """The task; returns the output to commit, if it writes some."""
     assert attempt.spec.streaming is not None
     settings = stream_settings(attempt.conf)
@@ -49,7 +49,7 @@ def run_streaming(attempt: Attempt, client: BlockingRpcClient, secret: bytes) ->
     return _reduce(attempt, attempt.spec.streaming, settings, client, secret)
 
 
-def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> TaskFiles | None:
+def _map(attempt: TaskAttempt, scripts: Streaming, settings: StreamSettings) -> TaskFiles | None:
     split = split_of(attempt)
     environment = script_environment(
         attempt,
@@ -90,7 +90,9 @@ def _map(attempt: Attempt, scripts: Streaming, settings: StreamSettings) -> Task
     return side_files(attempt)
 
 
-def _open_output(attempt: Attempt, settings: StreamSettings, combine: Combine | None, memory_bytes: int) -> MapOutput:
+def _open_output(
+    attempt: TaskAttempt, settings: StreamSettings, combine: Combine | None, memory_bytes: int
+) -> MapOutput:
     def combined(batches: Iterator[Columns]) -> Iterator[Columns]:
         assert combine is not None
         return map(settings.to_shuffle, combine(_read_by_reducer(settings, batches)))
@@ -115,7 +117,7 @@ def _read_by_reducer(settings: StreamSettings, batches: Iterator[Columns]) -> It
 
 
 def _reduce(
-    attempt: Attempt, scripts: Streaming, settings: StreamSettings, client: BlockingRpcClient, secret: bytes
+    attempt: TaskAttempt, scripts: Streaming, settings: StreamSettings, client: BlockingRpcClient, secret: bytes
 ) -> PartFile:
     with ReduceInput(
         Path.cwd(), memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
@@ -137,14 +139,14 @@ def _reduce(
         return _to_file(attempt, "r", settings.reduce_output_format, pairs)
 
 
-def _merged(attempt: Attempt, source: ReduceInput) -> Iterator[Columns]:
+def _merged(attempt: TaskAttempt, source: ReduceInput) -> Iterator[Columns]:
     for batch in source.batches():
         attempt.moved(1 / 3 + 2 / 3 * source.progress())
         if len(batch):
             yield batch
 
 
-def _to_file(attempt: Attempt, letter: str, written: StreamFormat, batches: Iterator[Columns]) -> PartFile:
+def _to_file(attempt: TaskAttempt, letter: str, written: StreamFormat, batches: Iterator[Columns]) -> PartFile:
     separator = (attempt.conf.get("mapreduce.output.textoutputformat.separator") or "\t").encode()
     part = PartFile(attempt, letter)
     try:
@@ -160,7 +162,7 @@ def _to_file(attempt: Attempt, letter: str, written: StreamFormat, batches: Iter
     return part
 
 
-def _input_blocks(attempt: Attempt, reader: RecordReader, settings: StreamSettings) -> Iterator[bytes]:
+def _input_blocks(attempt: TaskAttempt, reader: RecordReader, settings: StreamSettings) -> Iterator[bytes]:
     """Lines of the split as the mapper reads them."""
     is_start, read = reader.current.start == 0, attempt.counters.find(INPUT_GROUP, "BYTES_READ")
     for batch in reader.batches():
@@ -195,7 +197,9 @@ def _count(lines: CountedLines, pieces: Iterator[bytes]) -> None:
     lines.close()
 
 
-def _combine(attempt: Attempt, scripts: Streaming, settings: StreamSettings, environment: Mapping[str, str]) -> Combine:
+def _combine(
+    attempt: TaskAttempt, scripts: Streaming, settings: StreamSettings, environment: Mapping[str, str]
+) -> Combine:
     def combine(lines: Iterator[bytes | memoryview]) -> Iterator[Columns]:
         pipe = ScriptPipe("combiner", scripts.combiner, environment, attempt)
         return _pairs("combiner", pipe.output(lines), settings.reduce_output_reader())
@@ -203,7 +207,7 @@ def _combine(attempt: Attempt, scripts: Streaming, settings: StreamSettings, env
     return combine
 
 
-def script_environment(attempt: Attempt, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def script_environment(attempt: TaskAttempt, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The container's environment, the job's configuration with names made fit, and who the task is; what had another
     name in former Hadoops, under that as well. Of keys that the job has not changed there are those of MapReduce."""
     kind = "m" if attempt.is_map else "r"

@@ -36,7 +36,7 @@ SHARED_FOLDER = "YAQ_SHUFFLE_FOLDER"
 EXIT_UNWANTED = 143
 
 
-class Attempt:
+class TaskAttempt:
     def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration) -> None:
         self.description = description
         self.spec = spec
@@ -128,7 +128,7 @@ def _counter(group: str, name: str, value: object) -> pb.Counter:
 class Reporter:
     """Tells the job manager how an attempt goes; a context around its run."""
 
-    def __init__(self, attempt: Attempt, connect: Callable[[], BlockingRpcClient]) -> None:
+    def __init__(self, attempt: TaskAttempt, connect: Callable[[], BlockingRpcClient]) -> None:
         self._attempt = attempt
         self._connect = connect
         self._done = threading.Event()

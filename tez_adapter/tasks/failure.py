@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tez_adapter.data.fetch import FetchFailed
 from tez_adapter.streaming.script_pipe import ScriptFailed
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.pairs import is_raised_in
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
@@ -34,7 +34,7 @@ class Failure:
     fatal: bool
 
 
-def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
+def describe_failure(attempt: TaskAttempt, error: BaseException) -> Failure:
     headline = _headline(error, attempt.is_map)
     lines = [headline, f"  in {attempt.name}{_input_of(attempt)}"]
     fatal = isinstance(error, JobError) and not isinstance(error, CorruptDataError)
@@ -54,7 +54,7 @@ def describe_failure(attempt: Attempt, error: BaseException) -> Failure:
     return Failure(without_middle(as_utf8("\n".join(lines)), _TEXT_CHARS_MAX), fatal)
 
 
-def describe_death(attempt: Attempt, code: int) -> Failure:
+def describe_death(attempt: TaskAttempt, code: int) -> Failure:
     """Of an attempt whose process ended by itself, with this exit status, or by a signal, whose number is negative."""
     if code < 0:
         what = f"was killed by signal {-code}{_named(-code)}"
@@ -122,7 +122,7 @@ def _not_pairs(error: TypeError) -> str:
     return "None" if kind[1] == "NoneType" else f"a value of type {kind[1]}"
 
 
-def _input_of(attempt: Attempt) -> str:
+def _input_of(attempt: TaskAttempt) -> str:
     if not attempt.is_map:
         return f", partition {attempt.index}"
     if attempt.reading is not None:

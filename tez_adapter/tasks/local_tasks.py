@@ -21,7 +21,7 @@ from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
 from tez_adapter.data import ReduceInput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.tasks import own_folder
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.forked import Ended, adopt_orphans, die_with, end_by, end_children, run_in_child
 from tez_adapter.tasks.map_task import run_map
 from tez_adapter.tasks.outcome import outcome_of
@@ -63,7 +63,7 @@ class LocalTask:
         return own_folder.own_folder(self.folder, name)
 
 
-class LocalAttempt(Attempt):
+class LocalAttempt(TaskAttempt):
     """An attempt whose map output goes below a folder of this run."""
 
     def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration, folder: Path) -> None:

@@ -14,7 +14,7 @@ from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
 from tez_adapter.data.partition import Partitions
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.forked import end_copy, or_undo
 from tez_adapter.tasks.pairs import Pair, looked_at, refuse_no_pairs
 from tez_adapter.tasks.task_output import PartFile
@@ -27,11 +27,11 @@ from yaqd.storage import FileRange, InputSplit, RecordReader, open_reader
 _ENCODE_PAIRS = 8192
 
 
-def split_of(attempt: Attempt) -> InputSplit:
+def split_of(attempt: TaskAttempt) -> InputSplit:
     return InputSplit.from_json(json.loads(attempt.description.split))
 
 
-def task_context(attempt: Attempt, phase: str, split: InputSplit | None = None) -> TaskContext:
+def task_context(attempt: TaskAttempt, phase: str, split: InputSplit | None = None) -> TaskContext:
     context = TaskContext(phase=phase, index=attempt.index, attempt=attempt.ref.number, partitions=attempt.spec.reduces)
     if split is not None:
         read_from(context, split.ranges[0])
@@ -43,7 +43,7 @@ def read_from(context: TaskContext, part: FileRange) -> None:
     context.input_path, context.input_start, context.input_length = part.path, part.start, part.length
 
 
-def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
+def run_map(attempt: TaskAttempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
     """The task; returns the output file to commit for a job without reduces."""
     split = split_of(attempt)
     job = job_class(params, attempt.counters, task_context(attempt, MAP, split))
@@ -59,7 +59,7 @@ def run_map(attempt: Attempt, job_class: type[Job], params: dict[str, Any]) -> P
     return None
 
 
-def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
+def _map_to_file(attempt: TaskAttempt, job: Job, reader: RecordReader) -> PartFile:
     part = PartFile(attempt, "m")
     with or_undo(part.writer.abort):
         part.writer.write_all(_pairs(attempt, job, reader))
@@ -70,7 +70,7 @@ def _map_to_file(attempt: Attempt, job: Job, reader: RecordReader) -> PartFile:
     return part
 
 
-def _map_objects(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+def _map_objects(attempt: TaskAttempt, job: Job, reader: RecordReader) -> None:
     half = attempt.sort_bytes() // 2
     combine = encoded_combiner(job.combine) if job.overrides_combine else None
     memory_bytes = half if job.overrides_combine else half * 2
@@ -102,7 +102,7 @@ def _collect(output: MapOutput, pairs: Iterator[Pair], function: str) -> None:
         raise
 
 
-def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
+def _map_columns(attempt: TaskAttempt, job: Job, reader: RecordReader) -> None:
     output = _open_output(attempt, job, attempt.sort_bytes(), None)
     with or_undo(output.abandon):
         for batch in reader.batches():
@@ -120,7 +120,7 @@ def _map_columns(attempt: Attempt, job: Job, reader: RecordReader) -> None:
 
 
 def _open_output(
-    attempt: Attempt, job: Job, memory_bytes: int, combine: Callable[[Iterator[Columns]], Iterator[Columns]] | None
+    attempt: TaskAttempt, job: Job, memory_bytes: int, combine: Callable[[Iterator[Columns]], Iterator[Columns]] | None
 ) -> MapOutput:
     return MapOutput(
         attempt.output_folder(),
@@ -164,7 +164,7 @@ class _TaskOfKeys:
         return getattr(self._task, name)
 
 
-def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
+def _partitioner(attempt: TaskAttempt, job: Job) -> Partitioner:
     if job.overrides_partition:
         return _JobPartitioner(job)
     if attempt.spec.boundaries:
@@ -172,13 +172,13 @@ def _partitioner(attempt: Attempt, job: Job) -> Partitioner:
     return HashPartitioner()
 
 
-def _count_input(attempt: Attempt, reader: RecordReader, records: int) -> None:
+def _count_input(attempt: TaskAttempt, reader: RecordReader, records: int) -> None:
     attempt.counters.task(TaskCounter.MAP_INPUT_RECORDS).increment(records)
     attempt.counters.find(INPUT_GROUP, "BYTES_READ").value = reader.bytes_read
     attempt.moved(reader.progress())
 
 
-def _pairs(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
+def _pairs(attempt: TaskAttempt, job: Job, reader: RecordReader) -> Iterator[Pair]:
     """Everything the job's map yields, then what its cleanup yields."""
     pairs = chain.from_iterable(_streams(attempt, job, reader))
     return looked_at(pairs, "map()") if job.overrides_map else pairs
@@ -198,7 +198,7 @@ class _End:
         raise StopIteration
 
 
-def _streams(attempt: Attempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
+def _streams(attempt: TaskAttempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
     context = job.task
     for batch in reader.batches():
         end_copy()

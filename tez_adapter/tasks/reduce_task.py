@@ -7,7 +7,7 @@ from typing import Any
 
 from tez_adapter.data import ReduceInput
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.forked import end_copy, or_undo
 from tez_adapter.tasks.map_task import task_context
 from tez_adapter.tasks.pairs import Pair, looked_at
@@ -25,7 +25,7 @@ _GROUPS_PER_MOVE = 1024
 
 
 def run_reduce(
-    attempt: Attempt, job_class: type[Job], params: dict[str, Any], client: BlockingRpcClient, secret: bytes
+    attempt: TaskAttempt, job_class: type[Job], params: dict[str, Any], client: BlockingRpcClient, secret: bytes
 ) -> PartFile:
     """The task; returns its output file to commit."""
     return reduce_from(
@@ -34,7 +34,11 @@ def run_reduce(
 
 
 def reduce_from(
-    attempt: Attempt, job_class: type[Job], params: dict[str, Any], folder: Path, fetch: Callable[[ReduceInput], None]
+    attempt: TaskAttempt,
+    job_class: type[Job],
+    params: dict[str, Any],
+    folder: Path,
+    fetch: Callable[[ReduceInput], None],
 ) -> PartFile:
     """The task with its input from wherever `fetch` gets it; what memory does not hold goes to `folder`."""
     with ReduceInput(
@@ -55,7 +59,7 @@ def reduce_from(
         return part
 
 
-def _write(attempt: Attempt, job: Job, source: ReduceInput, part: PartFile) -> None:
+def _write(attempt: TaskAttempt, job: Job, source: ReduceInput, part: PartFile) -> None:
     if job.overrides_reduce:
         part.writer.write_all(_reduced(attempt, job, source))
     elif OutputKind.of(attempt.spec.output_format) is OutputKind.RAW:
@@ -67,11 +71,11 @@ def _write(attempt: Attempt, job: Job, source: ReduceInput, part: PartFile) -> N
         part.writer.write_all(looked_at(iter(last), "cleanup()"))
 
 
-def _reduced(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Pair]:
+def _reduced(attempt: TaskAttempt, job: Job, source: ReduceInput) -> Iterator[Pair]:
     return looked_at(chain.from_iterable(_calls(attempt, job, source)), "reduce()")
 
 
-def _calls(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Iterable[Pair]]:
+def _calls(attempt: TaskAttempt, job: Job, source: ReduceInput) -> Iterator[Iterable[Pair]]:
     reduce = job.reduce
     countdown = _GROUPS_PER_MOVE
     for key, values in source.groups():
@@ -83,13 +87,13 @@ def _calls(attempt: Attempt, job: Job, source: ReduceInput) -> Iterator[Iterable
         yield reduce(decode_key(key), map(decode_value, values))
 
 
-def _unchanged(attempt: Attempt, source: ReduceInput) -> Iterator[Pair]:
+def _unchanged(attempt: TaskAttempt, source: ReduceInput) -> Iterator[Pair]:
     for batch in source.batches():
         attempt.moved(_share(source))
         yield from zip(decode_many(batch.key_list()), decode_many(batch.value_list()), strict=True)
 
 
-def _write_raw(attempt: Attempt, source: ReduceInput, part: PartFile) -> None:
+def _write_raw(attempt: TaskAttempt, source: ReduceInput, part: PartFile) -> None:
     """Records that nobody looks at: their bytes one after the other, a batch at a time where they are all bytes."""
     from tez_adapter.tasks.raw import raw_block
 

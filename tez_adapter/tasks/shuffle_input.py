@@ -12,7 +12,7 @@ from tez_adapter.data import ReduceInput
 from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
 from tez_adapter.protocol import TaskUmbilicalProtocol
-from tez_adapter.tasks.attempt import SHARED_FOLDER, Attempt
+from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
 from yaqd.ipc import BlockingRpcClient
 from yaqd.proto import job_pb2 as pb
 
@@ -24,7 +24,7 @@ class NoLongerWanted(Exception):
     """The job manager has given up on this attempt."""
 
 
-def fetch_all(attempt: Attempt, sink: ReduceInput, client: BlockingRpcClient, secret: bytes) -> None:
+def fetch_all(attempt: TaskAttempt, sink: ReduceInput, client: BlockingRpcClient, secret: bytes) -> None:
     """Return when every map's segment is here. Raises FetchFailed, NoLongerWanted."""
     refs: dict[str, pb.AttemptRef] = {}
     failures: queue.SimpleQueue[FetchFailure] = queue.SimpleQueue()
@@ -41,7 +41,7 @@ def fetch_all(attempt: Attempt, sink: ReduceInput, client: BlockingRpcClient, se
 
 
 def _fetcher(
-    attempt: Attempt, sink: ReduceInput, secret: bytes, failures: "queue.SimpleQueue[FetchFailure]"
+    attempt: TaskAttempt, sink: ReduceInput, secret: bytes, failures: "queue.SimpleQueue[FetchFailure]"
 ) -> Fetcher:
     settings = FetchSettings(
         parallel_copies=attempt.conf.get_int("mapreduce.reduce.shuffle.parallelcopies", 2, minimum=1)
@@ -77,7 +77,7 @@ def _fetcher(
 
 
 def _follow(
-    attempt: Attempt,
+    attempt: TaskAttempt,
     fetcher: Fetcher,
     client: BlockingRpcClient,
     refs: dict[str, pb.AttemptRef],
@@ -103,7 +103,7 @@ def _follow(
 
 
 def _report(
-    attempt: Attempt,
+    attempt: TaskAttempt,
     client: BlockingRpcClient,
     failures: "queue.SimpleQueue[FetchFailure]",
     refs: dict[str, pb.AttemptRef],

@@ -20,7 +20,7 @@ from tez_adapter.core.states import EXIT_NO_ROOM
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.tasks import own_folder
-from tez_adapter.tasks.attempt import Attempt, Reporter
+from tez_adapter.tasks.attempt import Reporter, TaskAttempt
 from tez_adapter.tasks.failure import describe_death
 from tez_adapter.tasks.forked import end_by, run_in_child
 from tez_adapter.tasks.outcome import Told, outcome_of, told_by
@@ -91,7 +91,7 @@ class TaskProcess:
             time.sleep(_TOLD_WITHIN_S)  # who ends the container tells this process, too, which then ends here
         told: Told | None
         if ended.outcome is None:
-            failure = describe_death(Attempt(description, self._spec, self._conf), ended.code)
+            failure = describe_death(TaskAttempt(description, self._spec, self._conf), ended.code)
             told = pb.TaskFailedRequest(attempt=description.attempt, error=failure.text, fatal=failure.fatal)
         else:
             told = told_by(self._shared.learn(ended.outcome))
@@ -109,11 +109,11 @@ class TaskProcess:
         own_folder.enter(folder)
         faulthandler.register(signal.SIGQUIT)  # OUTPUT_THREAD_DUMP of signalToContainer, as a JVM answers it
         self._client.close()  # the parent's
-        attempt = Attempt(description, self._spec, self._conf)
+        attempt = TaskAttempt(description, self._spec, self._conf)
         with self._connect() as client, Reporter(attempt, self._connect):
             return outcome_of(attempt, lambda: self._work(attempt, client), lambda: _may_commit(attempt, client))
 
-    def _work(self, attempt: Attempt, client: BlockingRpcClient) -> TaskFiles | None:
+    def _work(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
         """What it does to the end, but for the commit of its output, where it has some."""
         part = self._computed(attempt, client)
         if attempt.is_map and self._spec.reduces:
@@ -122,7 +122,7 @@ class TaskProcess:
             publish_output(attempt)
         return part
 
-    def _computed(self, attempt: Attempt, client: BlockingRpcClient) -> TaskFiles | None:
+    def _computed(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
         if self._spec.kind is JobKind.STREAMING:
             from tez_adapter.streaming.task import run_streaming
 
@@ -148,7 +148,7 @@ class TaskProcess:
         return job_class, parse_params(job_class, self._spec.conf)
 
 
-def _may_commit(attempt: Attempt, client: BlockingRpcClient) -> bool:
+def _may_commit(attempt: TaskAttempt, client: BlockingRpcClient) -> bool:
     request = pb.CanCommitRequest(attempt=attempt.ref)
     return client.call(TaskUmbilicalProtocol.canCommit, request, idempotent=True).granted
 

@@ -1,16 +1,16 @@
 """A task's own output file: written under `_temporary`, renamed into place when the job manager allows it."""
 
 from tez_adapter.master.output import committer
-from tez_adapter.tasks.attempt import Attempt
+from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.mapreduce.counters import OUTPUT_GROUP
 from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name, streaming_part_name
 
 
-def task_folder(attempt: Attempt) -> str:
+def task_folder(attempt: TaskAttempt) -> str:
     return committer(attempt.spec, attempt.conf).task_folder(attempt.name)
 
 
-def make_task_folder(attempt: Attempt) -> None:
+def make_task_folder(attempt: TaskAttempt) -> None:
     """PathNotFound where the job was given up meanwhile: its folder is gone and must not come back."""
     folder = task_folder(attempt)
     get_filesystem(folder, attempt.conf).mkdirs(folder, make_parents=False)
@@ -19,7 +19,7 @@ def make_task_folder(attempt: Attempt) -> None:
 class TaskFiles:
     """Whatever stands in an attempt's folder below the job's output."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: TaskAttempt) -> None:
         self._attempt = attempt
         self._committer = committer(attempt.spec, attempt.conf)
 
@@ -30,7 +30,7 @@ class TaskFiles:
         self._committer.abort_task(self._attempt.name)
 
 
-def side_files(attempt: Attempt) -> TaskFiles | None:
+def side_files(attempt: TaskAttempt) -> TaskFiles | None:
     """Of an attempt that has no output file of its own: what its program has put into the attempt's folder, if any."""
     folder = task_folder(attempt)
     return TaskFiles(attempt) if get_filesystem(folder, attempt.conf).exists(folder) else None
@@ -39,7 +39,7 @@ def side_files(attempt: Attempt) -> TaskFiles | None:
 class PartFile(TaskFiles):
     """part-m-NNNNN or part-r-NNNNN of one attempt; part-NNNNN of a streaming job's."""
 
-    def __init__(self, attempt: Attempt, letter: str) -> None:
+    def __init__(self, attempt: TaskAttempt, letter: str) -> None:
         super().__init__(attempt)
         suffix = output_suffix(attempt.conf)
         is_streaming = attempt.spec.streaming is not None

@@ -1,4 +1,4 @@
-"""What a shell offers for arguments: applications of the cluster, configuration keys, experiments.
+"""What a shell offers for arguments: applications of the cluster, experiments.
 
 Nobody who presses a key wants an error: what cannot be found out in a moment offers nothing. Everything is imported
 when a shell asks.
@@ -37,17 +37,6 @@ def _applications(ctx: click.Context, incomplete: str, *, only_open: bool) -> li
     except Exception:
         return []
     return [name for name in map(str, found) if name.startswith(incomplete)][:_APPLICATIONS_MAX]
-
-
-def keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from yaqd.config.catalogue import documented_names
-
-    return sorted(name for name in documented_names() if name.startswith(incomplete))
-
-
-def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """KEY=, for its value to follow."""
-    return [] if "=" in incomplete else [f"{name}=" for name in keys(ctx, param, incomplete)]
 
 
 def experiments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

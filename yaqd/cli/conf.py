@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from yaqd.cli import completing
+from yaqd.cli import completing_keys
 from yaqd.cli.exits import BAD_INPUT, CommandError
 from yaqd.cli.options import conf_dir_option, json_option, with_conf
 from yaqd.cli.output import print_json, print_table
@@ -21,7 +21,7 @@ def conf() -> None:
 
 
 @conf.command("show")
-@click.argument("keys", nargs=-1, shell_complete=completing.keys)
+@click.argument("keys", nargs=-1, shell_complete=completing_keys.keys)
 @click.option("--all", "show_all", is_flag=True, help="The defaults too, not only what something sets.")
 @json_option
 @with_conf
@@ -64,7 +64,7 @@ def _all_keys(conf: Configuration, queues: Configuration, show_defaults: bool) -
 
 
 def _unset(key: str) -> str:
-    from rm.scheduler.queues import PREFIX, UNSAID
+    from rm.scheduler.queues.spec import PREFIX, UNSAID
     from yaqd.config.catalogue import documentation
     from yaqd.config.check import nearest_key
 

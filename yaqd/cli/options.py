@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from yaqd.cli.completing import settings
+from yaqd.cli.completing_keys import settings
 from yaqd.cli.exits import CommandError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

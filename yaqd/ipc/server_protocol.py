@@ -9,27 +9,48 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from yaqd.ipc import errors
 from yaqd.ipc.caller import Caller
 from yaqd.ipc.later import NotYetKnown, again
-from yaqd.ipc.routes import ERROR_CODES, Route
-from yaqd.ipc.server_connection import Call, Code, ServerConnection
+from yaqd.ipc.limits import PeerLog, ServerLimits
+from yaqd.ipc.routes import ERROR_CODES, Route, Routes
+from yaqd.ipc.server_connection import Admission, Call, Code, ServerConnection
 from yaqd.ipc.wire import missing_fields
 
-if TYPE_CHECKING:
-    from yaqd.ipc.server import RpcServer
-
 log = logging.getLogger(__name__)
+
+
+class Serving(Protocol):
+    """What the connections of one server share."""
+
+    name: str
+    limits: ServerLimits
+    connections_max: int
+    admission: Admission
+    routes: Routes
+    peer_log: PeerLog
+    #: what was read last, of whichever connection
+    read_buffer: memoryview
+    connections: dict["ServerProtocol", None]
+    #: handlers under way
+    tasks: set[asyncio.Task[None]]
+    accepted: int
+    refused: int
+    calls: int
+    errors: int
+    dropped: int
+    #: of incomplete frames, over all connections
+    buffered_bytes: int
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
     """Joins one transport to one ServerConnection."""
 
-    def __init__(self, server: "RpcServer", loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, server: Serving, loop: asyncio.AbstractEventLoop) -> None:
         self._server = server
         self._loop = loop
         self._transport: asyncio.Transport | None = None

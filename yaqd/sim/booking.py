@@ -9,8 +9,7 @@ import math
 from typing import Final
 
 from nm.distributed.facts import NodeOffer, Place
-from nm.node_queue.snapshot import QueueSnapshot
-from rm.scheduler.calculators import AllocationBounds
+from nm.node_queue.snapshot import NodeQueueSnapshot
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
@@ -27,10 +26,11 @@ from rm.scheduler.events import (
     WaitingTolerated,
     WantedElsewhere,
 )
-from rm.scheduler.node_load import NodeLoad, longer_wait_ms
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic.node_load import NodeLoad, longer_wait_ms
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import scheduler_spec
@@ -55,7 +55,7 @@ class Booking:
         self._stale.add(node.id)
         self.scheduler.handle(NodeJoined(node.id, node.rack, self._shape.capacity_of(node.index)), now)
 
-    def reported(self, node: SimNode, said: QueueSnapshot, ended: list[ContainerId], now: float) -> None:
+    def reported(self, node: SimNode, said: NodeQueueSnapshot, ended: list[ContainerId], now: float) -> None:
         """Its heartbeat, in the order in which the live ResourceManager reads it."""
         handle = self.scheduler.handle
         handle(NodeQueueReported(node.id, said.running, said.queued, said.wait_s), now)

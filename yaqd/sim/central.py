@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from nm.node_queue import NodeQueue, OpportunisticLimit
-from rm.scheduler.calculators import AllocationBounds
+from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.decisions import Allocate, Outcome, Preempt
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -27,13 +27,13 @@ from rm.scheduler.events import (
     NodeSilent,
     PreemptionDue,
 )
-from rm.scheduler.job_order import JobStarvation
-from rm.scheduler.opportunistic import OpportunisticLimits
-from rm.scheduler.queueing_spec import silent_after
-from rm.scheduler.queues import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.node_queues.spec import silent_after
+from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, Resource
-from yaqd.sim.jobs import Group, JobRun, Run
+from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.shape import ClusterShape, System
@@ -57,7 +57,7 @@ class Central(Model):
         self._beats: Final = [NodeBeat(node.id) for node in self.nodes]
         self._by_host: Final = {node.id.host: node for node in self.nodes}
         #: containers of nodes that are gone, which the ResourceManager still counts
-        self._gone: dict[int, list[Run]] = {}
+        self._gone: dict[int, list[ContainerRun]] = {}
         self._limit_at = -math.inf
         self._limit = 0
         #: how often, and when next, the ResourceManager looks for queues below their guarantee
@@ -122,10 +122,10 @@ class Central(Model):
         for run in ended:
             self.report_end(run, node, now)
 
-    def place_lost(self, run: Run, now: float) -> None:
+    def place_lost(self, run: ContainerRun, now: float) -> None:
         """It went without its work, which its end, told next, does not say."""
 
-    def report_end(self, run: Run, node: SimNode, now: float) -> None:
+    def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.is_lost:
             self.place_lost(run, now)
         decisions = self.scheduler.handle(ContainerEnded(run.container_id), now)
@@ -173,7 +173,7 @@ class Central(Model):
         for group in job.groups.values():
             self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
 
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+    def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.is_taken:
             return
         stage = run.stage
@@ -184,11 +184,11 @@ class Central(Model):
         if self.system.out_of_turn:
             self.beat_at_once(node, now)
 
-    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+    def container_lost(self, run: ContainerRun, node: SimNode, now: float) -> None:
         run.is_lost = True
         self.container_done(run, node, now)
 
-    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+    def node_failed(self, node: SimNode, lost: list[ContainerRun], now: float) -> None:
         lost = [run for run in lost if not run.is_taken]
         for run in lost:
             run.is_lost = True
@@ -240,7 +240,7 @@ class Central(Model):
             self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
         job.inbox = []
 
-    def _tell_lost(self, run: Run, now: float) -> None:
+    def _tell_lost(self, run: ContainerRun, now: float) -> None:
         """The manager learns at its next poll that a container went without its work."""
         job = run.stage.job
         if not job.is_over:
@@ -325,13 +325,13 @@ class Central(Model):
                 self.recorder.count("released")
                 self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
                 continue
-            run = Run(group.stage, group, task, given.container_id)
+            run = ContainerRun(group.stage, group, task, given.container_id)
             run.waits_since = given.waits_since
             run.node = self._by_host[given.node_id.host].index
             runs.append(run)
         self.engine.at(now + 2.0 * self.shape.network_s, self._start_all, runs)
 
-    def _start_all(self, now: float, runs: list[Run]) -> None:
+    def _start_all(self, now: float, runs: list[ContainerRun]) -> None:
         for run in runs:
             node = self.nodes[run.node]
             if node.is_up:

@@ -4,7 +4,7 @@ from typing import Final
 
 from nm.node_queue import Arrived, NodeQueue
 from yaqd.model import ExecutionType, Resource
-from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer, report_of
@@ -23,7 +23,7 @@ class Direct(Model):
         bound = self.system.bound or UNBOUNDED
         return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=bound)
 
-    def newcomer(self, run: Run) -> Arrived:
+    def newcomer(self, run: ContainerRun) -> Arrived:
         return newcomer(run, ExecutionType.OPPORTUNISTIC, self.system)
 
     def changed(self, node: SimNode) -> None:
@@ -55,11 +55,11 @@ class Direct(Model):
 
     # ---- what the model tells
 
-    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+    def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
         self.changed(node)
 
-    def send(self, now: float, run: Run) -> None:
+    def send(self, now: float, run: ContainerRun) -> None:
         """A container reaches its node, or finds it gone."""
         node = self.nodes[run.node]
         if node.is_up:
@@ -81,14 +81,14 @@ class Direct(Model):
     def job_ended(self, job: JobRun, now: float) -> None:
         self._news.forget(job)
 
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+    def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
         self.changed(node)
 
-    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+    def container_lost(self, run: ContainerRun, node: SimNode, now: float) -> None:
         self.changed(node)
         self.engine.at(now + self.shape.network_s, self._again, run)
 
-    def _again(self, now: float, run: Run) -> None:
+    def _again(self, now: float, run: ContainerRun) -> None:
         """Its manager learns that a container went without its work."""
         job = run.stage.job
         if not job.is_over:
@@ -107,10 +107,10 @@ class Direct(Model):
         if not job.is_over:
             self.place(job, now)
 
-    def forgotten(self, run: Run, now: float) -> None:
+    def forgotten(self, run: ContainerRun, now: float) -> None:
         """The manager counts the container no longer."""
 
-    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+    def node_failed(self, node: SimNode, lost: list[ContainerRun], now: float) -> None:
         for run in lost:
             self.engine.at(now + self.shape.expiry_s, self._again, run)
 

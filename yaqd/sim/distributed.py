@@ -20,17 +20,17 @@ from nm.distributed.facts import (
     StageEstimated,
     WaitLimited,
 )
-from nm.distributed.facts import Ended as Over
+from nm.distributed.facts import ContainerOver as Over
 from nm.distributed.scheduler import DistributedScheduler
 from nm.node_queue import NodeQueue, OpportunisticLimit
-from nm.node_queue.snapshot import QueueSnapshot
-from rm.scheduler.queueing_spec import silent_after
+from nm.node_queue.snapshot import NodeQueueSnapshot
+from rm.scheduler.node_queues.spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.policies.queueing.rebalance import REBALANCES, QueueSaid, queue_limit, queue_loads
+from yaqd.policies.queueing.rebalance import REBALANCES, NodeQueueSaid, queue_limit, queue_loads
 from yaqd.sim.booking import Booking
 from yaqd.sim.direct import Direct
-from yaqd.sim.jobs import Group, JobRun, Run
+from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, new_queue
 from yaqd.sim.shape import ClusterShape, System
@@ -77,7 +77,7 @@ class Distributed(Direct):
 
     # ---- what is known of nodes
 
-    def _offer(self, node: SimNode, said: QueueSnapshot) -> NodeOffer:
+    def _offer(self, node: SimNode, said: NodeQueueSnapshot) -> NodeOffer:
         free = self.shape.slot * max(0, self.shape.slots_of(node.index) - said.running)
         wait_s = said.wait_s if self.by_wait else None
         return NodeOffer(
@@ -116,7 +116,7 @@ class Distributed(Direct):
     def _is_believed(self, node: SimNode, now: float) -> bool:
         return node.is_up or now < self._silent_at.get(node.index, now)
 
-    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+    def node_failed(self, node: SimNode, lost: list[ContainerRun], now: float) -> None:
         super().node_failed(node, lost, now)
         self._silent_at[node.index] = silent_at = now + silent_after(self.shape.heartbeat_s)
         if self.booking is not None:
@@ -151,10 +151,10 @@ class Distributed(Direct):
             index = self._by_host[move.source.host].index
             self._leaving[index] = self._leaving.get(index, 0) + move.tasks
 
-    def _queue_said(self, offer: NodeOffer) -> QueueSaid:
+    def _queue_said(self, offer: NodeOffer) -> NodeQueueSaid:
         """As the live ResourceManager reads it from a node's report."""
         queued, slots = offer.queued or 0, self.shape.slots_of(self._by_host[offer.node_id.host].index)
-        return QueueSaid(offer.node_id, offer.wait_s or 0.0, queued, queued, slots, self.system.bound)
+        return NodeQueueSaid(offer.node_id, offer.wait_s or 0.0, queued, queued, slots, self.system.bound)
 
     # ---- placing
 
@@ -219,7 +219,7 @@ class Distributed(Direct):
     def _carry(self, job: JobRun, place: Place, now: float) -> None:
         group = job.groups[(place.priority, place.allocation_request_id)]
         task = self._take(group)
-        run = Run(group.stage, group, task, place.container_id)
+        run = ContainerRun(group.stage, group, task, place.container_id)
         run.node = self._by_host[place.node.node_id.host].index
         run.waits_since = now - place.waited_s
         run.most_wait_s = place.most_wait_s
@@ -232,11 +232,11 @@ class Distributed(Direct):
         assert task is not None, "a container was placed that nobody asked for"
         return task
 
-    def forgotten(self, run: Run, now: float) -> None:
+    def forgotten(self, run: ContainerRun, now: float) -> None:
         unserved = frozenset((run.container_id,)) if run.started < 0.0 else frozenset()
         self._placers[run.stage.job.index].handle(Over((run.container_id,), unserved), now)
 
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+    def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().container_done(run, node, now)
         self._note_end(run, node, now)
         job = run.stage.job
@@ -246,18 +246,18 @@ class Distributed(Direct):
         if self.system.tasks_at_once and any(group.waiting for group in job.groups.values()):
             self.place(job, now)
 
-    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+    def container_lost(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().container_lost(run, node, now)
         self._note_end(run, node, now)
 
-    def _note_end(self, run: Run, node: SimNode, now: float) -> None:
+    def _note_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         """The ResourceManager hears of it from the node."""
         if self.booking is not None and node.is_up:
             node.ended.append(run)
             if self.system.out_of_turn:
                 self.beat_at_once(node, now)
 
-    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+    def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
         if run.started < 0.0 and run.node >= 0 and run.most_wait_s < math.inf:
             self.wind(node, now)

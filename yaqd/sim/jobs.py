@@ -20,7 +20,7 @@ GroupKey = tuple[int, int]
 Kind = tuple[int, Resource, ExecutionType]
 
 
-class Run:
+class ContainerRun:
     """One container of a task, from its allocation to its end."""
 
     __slots__ = (
@@ -152,7 +152,7 @@ class StageRun:
         #: tasks that have a process, or had one and are over
         self.launched = 0
         #: containers whose process waits for the output of other stages
-        self.held: list[Run] = []
+        self.held: list[ContainerRun] = []
         #: it gave containers up to the stages that it reads, and asks again when those are over
         self.yields = False
         #: what it asks for then

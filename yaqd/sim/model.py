@@ -14,7 +14,7 @@ from nm.node_queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, 
 from yaqd.model import NodeId, Resource
 from yaqd.sim.engine import Engine
 from yaqd.sim.estimates import Estimates
-from yaqd.sim.jobs import JobRun, Run, StageRun
+from yaqd.sim.jobs import ContainerRun, JobRun, StageRun
 from yaqd.sim.nodes import PORT, SimNode
 from yaqd.sim.results import JobResult, Recorder, SimResult
 from yaqd.sim.shape import ClusterShape, NodeFailure, Stuck, System, host_name
@@ -104,14 +104,14 @@ class Model:
     def job_ended(self, job: JobRun, now: float) -> None:
         raise NotImplementedError
 
-    def container_lost(self, run: Run, node: SimNode, now: float) -> None:
+    def container_lost(self, run: ContainerRun, node: SimNode, now: float) -> None:
         """It was refused or killed at its node, which is there and will say so."""
         raise NotImplementedError
 
-    def container_done(self, run: Run, node: SimNode, now: float) -> None:
+    def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
         raise NotImplementedError
 
-    def node_failed(self, node: SimNode, lost: list[Run], now: float) -> None:
+    def node_failed(self, node: SimNode, lost: list[ContainerRun], now: float) -> None:
         raise NotImplementedError
 
     def node_returned(self, node: SimNode, now: float) -> None:
@@ -170,7 +170,7 @@ class Model:
         if self._line:
             self._admit(self._line.popleft(), now)
 
-    def _task_done(self, run: Run, now: float) -> None:
+    def _task_done(self, run: ContainerRun, now: float) -> None:
         stage = run.stage
         job = stage.job
         stage.done += 1
@@ -198,7 +198,7 @@ class Model:
 
     # ---- containers
 
-    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+    def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
         """A container comes to a node that is up."""
         run.arrived = now
         node.runs[run.container_id] = run
@@ -206,7 +206,7 @@ class Model:
         if decisions:
             self.carry_out(node, decisions, now)
 
-    def newcomer(self, run: Run) -> Arrived:
+    def newcomer(self, run: ContainerRun) -> Arrived:
         """How the container's token describes it."""
         return Arrived(run.container_id, run.group.resource, run.group.execution_type)
 
@@ -225,7 +225,7 @@ class Model:
                 self._stop(run, node, now)
                 self.container_lost(run, node, now)
 
-    def launch(self, run: Run, node: SimNode, now: float) -> None:
+    def launch(self, run: ContainerRun, node: SimNode, now: float) -> None:
         shape = self.shape
         node.running += 1
         run.started = started = max(now, run.arrived + shape.prepare_s) + shape.start_gap_s
@@ -239,7 +239,7 @@ class Model:
             stage.held.append(run)
             self.engine.at(now + YIELDS_AFTER_S, self._held_long, run)
 
-    def _held_long(self, now: float, run: Run) -> None:
+    def _held_long(self, now: float, run: ContainerRun) -> None:
         """Slots full of containers that wait for tasks that wait for a slot: somebody must give way."""
         stage = run.stage
         if run.node < 0 or stage.has_input:
@@ -255,7 +255,7 @@ class Model:
         self.container_lost(run, node, now)
         self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
 
-    def _end_later(self, run: Run, since: float) -> None:
+    def _end_later(self, run: ContainerRun, since: float) -> None:
         node = self.nodes[run.node]
         lasts = run.duration / node.speed
         if self.shape.crowding > 0.0:
@@ -263,7 +263,7 @@ class Model:
             lasts *= 1.0 + self.shape.crowding * alike / max(1, self.shape.slots_of(node.index) - 1)
         self.engine.at(since + lasts, self._process_ended, run)
 
-    def _process_ended(self, now: float, run: Run) -> None:
+    def _process_ended(self, now: float, run: ContainerRun) -> None:
         if run.node < 0:
             return  # it was killed before
         node = self.nodes[run.node]
@@ -279,7 +279,7 @@ class Model:
         if decisions:
             self.carry_out(node, decisions, now)
 
-    def _stop(self, run: Run, node: SimNode, now: float) -> None:
+    def _stop(self, run: ContainerRun, node: SimNode, now: float) -> None:
         """It ends without having done its work."""
         run.ended = now
         if 0.0 <= run.started < now:
@@ -288,14 +288,14 @@ class Model:
             run.stage.launched -= 1
         self._leave(run, node)
 
-    def end_taken(self, run: Run, now: float) -> None:
+    def end_taken(self, run: ContainerRun, now: float) -> None:
         """Its node ends a container that was taken back, unless it is gone by itself."""
         if run.node >= 0:
             node = self.nodes[run.node]
             self._stop(run, node, now)
             self.carry_out(node, node.queue.handle(Ended(run.container_id), now), now)
 
-    def _leave(self, run: Run, node: SimNode) -> None:
+    def _leave(self, run: ContainerRun, node: SimNode) -> None:
         del node.runs[run.container_id]
         node.running -= run.started >= 0.0
         run.node = -1

@@ -5,7 +5,7 @@ from typing import Final
 
 from nm.node_queue import NodeQueue
 from yaqd.model import ContainerId, NodeId
-from yaqd.sim.jobs import Run
+from yaqd.sim.jobs import ContainerRun
 
 PORT: Final = 45454
 
@@ -36,15 +36,15 @@ class SimNode:
         self.queue = queue
         self.speed = speed
         #: containers that are there, waiting or running
-        self.runs: dict[ContainerId, Run] = {}
+        self.runs: dict[ContainerId, ContainerRun] = {}
         #: how many of them the queue has started
         self.running = 0
         #: containers that ended since the last heartbeat
-        self.ended: list[Run] = []
+        self.ended: list[ContainerRun] = []
         #: the next heartbeat says something new
         self.changed = False
         #: containers that it is told to end with its next heartbeat
-        self.taken: list[Run] = []
+        self.taken: list[ContainerRun] = []
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True

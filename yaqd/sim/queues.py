@@ -8,7 +8,7 @@ from nm.node_queue import Arrived, JobReport, JobsReported, NodeQueue, NodeQueue
 from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering
-from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.shape import System
 
@@ -40,7 +40,7 @@ def ordering(system: System) -> Ordering:
     return Ordering(system.order, system.starve_s, system.starve_ratio, system.order_scope)
 
 
-def newcomer(run: Run, kind: ExecutionType, system: System) -> Arrived:
+def newcomer(run: ContainerRun, kind: ExecutionType, system: System) -> Arrived:
     """A container as its token describes it."""
     stage = run.stage
     job = stage.job

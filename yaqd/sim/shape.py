@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from rm.scheduler.queues import LEAF_ORDERINGS
+from rm.scheduler.queues.spec import LEAF_ORDERINGS
 from yaqd.model import Resource
 from yaqd.model.values import value
 from yaqd.policies.queueing.bounds import BOUNDS

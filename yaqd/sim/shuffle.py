@@ -57,7 +57,7 @@ class ShuffleJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ShuffleOutcome:
     """Seconds, and what a reduce reads."""
 
     #: until reduces may begin: maps and the merges that are waited for
@@ -104,14 +104,14 @@ class ShuffleRun:
         self._read_s = 0.0
         self._now = 0.0
 
-    def run(self, ends: list[tuple[float, int]]) -> Outcome:
+    def run(self, ends: list[tuple[float, int]]) -> ShuffleOutcome:
         size = max(1, round(self._job.size / self._job.maps))
         for end, index in ends:
             self._until(end)
             self._now = end
             self._take(self._scheduler.finished(MapOutput(index, str(index), _ANYWHERE, size), end))
         self._until(float("inf"))
-        return Outcome(self._now, self._read_s, self._files)
+        return ShuffleOutcome(self._now, self._read_s, self._files)
 
     def _until(self, now: float) -> None:
         while self._due and self._due[0][0] <= now and not self._scheduler.is_settled:
@@ -146,7 +146,7 @@ def run(
     storage: Storage = Storage(),
     stage: MapStage = MapStage(),
     seed: int = 1,
-) -> Outcome:
+) -> ShuffleOutcome:
     return ShuffleRun(job, storage, policy, best_effort).run(map_ends(job, stage, seed))
 
 

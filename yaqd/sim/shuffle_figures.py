@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from riffle_merger.plan.automatic import FILES, DiskShape, ShuffleShape, candidates, choose
 from riffle_merger.plan.policy import OFF, MergePolicy
-from yaqd.sim.shuffle import MapStage, Outcome, ShuffleJob, Storage, growth, run, trade_off
+from yaqd.sim.shuffle import MapStage, ShuffleJob, ShuffleOutcome, Storage, growth, run, trade_off
 from yaqd.sim.workloads.swim import read_shuffles
 
 #: 4.5.2
@@ -58,7 +58,7 @@ def headline(seed: int) -> Iterator[Figure]:
             yield Figure(f"{label}: {what}", unit, said, value)
 
 
-def _values(found: Outcome) -> tuple[tuple[str, str, float], ...]:
+def _values(found: ShuffleOutcome) -> tuple[tuple[str, str, float], ...]:
     return (
         ("map stage", "s", found.map_s),
         ("reduce stage", "s", found.reduce_s),
@@ -104,8 +104,8 @@ class ByFanIn:
     """The paper's job with so many files merged into one; 1 is no merging."""
 
     files: int
-    whole: Outcome
-    best_effort: Outcome
+    whole: ShuffleOutcome
+    best_effort: ShuffleOutcome
 
 
 def by_fan_in(seed: int) -> list[ByFanIn]:

@@ -13,7 +13,7 @@ from typing import Final
 from nm.node_queue import Ended, NodeQueue
 from yaqd.model import ContainerId, Resource
 from yaqd.sim.direct import Direct
-from yaqd.sim.jobs import Group, JobRun, Run
+from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, new_queue
 from yaqd.sim.shape import ClusterShape, System
@@ -69,7 +69,7 @@ class Sparrow(Direct):
 
     def _send_to(self, job: JobRun, group: Group, node: SimNode, task: int, when: float) -> None:
         made = self._made[job.index] = self._made.get(job.index, 0) + 1
-        run = Run(group.stage, group, task, ContainerId(job.attempt_id, made))
+        run = ContainerRun(group.stage, group, task, ContainerId(job.attempt_id, made))
         run.node = node.index
         self.engine.at(when, self.send, run)
 
@@ -114,7 +114,7 @@ class Sparrow(Direct):
             group.is_changed = True
             self.engine.at(now + self.shape.heartbeat_s, self._place_later, job)
 
-    def launch(self, run: Run, node: SimNode, now: float) -> None:
+    def launch(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.task != _NO_TASK:
             super().launch(run, node, now)
             return
@@ -122,7 +122,7 @@ class Sparrow(Direct):
         run.started = math.inf  # it holds its slot, and nothing runs
         self.engine.at(now + 2.0 * self.shape.network_s, self._bind, run)
 
-    def _bind(self, now: float, run: Run) -> None:
+    def _bind(self, now: float, run: ContainerRun) -> None:
         """The manager's answer reaches the node."""
         if run.node < 0:
             return
@@ -138,7 +138,7 @@ class Sparrow(Direct):
         node.running -= 1
         super().launch(run, node, now)
 
-    def _again(self, now: float, run: Run) -> None:
+    def _again(self, now: float, run: ContainerRun) -> None:
         """As many places are asked for as went: one, or those of a task."""
         job, group = run.stage.job, run.group
         if not self._asks_first:

@@ -6,13 +6,13 @@ from typing import Final
 
 from nm.node_queue import Arrived, JobReport, NodeQueue
 from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes, WaitingTolerated
-from rm.scheduler.queueing_spec import QueueingSpec, Tuning
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import Central
-from yaqd.sim.jobs import JobRun, Run
+from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer
 from yaqd.sim.shape import ClusterShape, System
@@ -51,7 +51,7 @@ class YaqC(Central):
     def new_queue(self, capacity: Resource) -> NodeQueue:
         return new_queue(capacity, self.system, queues_guaranteed=True, opportunistic_max=0)
 
-    def newcomer(self, run: Run) -> Arrived:
+    def newcomer(self, run: ContainerRun) -> Arrived:
         run.most_wait_s = self.system.most_wait_s(run.stage.job.spec.is_aware)
         return newcomer(run, ExecutionType.GUARANTEED, self.system)
 
@@ -60,7 +60,7 @@ class YaqC(Central):
         if self.system.aware and job.spec.is_aware:
             self.take(self.scheduler.handle(WaitingTolerated(job.attempt_id), now), now)
 
-    def arrive(self, run: Run, node: SimNode, now: float) -> None:
+    def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
         self.changed(node)
         if (self.system.max_wait_s > 0.0 or self._some_unaware) and run.started < 0.0:
@@ -86,14 +86,14 @@ class YaqC(Central):
         if node.runs:
             self.changed(node)  # the wait gets shorter with time
 
-    def report_end(self, run: Run, node: SimNode, now: float) -> None:
+    def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if not run.is_lost:
             waited_s, ran_s = run.started - run.arrived, run.ended - run.started
             times = TaskTimes(run.stage.job.id, run.group.key[0], waited_s, ran_s, node.id, run.container_id)
             self.scheduler.handle(times, now)
         super().report_end(run, node, now)
 
-    def place_lost(self, run: Run, now: float) -> None:
+    def place_lost(self, run: ContainerRun, now: float) -> None:
         if run.started < 0.0:
             since = run.waits_since if run.waits_since is not None else run.arrived or now
             self.take(self.scheduler.handle(PlaceLost(run.stage.job.id, run.group.key[0], since), now), now)

@@ -23,17 +23,10 @@ from yaqd.storage.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from yaqd.storage.filesystem import (
-    BlockLocation,
-    ByteReader,
-    ByteWriter,
-    FileStatus,
-    FileSystem,
-    PositionedReader,
-    get_filesystem,
-)
+from yaqd.storage.filesystem import BlockLocation, ByteReader, ByteWriter, FileStatus, FileSystem, PositionedReader
 from yaqd.storage.inputs import glob, list_inputs
 from yaqd.storage.notes import storage_notes
+from yaqd.storage.opening import get_filesystem
 from yaqd.storage.paths import Location, locate, qualify
 from yaqd.storage.splits import FileRange, InputSplit, compute_splits, compute_streaming_splits
 from yaqd.storage.statistics import Statistics, storage_statistics

@@ -13,7 +13,8 @@ from typing import Final
 
 from yaqd.config import Configuration
 from yaqd.storage.errors import NotAFile, PathNotFound, StorageError
-from yaqd.storage.filesystem import FileStatus, FileSystem, get_filesystem
+from yaqd.storage.filesystem import FileStatus, FileSystem
+from yaqd.storage.opening import get_filesystem
 from yaqd.storage.paths import join, locate, name_of
 
 _MAGIC: Final = re.compile(r"[*?\[{]")

@@ -10,8 +10,8 @@ from yaqd.storage.bz2_blocks import Piece
 from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
 from yaqd.storage.fields import csv_batches, json_batch
-from yaqd.storage.filesystem import get_filesystem
 from yaqd.storage.lines import LINE_BYTES_MAX, Ends, owned_blocks
+from yaqd.storage.opening import get_filesystem
 from yaqd.storage.splits import FileRange, InputSplit
 
 _LINE_MAX_KEY: Final = "mapreduce.input.linerecordreader.line.maxlength"

@@ -17,8 +17,9 @@ from yaqd.config import Configuration
 from yaqd.mapreduce.formats import InputFormat, InputKind
 from yaqd.storage.codecs import codec_of
 from yaqd.storage.errors import CorruptFile
-from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem, get_filesystem
+from yaqd.storage.filesystem import BlockLocation, FileStatus, FileSystem
 from yaqd.storage.inputs import list_inputs
+from yaqd.storage.opening import get_filesystem
 
 _MIN_KEY: Final = "mapreduce.input.fileinputformat.split.minsize"
 #: the last split of a file may be this much longer (Hadoop's SPLIT_SLOP)

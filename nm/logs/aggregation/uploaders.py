@@ -33,7 +33,7 @@ class _Gone(Exception):
     """The process ended without an answer."""
 
 
-class _Child:
+class _UserProcess:
     def __init__(self, conf: Configuration, user: str, command: Sequence[str]) -> None:
         """Raises OSError."""
         environment = {name: value for name, value in os.environ.items() if name != "CONTAINER_ID"}
@@ -109,8 +109,8 @@ class Uploaders:
         self._timeout_s = timeout_s
         self._command = command
         self._lock = threading.Lock()
-        self._idle: defaultdict[str, list[_Child]] = defaultdict(list)
-        self._busy: set[_Child] = set()
+        self._idle: defaultdict[str, list[_UserProcess]] = defaultdict(list)
+        self._busy: set[_UserProcess] = set()
         self._is_closed = False
 
     def upload(self, work: Upload) -> None:
@@ -153,7 +153,7 @@ class Uploaders:
                 raise StorageError(str(answer["error"])[:_ERROR_CHARS_MAX])
             return answer.get("result")
 
-    def _take(self, user: str) -> _Child:
+    def _take(self, user: str) -> _UserProcess:
         with self._lock:
             if self._is_closed:
                 raise StorageUnavailable("the NodeManager stops")
@@ -168,13 +168,13 @@ class Uploaders:
                 del self._idle[user]
             if child is None:
                 try:
-                    child = _Child(self._conf, user, self._command)
+                    child = _UserProcess(self._conf, user, self._command)
                 except OSError as error:
                     raise StorageError(f"no process for uploads of user {user}: {error}") from None
             self._busy.add(child)
             return child
 
-    def _give_back(self, user: str, child: _Child) -> None:
+    def _give_back(self, user: str, child: _UserProcess) -> None:
         with self._lock:
             self._busy.discard(child)
             if not self._is_closed:
@@ -182,7 +182,7 @@ class Uploaders:
                 return
         child.end()
 
-    def _drop(self, child: _Child) -> None:
+    def _drop(self, child: _UserProcess) -> None:
         with self._lock:
             self._busy.discard(child)
         child.end()

@@ -20,7 +20,7 @@ from benchmarks.scheduler import ROWS, Play
 from rm.scheduler import recording
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
-from rm.scheduler.queues import SchedulerSpec
+from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from yaqd.sim.cluster import ClusterShape, System, simulate
 from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from rm_replay_streams import STREAMS, path_of, record
 
 from rm.scheduler import recording
-from rm.scheduler.calculators import AllocationBounds
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, AskRow, NodeJoined, WantedElsewhere
-from rm.scheduler.placement import Both, Placement, Scope, Single, Target
-from rm.scheduler.queues import PREFIX, parse_capacity_scheduler
+from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import BadRecord, from_plain, replay, to_plain
 from rm.scheduler.scheduler import SchedulerLimits
+from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.placement import Both, Placement, Scope, Single, Target
 from yaqd.cli.simulation.commands import sim
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 

@@ -285,7 +285,7 @@ def logs(
 
 def _why(conf: Configuration, report: "ApplicationReport") -> str:
     """Why it waits for its master, in a sentence, as `yaq explain` has it; what the report says where nobody knows."""
-    from yaqd.cli.applications.waiting import why_it_waits
+    from yaqd.cli.applications.wait_reason import why_it_waits
 
     if report.state.name != "ACCEPTED" or report.is_hidden:
         return report.diagnostics

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.applications.attempts import story, told
-from yaqd.cli.applications.waiting import PATIENCE_S, WaitingReason, why_it_waits
+from yaqd.cli.applications.wait_reason import PATIENCE_S, WaitingReason, why_it_waits
 from yaqd.cli.ended import exit_code_of, say_last
 from yaqd.cli.exits import FAILED
 from yaqd.cli.output import duration, print_json, priority_text

@@ -34,7 +34,7 @@ from yaqd.cli.local.processes import (
     running_clusters,
     wait_for_end,
 )
-from yaqd.cli.local.site import ClusterShape
+from yaqd.cli.local.site import LocalShape
 
 READY_TIMEOUT_S = 60.0
 STOP_GRACE_S = 10.0
@@ -84,7 +84,7 @@ class ClusterStatus:
         return bool(self.daemons) and all(daemon.answers for daemon in self.daemons)
 
 
-def _names(shape: ClusterShape) -> list[str]:
+def _names(shape: LocalShape) -> list[str]:
     """The daemons' names, ResourceManager first."""
     return [_RM, *(f"{site.NODE_PREFIX}{index}" for index in range(1, shape.nodes + 1))]
 
@@ -201,14 +201,14 @@ class LocalCluster:
             for place in self.directory.iterdir()
         )
 
-    def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> ClusterShape:
+    def _shape(self, nodes: int | None, hdfs: str | None, defines: Mapping[str, str]) -> LocalShape:
         last = self._last()
         count = nodes if nodes is not None else int(last.get("nodes", 1))
         if not 1 <= count <= NODES_MAX:
             raise CommandError(f"--nodes {count}: give a number from 1 to {NODES_MAX}")
         if hdfs and not _HDFS.fullmatch(hdfs):
             raise CommandError(f"--hdfs {hdfs}: not the address of an HDFS; write hdfs://host:port")
-        return ClusterShape(count, hdfs or last.get("hdfs"), {**last.get("defines", {}), **defines})
+        return LocalShape(count, hdfs or last.get("hdfs"), {**last.get("defines", {}), **defines})
 
     def _last(self) -> dict[str, Any]:
         try:
@@ -217,7 +217,7 @@ class LocalCluster:
         except (OSError, ValueError):
             return {}
 
-    def _remember(self, shape: ClusterShape, ports: list[int]) -> None:
+    def _remember(self, shape: LocalShape, ports: list[int]) -> None:
         record = {"nodes": shape.nodes, "hdfs": shape.hdfs, "defines": dict(shape.defines), "ports": ports}
         temporary = self._record.with_suffix(".tmp")
         temporary.write_text(json.dumps(record, indent=2) + "\n")
@@ -227,7 +227,7 @@ class LocalCluster:
         """The configuration and the record, as they are."""
         return {file: file.read_bytes() for file in (*self.conf_dir.glob("*.xml"), self._record) if file.exists()}
 
-    def _take_back(self, before: Mapping[Path, bytes], last: ClusterShape, ports: list[int]) -> None:
+    def _take_back(self, before: Mapping[Path, bytes], last: LocalShape, ports: list[int]) -> None:
         """A start has failed: its settings, which may be why, are gone from the files."""
         for file in self._files():
             if file not in before:
@@ -239,7 +239,7 @@ class LocalCluster:
             self._remember(last, ports)
 
     def _complete(
-        self, running: list[str], last: ClusterShape, wanted: ClusterShape, deadline: float, note: Callable[[str], None]
+        self, running: list[str], last: LocalShape, wanted: LocalShape, deadline: float, note: Callable[[str], None]
     ) -> None:
         """Starts the daemons that died under the configuration that the others run with; on failure, these go on."""
         missing = [name for name in _names(last) if name not in running]
@@ -263,7 +263,7 @@ class LocalCluster:
             end_all([process for name, process in self._recorded() if name in missing], 2.0)
             raise
 
-    def _start_daemons(self, shape: ClusterShape, names: list[str], deadline: float) -> None:
+    def _start_daemons(self, shape: LocalShape, names: list[str], deadline: float) -> None:
         """All at once: a NodeManager's own start takes longer than the ResourceManager's, and it waits for that one."""
         started = []
         for name in names:

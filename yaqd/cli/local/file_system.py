@@ -1,13 +1,13 @@
 """Whether the file system that a local cluster is to use answers: asked before anything of the cluster is made."""
 
-from yaqd.cli.local.site import ClusterShape
+from yaqd.cli.local.site import LocalShape
 from yaqd.config import Configuration
 
 #: a NameNode with nothing to say for so long would hold up every job as well, seconds
 ANSWER_TIMEOUT_S = 10.0
 
 
-def check_file_system(shape: ClusterShape, timeout_s: float) -> None:
+def check_file_system(shape: LocalShape, timeout_s: float) -> None:
     """StorageUnavailable after `timeout_s` or ANSWER_TIMEOUT_S, whichever is less, where an HDFS does not answer."""
     uri = shape.defines.get("fs.defaultFS") or shape.hdfs
     if not uri or not uri.startswith("hdfs://"):

@@ -34,7 +34,7 @@ _FILE_OF_PREFIX = (
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterShape:
+class LocalShape:
     """What the user asked for."""
 
     nodes: int
@@ -44,7 +44,7 @@ class ClusterShape:
     defines: Mapping[str, str]
 
 
-def write_conf(directory: Path, shape: ClusterShape, ports: list[int]) -> None:
+def write_conf(directory: Path, shape: LocalShape, ports: list[int]) -> None:
     """Writes `directory/conf`. `ports` are for the ResourceManager's servers, one each."""
     files: dict[str, dict[str, str]] = {
         "core-site.xml": _core(directory, shape),
@@ -143,11 +143,11 @@ def _comment(name: str) -> str:
     return _COMMENT
 
 
-def _core(directory: Path, shape: ClusterShape) -> dict[str, str]:
+def _core(directory: Path, shape: LocalShape) -> dict[str, str]:
     return {"fs.defaultFS": shape.hdfs or "file:///", "hadoop.tmp.dir": str(directory / "tmp")}
 
 
-def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, str]:
+def _yarn(directory: Path, shape: LocalShape, ports: list[int]) -> dict[str, str]:
     memory_mb, vcores = str(machine.node_memory_mb(shape.nodes)), str(machine.node_vcores(shape.nodes))
     addresses = {f"yarn.resourcemanager.{name}": f"{HOST}:{p}" for name, p in zip(_RM_PORTS, ports, strict=True)}
     return addresses | {
@@ -178,7 +178,7 @@ def _yarn(directory: Path, shape: ClusterShape, ports: list[int]) -> dict[str, s
     }
 
 
-def _mapred(directory: Path, shape: ClusterShape) -> dict[str, str]:
+def _mapred(directory: Path, shape: LocalShape) -> dict[str, str]:
     # A quarter of a small node each, so that a job manager and its tasks fit; Hadoop's own sizes on a larger one.
     quarter_mb = machine.node_memory_mb(shape.nodes) // 4
     settings = {

@@ -19,7 +19,7 @@ _GZIP: Final = b"\x1f\x8b"
 _TOLD_EVERY: Final = 5_000
 
 
-class _Lines:
+class _RecordLines:
     """The lines of a record, compressed or not, which may end anywhere: its daemon may have been killed."""
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class _Lines:
 
 def show_replayed(path: Path, as_json: bool) -> None:
     """Raises CommandError."""
-    lines = _Lines(path)
+    lines = _RecordLines(path)
     is_shown = sys.stderr.isatty() and not as_json
 
     def told(events: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rm.scheduler.queues import LEAF_ORDERINGS
+from rm.scheduler.queues.spec import LEAF_ORDERINGS
 from yaqd.cli.simulation.systems import PARAMETERS, parse_system
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES as LIVE_ESTIMATES

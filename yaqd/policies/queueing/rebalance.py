@@ -20,7 +20,7 @@ from yaqd.policies.queueing.registry import PolicyTable, calls
 
 
 @value()
-class QueueLoad:
+class NodeQueueLoad:
     """One node's queue, as last reported."""
 
     node: NodeId
@@ -37,7 +37,7 @@ class QueueLoad:
 
 
 @value()
-class QueueSaid:
+class NodeQueueSaid:
     """The same as a node said it and its ResourceManager believes it."""
 
     node: NodeId
@@ -77,7 +77,7 @@ def queue_limit(lengths: Iterable[float], deviations: float, least: float, most:
     return max(least, min(most, mean + deviations * spread))
 
 
-def queue_loads(said: Iterable[QueueSaid], most_queued: int, typical_s: float) -> list[QueueLoad]:
+def queue_loads(said: Iterable[NodeQueueSaid], most_queued: int, typical_s: float) -> list[NodeQueueLoad]:
     """What policies go by. No more than `most_queued` may wait anywhere, whatever nodes say that they take: what is
     beyond comes back (`queue_limit`).
 
@@ -91,7 +91,7 @@ def queue_loads(said: Iterable[QueueSaid], most_queued: int, typical_s: float) -
     means = [(one, _mean_s(one)) for one in known]
     usual_s = _median([(mean_s, min(one.waiting, one.slots)) for one, mean_s in means if mean_s < inf], typical_s)
     return [
-        QueueLoad(
+        NodeQueueLoad(
             one.node,
             one.wait_s,
             max(0, one.queued),
@@ -103,7 +103,7 @@ def queue_loads(said: Iterable[QueueSaid], most_queued: int, typical_s: float) -
     ]
 
 
-def _mean_s(said: QueueSaid) -> float:
+def _mean_s(said: NodeQueueSaid) -> float:
     """How long its tasks last, s; inf: nobody knows."""
     wait_s = limits.duration(said.wait_s)
     if said.waiting <= 0 or wait_s <= 0.0:
@@ -122,13 +122,13 @@ def _median(weighted: list[tuple[float, int]], default: float) -> float:
     return default
 
 
-def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
+def rebalance(loads: Iterable[NodeQueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
     """Which queues give how many tasks to which, the largest gain first; never more than there are, or have room.
 
     A queue where nothing starts any more (wait inf) gives away all it has. Takes O(moves log nodes) steps.
     """
     sources, targets = [], []
-    kept: dict[NodeId, QueueLoad] = {}
+    kept: dict[NodeId, NodeQueueLoad] = {}
     for load in loads:
         kept[load.node] = load
         wait_s = limits.duration(load.wait_s)
@@ -158,7 +158,7 @@ def rebalance(loads: Iterable[QueueLoad], least_gain_s: float, most_moves: int =
 
 
 #: (all queues, what a move must gain, s) -> moves, each from a queue to another one
-Rebalance = Callable[[Iterable[QueueLoad], float], list[Move]]
+Rebalance = Callable[[Iterable[NodeQueueLoad], float], list[Move]]
 
 
 def _moves(answer: Any) -> list[Move]:
@@ -180,13 +180,13 @@ REBALANCES: Final[PolicyTable[Rebalance]] = PolicyTable(
 )
 
 
-def _step(load: QueueLoad) -> float:
+def _step(load: NodeQueueLoad) -> float:
     """What one task of its own less changes of a node's wait, s."""
     mean = limits.duration(load.mean_s)
     return mean / max(1, limits.slots(load.slots)) if mean < inf else 0.0
 
 
-def _longer_by(target: QueueLoad, source: QueueLoad) -> float:
+def _longer_by(target: NodeQueueLoad, source: NodeQueueLoad) -> float:
     """What a task that comes from elsewhere adds to a node's wait, s.
 
     It lasts as long as those that it waited with, however short the target's own are said to be. Where those are longer

@@ -1,0 +1,18 @@
+"""What a node has been told of the queue that it is to keep."""
+
+from yaqd.model import ApplicationId, Resource
+from yaqd.proto import yarn_server_pb2 as server
+
+
+class Told:
+    """What a node was told since it registered."""
+
+    __slots__ = ("files_read_ms", "jobs", "masters", "settings")
+
+    def __init__(self) -> None:
+        self.settings: server.NodeQueueSettings | None = None
+        self.files_read_ms = 0
+        #: for which masters it keeps room
+        self.masters: dict[ApplicationId, Resource] = {}
+        #: version of the job's facts
+        self.jobs: dict[ApplicationId, int] = {}

@@ -1,0 +1,32 @@
+"""When an application that waits is starved."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+#: the part of ST for which a job may be passed here: what is sent then may be passed at its node as well
+_HERE: Final = 0.75
+#: by so much of the time that it would have taken in order of arrival a job may be later than that beside: so what is
+#: starved takes five sevenths of a queue at most, and the order has the rest
+_SLACK: Final = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarvation:
+    """When an application that waits goes before all that are not starved."""
+
+    #: ST, s; inf: never
+    starve_s: float = 60.0
+    #: ST_r: times the work that is left, where that is known
+    starve_ratio: float = 10.0
+
+    @property
+    def is_guarding(self) -> bool:
+        """Is anybody ever starved?"""
+        return math.isfinite(self.starve_s) or math.isfinite(self.starve_ratio)
+
+    def limit(self, waited_s: float, passed_s: float, work_s: float | None) -> float:
+        """For how long others may have passed a job by now: of what it has waited so far, and with this left of it."""
+        ratio = self.starve_ratio * work_s if work_s is not None else math.inf
+        threshold_s = min(self.starve_s, ratio) if ratio > 0 else self.starve_s
+        return _HERE * threshold_s + _SLACK * (waited_s - passed_s)

@@ -1,0 +1,81 @@
+"""Which applications of leaf queues in an order of jobs are behind their turn (`rm.scheduler.asks.job_order`)."""
+
+from typing import Final
+
+from rm.scheduler.asks.job_starvation import JobStarvation
+from rm.scheduler.asks.jobs import Job, Jobs
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.records import AttemptView, QueueView
+
+#: who is starved is looked at so often, s
+_LOOK_S: Final = 1.0
+
+
+class Starving:
+    """Who is behind its turn."""
+
+    def __init__(self, view: ClusterView, spec: JobStarvation) -> None:
+        self._view = view
+        self.spec = spec
+        self._looked_at = 0.0
+
+    def waits(self, jobs: Jobs, attempt: AttemptView, now: float) -> None:
+        """The attempt's asks are as they are after what it was given just now."""
+        job = jobs.of(attempt.app.id)
+        if not attempt.asks.pending:
+            job.since = None
+        elif job.since is not None:
+            job.given_back = 0
+        else:
+            job.since = now
+            if not job.given_back:
+                job.asked_at, job.waited_s, job.passed_s, job.is_starved = now, 0.0, 0.0, False
+            job.given_back = max(0, job.given_back - attempt.asks.pending)
+
+    def given(self, jobs: Jobs, attempt: AttemptView, now: float) -> None:
+        """The attempt was given a container. That ends its wait only where it wants nothing more."""
+        job = jobs.of(attempt.app.id)
+        if job.since is not None:
+            job.since = now if attempt.asks.pending else None
+
+    def find(self, jobs: Jobs, now: float) -> None:
+        """Put those that have become starved where they belong, and those that are no longer."""
+        passed_s = now - self._looked_at
+        if 0.0 <= passed_s < _LOOK_S:
+            return
+        self._looked_at = now
+        for leaf in self._view.queues.values():
+            if leaf.waiting and leaf.is_leaf and leaf.spec.orders_jobs:
+                self._look(jobs, leaf, max(0.0, passed_s))
+
+    def _look(self, jobs: Jobs, leaf: QueueView, passed_s: float) -> None:
+        """Count so many seconds for all who wait, from who asked last to who asked first."""
+        masters = leaf.masters_used
+        mb, cores = leaf.used_mb - masters.memory_mb, leaf.used_cores - masters.vcores
+        later_mb = later_cores = 0
+        known = [(attempt.app, jobs.of(attempt.app.id), attempt) for attempt in leaf.attempts.values()]
+        for app, job, attempt in sorted(known, key=lambda one: (one[0].priority, -one[1].asked_at, -one[0].sequence)):
+            if attempt.asks.pending:
+                part = max(later_mb / mb if mb > 0 else 0.0, later_cores / cores if cores > 0 else 0.0)
+                job.waited_s += passed_s
+                job.passed_s += passed_s * min(1.0, part)
+                limit_s = self.spec.limit(job.waited_s, job.passed_s, jobs.facts(app).remaining_work)
+                self._decide(job, attempt, job.passed_s > limit_s)
+            held_mb, held_cores = _runs(attempt)
+            later_mb += held_mb
+            later_cores += held_cores
+
+    def _decide(self, job: Job, attempt: AttemptView, is_starved: bool) -> None:
+        if is_starved is not job.is_starved:
+            job.is_starved = is_starved
+            if attempt.filed_at is not None:
+                self._view.file(attempt)
+
+
+def _runs(attempt: AttemptView) -> tuple[int, int]:
+    """Memory and cores of what runs of it, without its master, which runs whatever the order is."""
+    app, master = attempt.app, attempt.master
+    mb, cores = app.used_mb - app.sent.used_mb, app.used_cores - app.sent.used_cores
+    if master is not None and app.containers:
+        mb, cores = mb - master.memory_mb, cores - master.vcores
+    return max(0, mb), max(0, cores)

@@ -1,0 +1,334 @@
+"""The capacity policy: which ask gets room on which node. It reads a `ClusterView` and changes nothing, except where a
+node's next look along a long line goes on (`rm.scheduler.assign.sweep`).
+
+Two questions, two generators. `for_ask`: an ask came in, where is there room for it? (Nobody who waits could use
+that room, or it would be taken.) `for_node`: a node has room, who comes first? Queues by how much of their guarantee
+they use, as Hadoop's CapacityScheduler orders them; in a leaf queue applications by its ordering policy; in an
+application asks by priority. Each yields one pick at a time and is resumed after the owner has carried it out or
+refused it.
+
+An ask that prefers places waits for them (delay scheduling, Zaharia et al., EuroSys 2010): as many passed offers as
+`node-locality-delay` says, never more than there are nodes, and not at all when no preferred place is in the
+cluster.
+
+Against starvation of large containers by small ones nodes are reserved (`rm.scheduler.holds.choice`).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign.looks import attempts_first, begin, first_attempt
+from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
+from rm.scheduler.decisions import Locality
+from rm.scheduler.holds.choice import HoldChoice, has_room_before_queue
+from rm.scheduler.node_queues.shares import Shares
+from rm.scheduler.queues.user_limits import may_take
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import AskHold, NodeView
+from rm.scheduler.view.placement import satisfies
+from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
+from rm.scheduler.view.tally import Tally
+from yaqd.model import ANY_HOST
+from yaqd.model.values import value
+
+#: preferred places looked at to see whether any is in the cluster
+_PLACES_LOOKED_AT = 8
+
+
+@value()
+class Pick:
+    """Give this ask a container on this node."""
+
+    attempt: AttemptView
+    ask: Ask
+    node: NodeView
+    locality: Locality
+
+
+@value()
+class Pass:
+    """This ask was offered the node and waits for a better place."""
+
+    ask: Ask
+
+
+class CapacityPolicy:
+    def __init__(self, *, reserve_after_s: float, reservation_s: float, reserved_share: float) -> None:
+        self._reserve_after_s = reserve_after_s
+        self.choice = HoldChoice(reserve_after_s, reservation_s, self.locality)
+        #: largest part of the nodes that may be reserved at a time (at least one node may)
+        self._reserved_share = reserved_share
+
+    def for_ask(self, view: ClusterView, attempt: AttemptView, ask: Ask, hosts: list[str]) -> Iterator[Pick]:
+        """Places for an ask: on those of `hosts` (names whose rows are new) that are hosts, in its racks, anywhere."""
+        leaf, shape = attempt.app.leaf, ask.capability
+        accepts: Callable[[NodeView], bool] | None = attempt.accepts if attempt.blacklist else None
+        if ask.placement is not None:
+            accepts = partial(_accepts, view, attempt, ask)
+        room = 0
+        for place, locality in self._places(view, ask, hosts):
+            while ask.pending and place in ask.counts:
+                if room <= 0 and (room := view.room(leaf, shape)) <= 0:
+                    return
+                if leaf.limits_users and not may_take(view, attempt.app):
+                    return
+                node = view.nodes.emptiest(shape, accepts, place)
+                if node is None:
+                    break
+                room -= 1
+                yield Pick(attempt, ask, node, locality)
+
+    def _places(self, view: ClusterView, ask: Ask, hosts: list[str]) -> Iterator[tuple[str, Locality]]:
+        """Where to look next, as long as something is pending."""
+        for host in hosts:
+            if host in ask.counts and host != ANY_HOST and not host.startswith("/"):
+                yield host, Locality.NODE
+        if not ask.pending:
+            return
+        if not ask.prefers_places:
+            if ask.allows(ANY_HOST):
+                yield ANY_HOST, Locality.NONE
+            return
+        for rack in [n for n in ask.counts if n.startswith("/") and ask.allows(n)]:
+            if view.nodes.has_place(rack) and self._has_waited(view, ask, Locality.RACK):
+                yield rack, Locality.RACK
+        if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
+            yield ANY_HOST, Locality.OFF_SWITCH
+
+    def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | AskHold | Pass]:
+        """Who gets what this node has free, until nothing more fits or nobody wants it."""
+        passed: list[Ask] = []
+        begin(node)
+        while view.root.waiting:
+            reserved = node.reserved
+            if reserved is not None:
+                attempt, ask = reserved.attempt, reserved.ask
+                if not view.calculator.fits(ask.capability, node.free) and not has_room_before_queue(view, ask, node):
+                    return
+                locality = self.locality(view, attempt, ask, node) or Locality.OFF_SWITCH
+                if not view.has_room(attempt.app.leaf, ask.capability) or not may_take(view, attempt.app):
+                    return
+                yield Pick(attempt, ask, node, locality)
+                continue
+            chosen = self._first(view, node, now, passed)
+            for ask in passed:
+                yield Pass(ask)
+            passed.clear()
+            if chosen is None:
+                return
+            yield chosen
+            if isinstance(chosen, AskHold):
+                return
+            if node.sweep is not None:
+                node.sweep.given(chosen.attempt, chosen.ask.capability)
+
+    def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | AskHold | None:
+        """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
+        reserved_max = max(1, int(len(view.nodes) * self._reserved_share))
+        may_reserve = not node.is_draining and len(view.holds.reserved) < reserved_max
+        if not may_reserve and (node.free_mb <= 0 or (view.calculator.counts_vcores and node.free_cores <= 0)):
+            return None
+        counts_vcores, reserve_after_s = view.calculator.counts_vcores, self._reserve_after_s
+
+        def is_worth_it(queue: QueueView) -> bool:
+            """May something that waits below the queue fit, or have waited long enough?"""
+            who = queue.who_waits()
+            if who.least_mb <= node.free_mb and (not counts_vcores or who.least_cores <= node.free_cores):
+                return True
+            return may_reserve and now - who.since >= reserve_after_s
+
+        if not is_worth_it(view.root):
+            return None
+        for leaf in leaves_by_need(view, view.root, is_worth_it):
+            starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
+            chosen = self._in_leaf(view, leaf, node, now, passed, starves)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def _in_leaf(
+        self, view: ClusterView, leaf: QueueView, node: NodeView, now: float, passed: list[Ask], starves: bool
+    ) -> Pick | AskHold | None:
+        """`starves`: somebody here may have waited long enough to get the node reserved."""
+        best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
+        fits = view.calculator.fits_among
+        #: users and sizes that were looked at
+        turns: dict[str, bool] = {}
+        rooms: dict[int, bool] = {}
+        for (shape, whose), line in leaf.lines.items():
+            has_room = fits(shape, node.free_mb, node.free_cores, node.free_extras)
+            if not has_room and not starves:
+                continue
+            if whose:
+                may = turns.get(whose)
+                if may is None:
+                    may = turns[whose] = may_take(view, leaf.attempts[line[0][-1]].app)
+                if not may:
+                    continue
+            if not has_room:
+                hold = self.choice.reserved(view, leaf, shape, whose, node, now)
+                if hold is not None:
+                    return hold
+                continue
+            may = rooms.get(id(shape))
+            if may is None:
+                may = rooms[id(shape)] = view.has_room(leaf, shape)
+            if not may:
+                continue
+            find = partial(attempts_first, node, node, leaf, shape, partial(self._offer, view, node, passed))
+            found = first_attempt(node, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find)
+            if found is not None:
+                rank = (found[0], found[1].ask.key)
+                if best is None or rank < best[0]:
+                    best = (rank, found[1])
+        return best[1] if best is not None else None
+
+    def _offer(
+        self, view: ClusterView, node: NodeView, passed: list[Ask], attempt: AttemptView, ask: Ask, look: Look
+    ) -> Pick | None:
+        placement = ask.placement
+        if placement is not None and placement in look.refused:
+            look.cost += CHEAP
+            return None
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            look.cost += CHEAP
+            passed.append(ask)
+            return None
+        locality = self.locality(view, attempt, ask, node)
+        if locality is not None:
+            return Pick(attempt, ask, node, locality)
+        passed.append(ask)
+        if placement is None:
+            look.passes += 1
+            return None
+        look.cost += DEAR
+        look.refused |= {placement}
+        return None
+
+    def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
+        """How near the node is to what the ask wants, None when it should not be taken (yet)."""
+        if ask.placement is not None and not _accepts(view, attempt, ask, node):
+            return None
+        if not ask.prefers_places:
+            return Locality.NONE if ask.allows(ANY_HOST) else None
+        if node.id.host in ask.counts:
+            return Locality.NODE
+        if ask.allows(node.rack) and self._has_waited(view, ask, Locality.RACK):
+            return Locality.RACK
+        if ask.allows(ANY_HOST) and self._has_waited(view, ask, Locality.OFF_SWITCH):
+            return Locality.OFF_SWITCH
+        return None
+
+    def _has_waited(self, view: ClusterView, ask: Ask, level: Locality) -> bool:
+        """Has the ask passed enough offers to take a place of this level?"""
+        missed, is_anywhere = ask.missed, level is Locality.OFF_SWITCH
+        nodes, spec = len(view.nodes), view.spec
+        delay = spec.node_locality_delay
+        if is_anywhere and spec.rack_locality_additional_delay > 0:
+            delay = min(delay, nodes) + spec.rack_locality_additional_delay
+        if missed >= delay or missed >= nodes:
+            return True
+        has_place, looked_at = view.nodes.has_place, 0
+        for name in ask.counts:
+            if name != ANY_HOST and (is_anywhere or name[0] != "/"):
+                if has_place(name):
+                    return False
+                looked_at += 1
+                if looked_at == _PLACES_LOOKED_AT:
+                    break
+        return True
+
+
+def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+    constraint = ask.placement.constraint if ask.placement is not None else None
+    return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)
+
+
+def leaves_by_need(
+    view: ClusterView, queue: QueueView, is_worth_it: Callable[[QueueView], bool] | None = None
+) -> Iterator[QueueView]:
+    """Leaf queues below with somebody waiting, the furthest below its guarantee first.
+
+    Queues that are not worth it are left out with all below them.
+    """
+    if queue.is_leaf:
+        yield queue
+        return
+
+    total, share_among = view.nodes.total, view.calculator.share_among
+    if view.shares is not None:
+        yield from leaves_by_deficit(view, view.shares, queue, is_worth_it)
+        return
+
+    def need(child: QueueView) -> tuple[float, str]:
+        share = share_among(child.used_mb, child.used_cores, child.used_extras, total)
+        guarantee = child.spec.absolute_capacity
+        return (share / guarantee if guarantee > 0 else share * 1e9, child.path)
+
+    waiting = [child for child in queue.children if child.waiting and (is_worth_it is None or is_worth_it(child))]
+    if len(waiting) > 1:
+        waiting.sort(key=need)
+    for child in waiting:
+        if child.children:
+            yield from leaves_by_need(view, child, is_worth_it)
+        else:
+            yield child
+
+
+def has_turn(view: ClusterView, shares: Shares, queue: QueueView) -> bool:
+    """Of all its siblings that want something it needs it most, what waits at nodes and what is owed counted."""
+    if queue.parent is None:
+        return True
+    need = _need(view, shares, queue.parent, None, with_sent=True)
+    return need.get(queue.path, -math.inf) <= min(need.values(), default=math.inf)
+
+
+def _need(
+    view: ClusterView,
+    shares: Shares,
+    queue: QueueView,
+    is_worth_it: Callable[[QueueView], bool] | None,
+    *,
+    with_sent: bool,
+) -> dict[str, float]:
+    total, share = view.nodes.total, view.calculator.share_among
+
+    wanting = [child for child in queue.children if child.waiting and (is_worth_it is None or is_worth_it(child))]
+    if not with_sent:
+        held = ((child.spec.path, child.used_mb, child.used_cores, child.used_extras) for child in wanting)
+        return shares.need(queue, {path: share(mb, cores, extras, total) for path, mb, cores, extras in held})
+    soon = _soon(view, shares, queue)
+    return shares.need(queue, {child.spec.path: soon[child.spec.path] for child in wanting})
+
+
+def _soon(view: ClusterView, shares: Shares, queue: QueueView) -> dict[str, float]:
+    """By path the part of the cluster that each queue below this one will hold once what waits at nodes has started."""
+    total, share = view.nodes.total, view.calculator.share_among
+
+    def part(held: Tally) -> float:
+        return share(held.used_mb, held.used_cores, held.used_extras, total)
+
+    used = {child.spec.path: part(child) for child in queue.children}
+    return shares.soon(used, {child.spec.path: part(child.sent) for child in queue.children})
+
+
+def leaves_by_deficit(
+    view: ClusterView,
+    shares: Shares,
+    queue: QueueView,
+    is_worth_it: Callable[[QueueView], bool] | None = None,
+    *,
+    with_sent: bool = False,
+) -> Iterator[QueueView]:
+    """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
+    need = _need(view, shares, queue, is_worth_it, with_sent=with_sent)
+    waiting = [child for child in queue.children if child.spec.path in need]
+    if len(waiting) > 1:
+        waiting.sort(key=lambda child: (need[child.spec.path], child.spec.path))
+    for child in waiting:
+        if child.children:
+            yield from leaves_by_deficit(view, shares, child, is_worth_it, with_sent=with_sent)
+        else:
+            yield child

@@ -1,0 +1,300 @@
+"""Filling the nodes' queues: which ask sends a container to wait, and where.
+
+Two questions, as the capacity policy has them. `for_ask`: an ask found no free room, at which node does it wait least?
+The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
+node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
+policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
+long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers. For a master the
+node keeps room, and it goes there before the queue has drained (`rm.scheduler.holds.choice`).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign.candidates import Candidates, locality
+from rm.scheduler.assign.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
+from rm.scheduler.assign.looks import attempts_first, begin, first_attempt
+from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
+from rm.scheduler.decisions import Locality, NodeQueuePlace
+from rm.scheduler.holds.choice import has_room_before_queue
+from rm.scheduler.holds.ends import why_given_up
+from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.queues.user_limits import known_limit_share
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue, NodeView
+from rm.scheduler.view.placement import satisfies
+from rm.scheduler.view.records import AppView, AttemptView, OrderKey, QueueView
+from rm.scheduler.view.tally import Tally
+from yaqd.model import ANY_HOST, Resource
+from yaqd.model.values import value
+from yaqd.policies.queueing.place import choose
+
+#: of a node that has given away since its last report what it had free then
+_ROOM_GONE: Final = " (its node had room at its last report)"
+
+#: why a master goes to a node where others wait
+BEFORE_QUEUE: Final = "what runs on the node leaves room, and masters start before what waits there"
+
+
+@value()
+class OverAllocation:
+    """Send a container for this ask to wait on this node."""
+
+    attempt: AttemptView
+    ask: Ask
+    node: NodeView
+    locality: Locality
+    place: NodeQueuePlace
+
+
+#: a hold: the ask has its turn and must not wait
+_Found = OverAllocation | Pick | AskHold
+
+
+class OverAllocator:
+    def __init__(self, view: ClusterView, queues: NodeQueues, policy: CapacityPolicy) -> None:
+        self._view = view
+        self._queues = queues
+        self._policy = policy
+        #: the hold until now of the queue that looks for asks
+        self._was: AskHold | None = None
+
+    # ---- an ask looks for a queue
+
+    def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[OverAllocation]:
+        """Where the ask's containers may wait; resumed after each was sent there."""
+        view, leaf, spec = self._view, attempt.app.leaf, self._queues.spec
+        if spec is None:
+            return
+        accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
+        if ask.placement is None and not attempt.blacklist:
+            accepts = _large_enough(view, ask.capability)
+        candidates = Candidates(view.nodes, self._queues, attempt.app.id, ask, accepts)
+        limit_s = self._queues.wait_limit(attempt)
+        rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
+        while (
+            ask.pending
+            and self._queues.may_wait(attempt, ask)
+            and self._may_send(leaf, ask.capability, attempt.app)
+            and self._is_scarce(ask.capability)
+            and self._is_in_turn(leaf)
+        ):
+            found = candidates.all()
+            if limit_s < math.inf:
+                found = [one for one in found if one[0].expected_wait() < limit_s]
+            queue = choose(found)
+            if queue is None:
+                return
+            near = locality(ask, queue.node) or Locality.NONE
+            yield OverAllocation(attempt, ask, queue.node, near, self._place(attempt, ask, queue, rule))
+            candidates.changed(queue)
+
+    # ---- a queue looks for asks
+
+    def for_node(self, node: NodeView, passed: dict[int, Ask], now: float) -> Iterator[OverAllocation | Pick]:
+        """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
+        asks that were offered it and wait for a better place."""
+        queue = node.queue
+        if queue is None:
+            return
+        self._was = self._view.holds.release(node)
+        begin(queue)
+        while self._view.root.waiting:
+            has_room = self._queues.has_room(queue)
+            if not has_room and not self._may_keep_room(queue):
+                break
+            # a full queue offers nothing, so that nothing passes it up
+            chosen = self._next(node, queue, passed if has_room else {}, now)
+            if isinstance(chosen, Pick) or (has_room and isinstance(chosen, OverAllocation)):
+                yield chosen
+                if queue.sweep is not None:
+                    queue.sweep.given(chosen.attempt, chosen.ask.capability)
+                continue
+            if isinstance(chosen, AskHold) and (has_room or chosen.ask.is_master):
+                self._view.holds.begin(chosen)
+            break
+        if node.hold is None:
+            queue.room = None
+        self._queues.enter_again(queue)
+
+    def _may_keep_room(self, queue: NodeQueue) -> bool:
+        """Of a queue where nothing more may wait: masters do not."""
+        node = queue.node
+        may = not queue.is_silent and not node.is_draining and node.hold is None
+        return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
+
+    def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float) -> _Found | None:
+        for leaf in self._leaves():
+            chosen = self._in_leaf(leaf, node, queue, passed, now)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def for_nobody(self, node: NodeView) -> None:
+        """The same where nobody wants anything."""
+        if node.queue is not None:
+            self._view.holds.release(node)
+            self._queues.enter_again(node.queue)
+
+    def _in_leaf(
+        self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
+    ) -> _Found | None:
+        """What comes first in the leaf queue."""
+        view = self._view
+        best: tuple[tuple[OrderKey, tuple[int, int]], _Found] | None = None
+        fits, mb, cores, extras = view.calculator.fits_among, node.free_mb, node.free_cores, node.free_extras
+        #: what was found out of sizes and users
+        fitting: dict[int, bool] = {}
+        turns: dict[str, bool] = {}
+        for (shape, whose), line in leaf.lines.items():
+            may = fitting.get(id(shape))
+            if may is None:
+                may = not fits(shape, mb, cores, extras) and _is_large_enough(view, shape, node)
+                may = fitting[id(shape)] = may and view.has_room(leaf, shape)
+            if may and whose:
+                may = turns.get(whose)
+                if may is None:
+                    may = turns[whose] = self._has_turn(leaf, leaf.attempts[line[0][-1]].app)
+            if not may:
+                continue
+            offer: Callable[[AttemptView, Ask, Look], _Found | None] = partial(self._offer, node, queue, passed, now)
+            find: Callable[[OrderKey, Look], _Found | None] = partial(attempts_first, queue, node, leaf, shape, offer)
+            first: tuple[OrderKey, _Found] | None = first_attempt(
+                queue, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find
+            )
+            if first is not None and (not isinstance(first[1], OverAllocation) or self._is_scarce(shape)):
+                rank = (first[0], first[1].ask.key)
+                if best is None or rank < best[0]:
+                    best = (rank, first[1])
+        return best[1] if best is not None else None
+
+    def _offer(
+        self,
+        node: NodeView,
+        queue: NodeQueue,
+        passed: dict[int, Ask],
+        now: float,
+        attempt: AttemptView,
+        ask: Ask,
+        look: Look,
+    ) -> _Found | None:
+        view, queues = self._view, self._queues
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            passed[id(ask)] = ask
+            look.cost += CHEAP
+            return None
+        near = self._policy.locality(view, attempt, ask, node)
+        if near is None:
+            passed[id(ask)] = ask
+            if ask.placement is None:
+                look.passes += 1
+                return None
+        elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
+            rule = "its queue had room, and it was this ask's turn"
+            return OverAllocation(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
+        elif has_room_before_queue(view, ask, node):
+            return Pick(attempt, ask, node, near)
+        elif len(view.holds.of(attempt, ask)) < ask.pending and (hold := self._hold(attempt, ask, node, now)):
+            return hold
+        look.cost += DEAR
+        return None
+
+    def _hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
+        """Let the queue drain for the ask, unless room comes sooner at another node. What began to drain goes on,
+        unless that is much sooner by now."""
+        hold, view, choice = AskHold(node, attempt, HoldKind.QUEUE, now, ask), self._view, self._policy.choice
+        if self._was is None or not self._was.is_for(attempt, ask):
+            return hold if choice.comes_soon(view, hold, now) else None
+        hold.since = self._was.since
+        return hold if why_given_up(view, choice, hold, now) is None else None
+
+    def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> NodeQueuePlace:
+        """As it is before the container is sent there."""
+        estimate_s = self._queues.estimate(attempt.app.id, ask.key[0])
+        if queue.wait_s > 0.0:
+            return NodeQueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
+        return NodeQueuePlace(queue.expected_wait(), queue.length, rule + _ROOM_GONE, estimate_s, queue.reported_at)
+
+    def _leaves(self) -> Iterator[QueueView]:
+        """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
+        view = self._view
+        if view.root.is_leaf or view.shares is None:
+            return iter((view.root,))
+        return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
+
+    def _is_in_turn(self, leaf: QueueView) -> bool:
+        """Has the leaf queue less than its part of all places, or does no other that wants something need one more?
+        Else they stay free for the others until nodes report.
+
+        Whoever comes to where all places are free, or is the first whose end is known, would have them all otherwise.
+        """
+        view = self._view
+        if view.shares is None or leaf.waiting == view.root.waiting:
+            return True
+        if leaf.sent.containers < self._queues.bounds * leaf.spec.absolute_capacity:
+            return True
+        return all(has_turn(view, view.shares, queue) for queue in leaf.upwards())
+
+    def reach(self) -> float:
+        """How many times what runs now may run or wait."""
+        return 1.0 + self._queues.bounds / max(1, self._view.root.containers)
+
+    def _may_send(self, leaf: QueueView, need: Resource, app: AppView) -> bool:
+        """Does it fit in what the queue may hold at most, and in its user's part of all that runs and waits?
+
+        A maximum capacity is never passed, so that what waits counts as if it ran.
+        """
+        return self._view.has_room(leaf, need) and (not leaf.limits_users or self._has_turn(leaf, app))
+
+    def _has_turn(self, leaf: QueueView, app: AppView) -> bool:
+        """A user's limit is for sharing among the queue's users, who share what waits in the same parts."""
+        owner, sent = app.owner, app.owner.sent
+        mb, cores = owner.used_mb + sent.used_mb, owner.used_cores + sent.used_cores
+        if mb <= leaf.sure_mb and cores <= leaf.sure_cores and not owner.used_extras and not sent.used_extras:
+            return True
+        share, reach = self._share(owner, sent), self.reach()
+        # the limit is never more than the fixed one, and has to be worked out after each container of anybody
+        return share <= leaf.fixed_share * reach and share <= known_limit_share(self._view, leaf) * reach
+
+    def _share(self, used: Tally, sent: Tally) -> float:
+        """The part of the cluster that both are."""
+        share, total = self._view.calculator.share_among, self._view.nodes.total
+        extras = used.used_extras
+        if sent.used_extras:
+            extras = (used.used + sent.used).extras
+        return share(used.used_mb + sent.used_mb, used.used_cores + sent.used_cores, extras, total)
+
+    def _is_scarce(self, shape: Resource) -> bool:
+        """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
+        spec, view = self._queues.spec, self._view
+        if spec is None:
+            return False
+        used = self._share(view.root, view.root.sent)
+        return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
+
+
+def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], bool]:
+    """The same for many nodes."""
+    if need.extras:
+        return partial(_is_large_enough, view, need)
+    mb, cores = need.memory_mb, need.vcores
+    if not view.calculator.counts_vcores:
+        return lambda node: mb <= node.total.memory_mb - node.masters.memory_mb
+    return lambda node: (
+        mb <= node.total.memory_mb - node.masters.memory_mb and cores <= node.total.vcores - node.masters.vcores
+    )
+
+
+def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:
+    """Once all but masters have ended: waiting behind those alone has no end."""
+    return view.calculator.fits(need + node.masters, node.total)
+
+
+def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:
+    if not _is_large_enough(view, ask.capability, node):
+        return False
+    constraint = ask.placement.constraint if ask.placement is not None else None
+    return attempt.accepts(node) and satisfies(constraint, node, attempt.app.asking, view.tags)

@@ -1,0 +1,174 @@
+"""Choose the node that is held, and for whom.
+
+Reserved room. Small asks do not starve large ones: when an ask has waited for `reserve_after_s`, the next node that is
+large enough is reserved for it. (Hadoop reserves at the first miss; here a passing shortage idles no node.) The first
+ask in a line comes first, unless it never takes the node. An ask that may wait in the nodes' queues waits there for
+longer, and so does one that prefers other nodes.
+
+Queues that drain. A node whose queue is filled never shows room, so that its queue drains for an ask that must not wait
+in it. What runs on one node may end in a second, on another in an hour: a node is held where room comes soonest, as
+far as is known.
+
+Masters. They never wait in a node's queue, and what waits there does not delay them. The node that is held for a master
+is told so: it starts nothing that waits in that room, and says what those that run leave free. The master goes there as
+soon as that is enough. Room is kept until the master is known to have started, so that nothing takes it while the
+master is on its way. Where that goes wrong, as where the node registers anew, it starts beyond what is free.
+
+Opportunistic containers. `rm.scheduler.opportunistic.starved` says whose masters are given none because all queues
+are long. The node whose queue is empty first, as far as is known, is held for them.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign.looks import attempts_first, first_attempt
+from rm.scheduler.assign.sweep import CHEAP, Look
+from rm.scheduler.decisions import Locality
+from rm.scheduler.node_queues.soonest import as_good_as, room_comes
+from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.unplaced import Want
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
+from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
+from yaqd.model import NodeId, Resource
+from yaqd.model.values import value
+
+#: after so many times what an ask waits until a node is reserved for it, it has one reserved also where it may wait at
+#: nodes (it may be too large for what ends there, or the waits too long for its master), and one that it does not
+#: prefer (no node that it prefers may ever have room)
+_PATIENCE: Final = 6.0
+#: who has waited so long takes any node where something ends, s
+_PATIENCE_S: Final = 10.0
+#: times the starvation threshold for which a node is held of which nobody knows when its queue is empty
+_UNKNOWN: Final = 10.0
+
+
+@value()
+class _NotYet:
+    """Nothing is reserved for this attempt, nor for anybody behind it."""
+
+    attempt: AttemptView
+
+
+class HoldChoice:
+    """Chooses nodes for guaranteed containers."""
+
+    def __init__(
+        self,
+        reserve_after_s: float,
+        reservation_s: float,
+        locality: Callable[[ClusterView, AttemptView, Ask, NodeView], Locality | None],
+    ) -> None:
+        """`reservation_s`: how long room is reserved on a node where nothing ends; `locality`: how near a node is to
+        what an ask wants, None where it should not be taken (yet)."""
+        self._reserve_after_s = reserve_after_s
+        self.reservation_s = reservation_s
+        self._locality = locality
+
+    def reserved(
+        self, view: ClusterView, leaf: QueueView, shape: Resource, whose: str, node: NodeView, now: float
+    ) -> AskHold | None:
+        """Reserve the node for the first ask of a line that ever takes it, once that has waited for too long."""
+        line = leaf.lines[(shape, whose)]
+        if leaf.attempts[line[0][-1]].reserved_at is not None or not view.calculator.fits(shape, node.total):
+            return None
+        offer: Callable[[AttemptView, Ask, Look], AskHold | _NotYet | None] = partial(self._reserve, view, node, now)
+        find = partial(attempts_first, node, node, leaf, shape, offer)
+        found: tuple[OrderKey, AskHold | _NotYet] | None = first_attempt(
+            node, (leaf.path, (shape, whose)), line, None, find
+        )
+        if found is None:
+            return None
+        if node.sweep is not None:
+            node.sweep.given(found[1].attempt, shape)
+        return found[1] if isinstance(found[1], AskHold) else None
+
+    def _reserve(
+        self, view: ClusterView, node: NodeView, now: float, attempt: AttemptView, ask: Ask, look: Look
+    ) -> AskHold | _NotYet | None:
+        """Reserve the node for the ask. None: the ask does not take it, and one behind may have it."""
+        if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
+            look.cost += CHEAP  # what an ask may stand beside changes meanwhile
+            return None
+        waited_s = now - ask.waiting_since
+        if attempt.reserved_at is not None or waited_s < self._reserve_after_s:
+            return _NotYet(attempt)
+        queues = view.node_queues
+        if queues is not None and node.queue is not None and waited_s < _PATIENCE * self._reserve_after_s:
+            has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
+            if has_queue and queues.may_wait(attempt, ask):
+                return _NotYet(attempt)  # it waits at nodes instead
+        if not view.has_room(attempt.app.leaf, ask.capability):
+            return _NotYet(attempt)
+        if ask.left and now < ask.left.get(node.id, 0.0):
+            look.cost += CHEAP
+            return None
+        if not self._takes(view, attempt, ask, node, now):
+            look.passes += 1
+            return None
+        kind, until = HoldKind.RESERVED, now + self.reservation_s
+        hold = AskHold(node, attempt, kind, now, ask, node.free_mb, until=until)
+        return hold if self.comes_soon(view, hold, now) else _NotYet(attempt)
+
+    def comes_soon(self, view: ClusterView, hold: AskHold, now: float) -> bool:
+        """Tell whether the node may be held: room does not come much sooner at another one with a queue."""
+        queues, queue, attempt, ask = view.node_queues, hold.node.queue, hold.attempt, hold.ask
+        if queues is None or queue is None:
+            return True
+        suits = partial(self.suits, view, hold, now)
+        queues.soonest.refresh(now)
+        is_held = hold.node.hold is not None and hold.node.hold.is_for(attempt, ask)
+        wait_s = room_comes(queue, is_held=is_held) if suits(hold.node) else math.inf
+        least_s = queues.soonest.elsewhere(hold, suits)
+        if least_s is None or wait_s <= as_good_as(least_s):
+            return True
+        return wait_s < math.inf and now - max(ask.waiting_since, attempt.moved_at) >= _PATIENCE_S
+
+    def suits(self, view: ClusterView, hold: AskHold, now: float, node: NodeView) -> bool:
+        """Tell whether the ask takes a place at this node, and has one there once all that has an end has ended."""
+        attempt, ask, fits, total = hold.attempt, hold.ask, view.calculator.fits, node.total
+        if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
+            return False
+        if not self._takes(view, attempt, ask, node, now):
+            return False
+        queues, queue = view.node_queues, node.queue
+        return queues is None or queue is None or fits(ask.capability + queues.soonest.endless(queue), total)
+
+    def _takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
+        """Tell whether the ask prefers the node, or takes it as it has waited for long enough."""
+        if self._locality(view, attempt, ask, node) is not None:
+            return True
+        if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self._reserve_after_s:
+            return False
+        return not ask.insists_on_others(node.id.host, node.rack)
+
+
+def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
+    """Tell whether the node has room for this master, were it not for what waits there."""
+    room = node.queue.room if node.queue is not None else None
+    return ask.is_master and room is not None and view.calculator.fits(ask.capability, room)
+
+
+def opportunistic_holds(
+    want: Want, loads: Iterable[NodeLoad], last: Mapping[NodeId, float], missing: int, starve_s: float, now: float
+) -> Iterator[OpportunisticHold]:
+    """Choose nodes for as many containers as are `missing`.
+
+    Each is held for as many as run there at once, so that others keep their part of a small cluster. Where nobody knows
+    how long nodes' queues take, the node comes first that was held longest ago by `last`.
+    """
+
+    def nearness(load: NodeLoad) -> tuple[float, float, int, NodeId]:
+        return load.expected_wait(), last.get(load.node.id, -math.inf), load.queued, load.node.id
+
+    for load in sorted(loads, key=nearness):
+        if missing <= 0:
+            return
+        wait_s = load.expected_wait()
+        until = now + (starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s)
+        kind, left = HoldKind.OPPORTUNISTIC, min(load.slots, missing)
+        yield OpportunisticHold(load.node, want.attempt, kind, now, left, want.since, until=until)
+        missing -= load.slots

@@ -1,0 +1,100 @@
+"""Which of a node's containers count as waiting there: what its node says, and what is charged beyond its size.
+
+What waits is charged to its node and its application, and to user and queues only once it counts as started.
+"""
+
+from collections.abc import Callable, Mapping
+
+from rm.scheduler.view.calculators import Calculator
+from rm.scheduler.view.node import NodeQueue, NodeView, QueuedAtNode
+from rm.scheduler.view.records import AppView, Held
+from yaqd.model import ContainerId, Resource
+
+
+class QueuedContainers:
+    def __init__(
+        self,
+        calculator: Calculator,
+        charged: Mapping[ContainerId, Held],
+        count: Callable[[AppView, Resource, int], None],
+    ) -> None:
+        """As NodeQueues has them."""
+        self._calculator = calculator
+        self._charged = charged
+        self._count = count
+
+    def as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
+        """Which containers wait is the node's to say; of what it does not name the last ones are on their way.
+
+        Costs what has changed and what waits, however many run there.
+        """
+        node, known = queue.node, queue.waiting
+        for container_id in [c for c in known if c in started and c not in waiting]:
+            self.start(queue, container_id)
+        found = [c for c in waiting if c not in known and c in node.containers]
+        for container_id in found:
+            self._found_waiting(queue, container_id)
+        if found:
+            queue.waiting = {c: known[c] for c in node.containers if c in known}
+        over = _beyond(node)
+        for container_id in reversed(node.containers):
+            if self._calculator.fits(over, queue.excess):
+                break
+            if container_id not in started and container_id not in queue.waiting:
+                self._found_waiting(queue, container_id)
+
+    def _found_waiting(self, queue: NodeQueue, container_id: ContainerId) -> None:
+        """The container was not known to wait."""
+        held = self._charged[container_id]
+        if not held.is_master:
+            self.wait(queue, container_id, QueuedAtNode(held.application, held.resource, 0.0))
+
+    def resized(self, queue: NodeQueue) -> None:
+        """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""
+        node = queue.node
+        queue.is_heard = False
+        over = _beyond(node)
+        if self._calculator.fits(over, queue.excess):
+            self.trim(queue)
+            return
+        waiting, queue.waiting = queue.waiting, {}
+        for container_id, resource in reversed(node.containers.items()):
+            if container_id not in waiting and not self._calculator.fits(over, queue.excess):
+                held = self._charged[container_id]
+                if not held.is_master:
+                    self.wait(queue, container_id, QueuedAtNode(held.application, resource, 0.0))
+        queue.waiting = {**waiting, **dict(reversed(queue.waiting.items()))}
+        self.trim(queue)
+
+    def wait(self, queue: NodeQueue, container_id: ContainerId, sent: QueuedAtNode) -> None:
+        queue.is_heard, queue.score = False, None
+        queue.waiting[container_id] = sent
+        queue.excess = queue.excess + sent.resource
+        self._count(sent.app, sent.resource, 1)
+
+    def start(self, queue: NodeQueue, container_id: ContainerId) -> None:
+        queue.is_heard, queue.score = False, None
+        sent = queue.waiting.pop(container_id)
+        queue.excess = queue.excess - sent.resource
+        self._count(sent.app, sent.resource, -1)
+
+    def trim(self, queue: NodeQueue) -> None:
+        """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
+        if not queue.waiting or queue.room is not None:  # room that a master is to have: the node says who starts
+            return
+        over = _beyond(queue.node)
+        for container_id, sent in list(queue.waiting.items()):
+            if not self._calculator.fits(over, queue.excess - sent.resource):
+                return
+            self.start(queue, container_id)
+            if queue.given:
+                queue.given -= 1
+            elif queue.queued:
+                queue.queued -= 1
+
+
+def _beyond(node: NodeView) -> Resource:
+    """What is charged to the node beyond its size."""
+    if node.free_extras:
+        return (node.free * -1).floored()
+    return Resource(max(0, -node.free_mb), max(0, -node.free_cores))

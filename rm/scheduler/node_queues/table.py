@@ -1,0 +1,389 @@
+"""Queues at the nodes as the ResourceManager sees them: how long each is, how long one waits there, where is room.
+
+A node with a queue may be given more than fits, up to its bound, so that a task that ends there is followed by another
+without a heartbeat in between (Yaq, Rasley et al., EuroSys 2016, section 3.1). What waits is charged to its node and to
+its application, so a node's free resources go below zero, but not to user and queues: their shares and limits hold for
+what is in use, and their parts of the nodes' queues are counted beside (`sent`).
+
+Two counts say how many wait: the node's own as of its last report with what it was given since, and what is charged
+here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
+the node reports, and a node that says too little is given no more than its bound.
+
+Where something waits best is the placement policy's to say (`yaqd.policies.queueing.place`), of all nodes and of each
+rack that was asked for, at the same cost however many there are.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from rm.scheduler.asks.jobs import Jobs
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.decisions import Locality
+from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.node_queues.queued import QueuedContainers
+from rm.scheduler.node_queues.slots import Slots
+from rm.scheduler.node_queues.soonest import Soonest
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
+from rm.scheduler.view.calculators import Calculator
+from rm.scheduler.view.node import NodeQueue, NodeView, QueuedAtNode
+from rm.scheduler.view.records import AppView, AttemptView, Held
+from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.queueing.lost_places import LostPlaces
+from yaqd.policies.queueing.place import Placer
+from yaqd.policies.queueing.place_scores import Affinity, Load
+from yaqd.policies.queueing.polling import PollGaps
+from yaqd.policies.queueing.tuning import BoundTuner
+
+_NO_AFFINITY: Final = Affinity()
+#: queues that have changed before they are entered, though nobody looks for one: so much work at a time
+_CHANGED_MAX: Final = 256
+
+
+class NodeQueues:
+    """All queues; empty, and refusing everything, without a spec."""
+
+    def __init__(
+        self,
+        spec: QueueingSpec | None,
+        calculator: Calculator,
+        charged: Mapping[ContainerId, Held],
+        count: Callable[[AppView, Resource, int], None],
+        least: Resource,
+    ) -> None:
+        """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1).
+        `least`: the smallest container that is given."""
+        self.spec = spec
+        self._charged = charged
+        self._count = count
+        self._sent = QueuedContainers(calculator, charged, count)
+        self._slots = Slots(calculator, least)
+        #: how many may wait at all nodes together
+        self.bounds = 0
+        self._queues: dict[NodeId, NodeQueue] = {}
+        self.soonest = Soonest(self._queues, charged, self.estimate)
+        self._everywhere: Placer[NodeQueue] = self._placer()
+        #: those of racks that were asked for
+        self._racks: dict[str, Placer[NodeQueue]] = {}
+        #: how the last self-tuned bound began, and one that nobody uses
+        self._like: tuple[Tuning, BoundTuner] | None = None
+        self.jobs = Jobs()
+        #: since when tasks wait that must be placed again
+        self.lost_places = LostPlaces()
+        #: in which intervals masters call
+        self.polls = PollGaps()
+        #: queues that are not to be found yet as they are now
+        self._changed: dict[NodeQueue, None] = {}
+
+    @property
+    def number(self) -> int:
+        """Nodes with a queue."""
+        return len(self._queues)
+
+    def all(self) -> list[NodeQueue]:
+        return list(self._queues.values())
+
+    def change(self, spec: QueueingSpec | None) -> None:
+        """Go by another configuration; what waits stays where it is."""
+        self.spec = spec
+        self._everywhere = self._placer()
+        self._racks.clear()
+        for queue in self._queues.values():
+            queue.is_listed = False
+            if spec is None:
+                queue.reported_at = None  # what it reports is not read until it is told to queue again
+                queue.room, queue.keeps_room = None, False
+            self._set_bound(queue)
+            self._enter(queue)
+
+    def _placer(self) -> "Placer[NodeQueue]":
+        return Placer(self.spec.placement) if self.spec is not None else Placer()
+
+    # ---- estimates
+
+    def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
+        """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
+        found = self.jobs.estimate(app_id, priority)
+        if found is None and self.spec is not None:
+            return self.spec.default_estimate_s
+        return found
+
+    def may_wait(self, attempt: AttemptView, ask: Ask) -> bool:
+        """Masters never wait, nothing whose end nobody knows (it would take a slot for good), nothing whose master
+        would take it for running, unless that may last, and nothing that has waited too long at other nodes."""
+        if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
+            return False
+        if self.wait_limit(attempt) <= 0.0:
+            return False
+        app_id, priority = attempt.id.application_id, ask.key[0]
+        if self.lost_places and ask.pending <= self.lost_places.overdue(app_id, priority):
+            return False
+        return self.estimate(app_id, priority) is not None
+
+    def wait_limit(self, attempt: AttemptView) -> float:
+        """How long its containers may wait, s: none is sent where it is expected to wait as long."""
+        if self.spec is None:
+            return 0.0
+        return self.spec.overdue_s if attempt.tolerates_waiting else min(self.spec.overdue_s, self.spec.unaware_wait_s)
+
+    def place_lost(self, attempt: AttemptView, priority: int, since: float, now: float) -> None:
+        """A container that waited since then at nodes is to be placed again."""
+        is_overdue = self.spec is not None and now - since >= self.wait_limit(attempt)
+        self.jobs.of(attempt.id.application_id).given_back += 1
+        self.lost_places.lost(attempt.id.application_id, priority, min(since, now), now, is_overdue=is_overdue)
+
+    # ---- nodes
+
+    def get(self, node_id: NodeId) -> NodeQueue | None:
+        return self._queues.get(node_id)
+
+    def begin(self, node: NodeView) -> NodeQueue | None:
+        """Of a node that has none; None where none is wanted."""
+        if self.spec is None:
+            return None
+        queue = self._queues[node.id] = node.queue = NodeQueue(node, self.enter_again)
+        self._set_bound(queue)
+        return queue
+
+    def reported(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
+        """Take in what a node says, as far as it can be."""
+        if self.spec is None:
+            return
+        is_new = not queue.is_heard or queue.is_told_more(event) or queue.most != event.most
+        if queue.most != event.most:
+            queue.most = event.most
+            self._set_bound(queue)
+        queue.keeps_room = event.keeps_room
+        queue.room = event.free.smaller(queue.node.total) if event.free is not None else None
+        queue.room_s = event.room_s
+        if is_new:
+            self._take_in(queue, event)
+            queue.told_waiting, queue.is_heard = event.waiting, True
+            if queue.started != event.started:
+                queue.started = event.started
+        bound = queue.bound
+        if queue.tuner is not None:
+            bound = queue.tuned(queue.tuner, self.polls.median(now), event.gap_s, now)
+        queue.reported_at, queue.is_silent = now, False
+        wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
+        if is_new or wait_s != queue.wait_s or bound != queue.bound:
+            queue.wait_s, queue.bound = wait_s, bound
+            self._count_bound(queue, bound)
+            self._enter(queue)
+        elif bound:
+            self.enter_again(queue)
+
+    def silent(self, node: NodeView) -> None:
+        """What the node said last is too old: nothing more waits there until it reports."""
+        if node.queue is not None:
+            node.queue.is_silent = True
+            self._enter(node.queue)
+
+    def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
+        """How many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
+        node = queue.node
+        is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
+        if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should
+            if event.waiting is not None:
+                self._sent.as_told(queue, event.waiting, event.started)
+            self.resized(node)
+        running, queued = event.running, event.queued
+        queue.running, queue.queued = running if running > 0 else 0, queued if queued > 0 else 0
+        queue.given = 0
+        # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
+        # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
+        within = queue.running
+        if queue.waiting and event.started:
+            within = max(0, within - sum(container_id in event.started for container_id in queue.waiting))
+        if queue.queued:
+            queue.was_full = True
+        else:
+            within = max(queue.slots, within, len(node.containers) - len(queue.waiting))
+        queue.slots = self._slots.believed(node, within)
+        queue.at_node = queue.queued
+        queue.count_added()
+
+    def _count_bound(self, queue: NodeQueue, bound: int) -> None:
+        self.bounds += bound - queue.counted
+        queue.counted = bound
+
+    def _set_bound(self, queue: NodeQueue) -> None:
+        spec, host = self.spec, queue.node.id.host
+        fixed = spec.bound_of(host) if spec is not None else 0
+        queue.tuner = self._new_tuner(spec.tuning_of(host)) if spec is not None and fixed is None else None
+        queue.bound = queue.within(fixed) if fixed is not None else 0
+        self._count_bound(queue, queue.bound)
+
+    def _new_tuner(self, tuning: Tuning) -> BoundTuner:
+        """Most nodes begin as the one before."""
+        if self._like is None or self._like[0] is not tuning:
+            self._like = tuning, tuning.begin()
+        return self._like[1].another()
+
+    def bound_of(self, node_id: NodeId) -> int:
+        """How many may wait there now."""
+        queue = self._queues.get(node_id)
+        return queue.bound if queue is not None else 0
+
+    def ran(self, node: NodeView, seconds: float) -> None:
+        """A container of this node ended well after so long."""
+        if node.queue is not None and node.queue.tuner is not None:
+            node.queue.tuner.ran(seconds)
+
+    def resized(self, node: NodeView) -> None:
+        """What a node holds, or its size, changed at once."""
+        if node.queue is not None:
+            self._sent.resized(node.queue)
+
+    def left(self, node: NodeView) -> None:
+        queue = self._queues.pop(node.id, None)
+        if queue is not None:
+            for container_id in list(queue.waiting):
+                self._sent.start(queue, container_id)
+            self._changed.pop(queue, None)
+            for placer in self._placers_of(queue):
+                placer.remove(queue)
+            self._count_bound(queue, 0)
+            node.queue = None
+
+    def _placers_of(self, queue: NodeQueue) -> "Iterable[Placer[NodeQueue]]":
+        rack = self._racks.get(queue.node.rack)
+        return (self._everywhere,) if rack is None else (self._everywhere, rack)
+
+    def _enter(self, queue: NodeQueue) -> None:
+        """Let the queue be found, as it is when somebody looks, or not: most change several times before that."""
+        queue.score = None
+        self._changed[queue] = None
+        if len(self._changed) > _CHANGED_MAX:
+            self._enter_changed()
+
+    def _enter_changed(self) -> None:
+        for queue in self._changed:
+            if not self.has_room(queue):
+                if queue.is_listed:
+                    queue.is_listed = False
+                    for placer in self._placers_of(queue):
+                        placer.remove(queue)
+                continue
+            at = queue.length, queue.expected_wait(), queue.slots
+            if queue.is_listed and queue.listed_at == at:
+                continue  # as it is to be found already
+            queue.is_listed, queue.listed_at = True, at
+            load = Load(*at)
+            for placer in self._placers_of(queue):
+                placer.put(queue, queue.name, load)
+        self._changed.clear()
+
+    def enter_again(self, queue: NodeQueue) -> None:
+        """Let the queue be found that has room though the same waits in it: its node is no longer drained, or held."""
+        if not queue.is_listed and self.has_room(queue):
+            self._enter(queue)
+
+    # ---- room
+
+    def has_room(self, queue: NodeQueue) -> bool:
+        return self.spec is not None and queue.has_room(self.spec.wait_max_s)
+
+    @staticmethod
+    def _load(queue: NodeQueue) -> Load:
+        return Load(queue.length, queue.expected_wait(), queue.slots)
+
+    def load(self, queue: NodeQueue) -> float:
+        """What makes a node a worse one, by the strategy."""
+        score = queue.score
+        if score is None:
+            score = queue.score = self._everywhere.load(self._load(queue))
+        return score
+
+    @property
+    def has_interference(self) -> bool:
+        """Does what else a node has of the same stage matter?"""
+        return self.spec is not None and self.spec.affinity.interference > 0.0
+
+    def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
+        """How suitable the node is for a task of this stage, apart from its load."""
+        affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
+        worth = affinity.rack if near is Locality.RACK else affinity.elsewhere if near is Locality.OFF_SWITCH else 1.0
+        if affinity.interference <= 0.0:
+            return worth
+        held = (self._charged[container_id] for container_id in queue.node.containers)
+        alike = sum(1 for one in held if one.priority == priority and one.application.id == app_id)
+        return affinity.fought_for(worth, alike, queue.slots)
+
+    def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
+        """Those with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
+        if self._changed:
+            self._enter_changed()
+        return self._everywhere.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), most)
+
+    def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> NodeQueue | None:
+        """The same in a rack, whose nodes these are: the best one, if there is one."""
+        if self._changed:
+            self._enter_changed()
+        placer = self._racks.get(rack)
+        if placer is None:
+            placer = self._racks[rack] = self._placer()
+            for queue in (node.queue for node in nodes):
+                if queue is not None and queue.is_listed:
+                    placer.put(queue, queue.name, self._load(queue))
+                    queue.listed_at = None  # not everywhere the same, maybe
+        found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
+        return found[0] if found else None
+
+    # ---- containers
+
+    def is_waiting(self, node_id: NodeId, container_id: ContainerId) -> bool:
+        queue = self._queues.get(node_id)
+        return queue is not None and container_id in queue.waiting
+
+    def sent(self, node: NodeView, container_id: ContainerId, attempt: AttemptView, ask: Ask) -> None:
+        """A container, already charged, was sent to wait."""
+        queue = node.queue
+        assert queue is not None, f"{node.id} has no queue"
+        estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
+        self._sent.wait(queue, container_id, QueuedAtNode(attempt.app, ask.capability, estimate))
+        queue.given += 1
+        if len(queue.waiting) > queue.at_node:
+            queue.added_s += estimate
+        self._enter(queue)
+
+    def start(self, node_id: NodeId, container_id: ContainerId) -> None:
+        """The container, about to be discharged, counts as any other if it waited until now."""
+        queue = self._queues.get(node_id)
+        if queue is not None and container_id in queue.waiting:
+            self._sent.start(queue, container_id)
+
+    def ended(self, node: NodeView) -> None:
+        """A container of this node, already discharged, is over: another one should have started."""
+        if node.queue is not None:
+            node.queue.is_heard = False
+            self._sent.trim(node.queue)
+            node.queue.count_added()
+            self._enter(node.queue)
+
+    def recall(self, app: AppView) -> tuple[tuple[NodeQueue, ContainerId], ...]:
+        """Count what the application has waiting as started, while its queue is changed; which containers they were."""
+        found = tuple((q, c) for q in self._queues.values() for c, sent in q.waiting.items() if sent.app is app)
+        for queue, container_id in found:
+            self._count(app, queue.waiting[container_id].resource, -1)
+        return found
+
+    def send_again(self, sent: Iterable[tuple[NodeQueue, ContainerId]]) -> None:
+        for queue, container_id in sent:
+            waiting = queue.waiting[container_id]
+            self._count(waiting.app, waiting.resource, 1)
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        bounds = 0
+        for name, queue in self._queues.items():
+            assert queue.node.queue is queue, name
+            assert set(queue.waiting) <= set(queue.node.containers), name
+            bounds += queue.counted
+            assert queue.excess == sum((sent.resource for sent in queue.waiting.values()), Resource()), name
+            assert min(queue.given, queue.queued, queue.running) >= 0, name
+            for placer in self._placers_of(queue):
+                assert queue.is_listed is (queue in placer), name
+                assert queue in placer or queue in self._changed or not self.has_room(queue), name
+                placer.validate()
+        assert bounds == self.bounds

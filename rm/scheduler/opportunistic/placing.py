@@ -1,0 +1,397 @@
+"""Opportunistic containers: placed by how long the nodes' own queues are, not by what is free.
+
+They use what guaranteed containers leave idle, so they are charged to no queue and take no node's room; the node lets
+them wait and ends them when a guaranteed container needs the place. This is the choosing side, as Hadoop's
+CentralizedOpportunisticContainerAllocator and NodeQueueLoadMonitor have it: of the few nodes with the shortest queues
+the one that has held least so far is taken. What was given since a node's last report is added to what it reported,
+so that one heartbeat interval does not pile everything on one node. Asks that no node can take now wait for their
+master's next heartbeat, and so do those that there is no time to look at: it goes on with them.
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from rm.scheduler.asks.table import Ask, AskKey, AskTable
+from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
+from rm.scheduler.holds.table import Holds
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.opportunistic.node_load import RULES, LoadOrder, NodeLoad
+from rm.scheduler.opportunistic.places import best_place, takes
+from rm.scheduler.opportunistic.search import Search, in_turn
+from rm.scheduler.opportunistic.starved import Starved
+from rm.scheduler.opportunistic.unplaced import Unplaced
+from rm.scheduler.view.calculators import Calculator
+from rm.scheduler.view.node import NodeView
+from rm.scheduler.view.node_table import NodeTable
+from rm.scheduler.view.records import AttemptView
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.queueing.lost_places import LostPlaces
+from yaqd.policies.queueing.rebalance import queue_limit
+
+
+@dataclass(frozen=True, slots=True)
+class OpportunisticLimits:
+    #: nodes among which one is chosen
+    nodes_used: int = 10
+    #: containers that one heartbeat of a master may be given; negative: any number
+    per_heartbeat: int = -1
+    order: LoadOrder = LoadOrder.QUEUE_LENGTH
+    #: how long a choice of nodes, and the limit of their queues, is kept, s
+    choice_s: float = 1.0
+    #: nodes are told to keep no more waiting than the mean plus so many standard deviations, within the two bounds
+    deviations: float = 1.0
+    queue_min: int = 5
+    queue_max: int = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An opportunistic container that is not over."""
+
+    node_id: NodeId
+    resource: Resource
+    priority: int = 0
+
+
+def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> None:
+    pass
+
+
+class Opportunistic:
+    def __init__(
+        self, limits: OpportunisticLimits, calculator: Calculator, nodes: NodeTable, holds: Holds, *, ask_rows_max: int
+    ) -> None:
+        self.limits = limits
+        self._nodes = nodes
+        self._holds = holds
+        self._calculator = calculator
+        self._ask_rows_max = ask_rows_max
+        self._loads: dict[NodeId, NodeLoad] = {}
+        #: how many nodes have ever joined
+        self._joined = 0
+        self._asks: dict[ApplicationAttemptId, AskTable] = {}
+        #: the last ask that was done with, where its master's next heartbeat goes on after it
+        self._reached: dict[ApplicationAttemptId, AskKey | None] = {}
+        self._chosen: list[NodeLoad] = []
+        self._chosen_at = -math.inf
+        #: which nodes were held then (`Starved.version`)
+        self._chosen_without = 0
+        #: how many containers any node should let wait (Hadoop's QueueLimitCalculator)
+        self.queue_limit = limits.queue_max
+        self._limit_at = -math.inf
+        #: containers that are not over
+        self.containers: dict[ContainerId, Placed] = {}
+        #: told of each one that begins (true) or is over, with its priority; set by the scheduler
+        self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
+        #: how nodes are filled beyond their size; set by the scheduler
+        self.queueing: Callable[[], QueueingSpec | None] = lambda: None
+        #: how long a container of a stage runs, s; set by the scheduler
+        self.estimate: Callable[[ApplicationId, int], float | None] = lambda app_id, priority: None
+        #: how many of a stage each node has
+        self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
+        #: since when tasks wait that must be placed again; set by the scheduler
+        self.lost_places = LostPlaces()
+        #: masters that must not wait for long
+        self.starved = Starved(holds)
+
+    # ---- nodes
+
+    def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
+        """`containers`: what the node brings along."""
+        self._joined += 1
+        load = self._loads[node.id] = NodeLoad(node, self._calculator, self._joined)
+        for container_id in containers:
+            placed = self.containers.get(container_id)
+            if placed is not None and placed.node_id == node.id:
+                load.held = load.held + placed.resource
+        self._chosen_at = -math.inf
+
+    def node_left(self, node_id: NodeId) -> None:
+        self._loads.pop(node_id, None)
+        self.starved.node_left(node_id)
+        self._chosen_at = -math.inf
+
+    def node_loaded(self, event: NodeLoaded, now: float) -> None:
+        load = self._loads.get(event.node_id)
+        if load is not None:
+            load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
+            load.given, load.added_s, load.is_silent = 0, 0.0, False
+        self._limit_queues(now)
+
+    def node_silent(self, node_id: NodeId) -> None:
+        """Nothing goes there until it reports."""
+        load = self._loads.get(node_id)
+        if load is not None:
+            load.is_silent = True
+            self._chosen_at = -math.inf
+
+    def _limit_queues(self, now: float) -> None:
+        """Worked out once in a while, as Hadoop does: it depends on all nodes, and each asks at its heartbeats."""
+        bounds = self.limits
+        if not 0.0 <= now - self._limit_at < bounds.choice_s:
+            lengths = (load.length for load in self._loads.values() if load.length is not None)
+            self.queue_limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
+            self._limit_at = now
+
+    def loads(self) -> list[NodeLoad]:
+        """All nodes."""
+        return list(self._loads.values())
+
+    # ---- asks
+
+    def waits(self, attempt_id: ApplicationAttemptId) -> bool:
+        """Is there something that a heartbeat of this master may place?"""
+        return attempt_id in self._asks
+
+    def pending(self, attempt_id: ApplicationAttemptId) -> Iterator[Ask]:
+        return iter(self._asks.get(attempt_id, ()))
+
+    def put(self, attempt: AttemptView, rows: Iterable[tuple[AskRow, Resource]], now: float) -> None:
+        """Take rows in, each with its normalized capability."""
+        for row, capability in rows:
+            table = self._asks.get(attempt.id)
+            if table is None:
+                table = self._asks[attempt.id] = AskTable(self._ask_rows_max)
+            table.put(row, capability, now)
+        self._drop_if_empty(attempt.id)
+
+    def check_room(self, attempt_id: ApplicationAttemptId, rows: int) -> None:
+        """Raise `TooManyAsks` when so many further rows might be too many."""
+        table = self._asks.get(attempt_id)
+        (table if table is not None else AskTable(self._ask_rows_max)).check_room(rows)
+
+    def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
+        self._asks.pop(attempt_id, None)
+        self._reached.pop(attempt_id, None)
+        self.starved.forget(attempt_id)
+
+    def _drop_if_empty(self, attempt_id: ApplicationAttemptId) -> None:
+        table = self._asks.get(attempt_id)
+        if table is not None and not any(True for _ in table):
+            del self._asks[attempt_id]
+            self._reached.pop(attempt_id, None)
+
+    # ---- placing
+
+    def place(self, attempt: AttemptView, now: float) -> Iterator[Allocate]:
+        """What the attempt can be given now, already booked."""
+        table = self._asks.get(attempt.id)
+        left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
+        search, reached = Search(partial(self._at, attempt.id), attempt.accepts), self._reached.pop(attempt.id, None)
+        for ask in in_turn(table, reached) if table is not None else ():
+            while ask.pending and left > 0 and table is not None and not search.is_over:
+                may_wait_s = self._may_wait_s(attempt, ask, now)
+                is_new = search.is_new(ask, may_wait_s)
+                found = self._find(attempt, ask, may_wait_s, search, now) if is_new else None
+                if found is None:
+                    search.missed(ask, may_wait_s)
+                    reached = ask.key
+                    break
+                load, locality = found
+                app_id = attempt.id.application_id
+                may_wait = not load.fits(ask.capability)
+                since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
+                table.take(ask, load.node.id.host, load.node.rack, locality, now)
+                left -= 1
+                self.starved.given(attempt.id, load.node.id, now)
+                yield self._give(attempt, ask, load, locality, since)
+            if search.is_over:
+                self._reached[attempt.id] = reached
+                break
+            reached = ask.key
+        self._drop_if_empty(attempt.id)
+        self.wanted(attempt, Unplaced.of(self.pending(attempt.id)), now)
+
+    def wanted(self, attempt: AttemptView, unplaced: Unplaced, now: float) -> None:
+        """These of its containers have found no node, here or at its proxy."""
+        if self.wait_limit(attempt) < math.inf:
+            self.starved.wants(attempt, unplaced, now)
+        else:
+            self.starved.forget(attempt.id)
+        self._look(now)
+
+    def _look(self, now: float) -> None:
+        spec = self.queueing()
+        if spec is None:
+            self.starved.clear()
+        else:
+            self.starved.look(self._loads, spec.starve_s, now)
+
+    def _give(
+        self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
+    ) -> Allocate:
+        attempt.sequence += 1
+        container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
+        spec = self.queueing()
+        waits = f"of the nodes with room it is the best by {spec.placement}" if spec else RULES[self.limits.order]
+        rule = "its node had room" if load.fits(ask.capability) else waits
+        queued = None if load.fits(ask.capability) else load.place(rule)
+        if queued is not None:
+            self._send(load, attempt.id.application_id, ask.key[0])
+        self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
+        priority, request_id = ask.key
+        return Allocate(
+            container_id,
+            load.node.id,
+            ask.capability,
+            priority,
+            request_id,
+            ExecutionType.OPPORTUNISTIC,
+            locality,
+            False,
+            rule,
+            queued=queued,
+            waits_since=since,
+        )
+
+    def elapsed(self, now: float) -> None:
+        """Bring up to date what comes with time, for who asks next."""
+        if self._holds.opportunistic:
+            self._look(now)
+        self._choose(now)
+
+    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+        """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
+        are held for this attempt."""
+        own = self._holds.opportunistic_of(attempt_id) if attempt_id is not None else ()
+        return [*self._chosen, *(load for hold in own if self._is_known(load := self._loads[hold.node.id]))]
+
+    def _ranked_at(self, now: float, attempt_id: ApplicationAttemptId) -> list[NodeLoad]:
+        self.elapsed(now)
+        return self.ranked(attempt_id)
+
+    def book(self, placed: ProxyPlaced, now: float) -> Allocate:
+        """What somebody else has chosen: counted like what is chosen here."""
+        self.starved.given(placed.container_id.attempt_id, placed.node_id, now)
+        load = self._loads.get(placed.node_id)
+        if load is not None and not load.fits(placed.resource):
+            self._send(load, placed.container_id.application_id, placed.priority)
+        self.adopt(placed.container_id, placed.node_id, placed.resource, placed.priority)
+        return Allocate(
+            placed.container_id,
+            placed.node_id,
+            placed.resource,
+            placed.priority,
+            placed.allocation_request_id,
+            ExecutionType.OPPORTUNISTIC,
+            Locality.NONE,
+            False,
+            placed.rule or "the proxy at its master's node chose the node",
+            queued=placed.place,
+        )
+
+    def _send(self, load: NodeLoad, app_id: ApplicationId, priority: int) -> None:
+        """One more waits there."""
+        load.given += 1
+        estimate_s = self.estimate(app_id, priority)
+        load.added_s += math.inf if estimate_s is None else estimate_s
+
+    def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
+        """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
+        most_s, load = self.wait_limit(attempt), self._loads.get(node_id)
+        if load is not None and not load.is_open(attempt.id):
+            return False
+        return most_s == math.inf or (load is not None and takes(load, need, most_s))
+
+    def _find(
+        self, attempt: AttemptView, ask: Ask, may_wait_s: float, search: Search, now: float
+    ) -> tuple[NodeLoad, Locality] | None:
+        """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
+        spec = self.queueing()
+        open_ones: list[NodeLoad] = []
+        for locality, taking in search.takers(ask, may_wait_s, partial(self._ranked_at, now, attempt.id)):
+            if spec is not None:
+                open_ones += taking
+            elif taking:
+                return min(taking, key=self._order), locality
+        if spec is None:
+            return None
+        app_id, priority = attempt.id.application_id, ask.key[0]
+        return best_place(
+            spec,
+            ask,
+            open_ones,
+            lambda load: load.fits(ask.capability),
+            lambda load: self._alike[load.node.id, app_id, priority],
+        )
+
+    def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeLoad]:
+        """The nodes of a host or rack that are not held for others."""
+        loads, here = self._loads, self._nodes.at(name)
+        return (load for node in here if (load := loads.get(node.id)) is not None and load.is_open(attempt_id))
+
+    def wait_limit(self, attempt: AttemptView) -> float:
+        """None of the attempt's containers is sent where it is expected to wait as long, s."""
+        spec = self.queueing()
+        return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
+
+    def _may_wait_s(self, attempt: AttemptView, ask: Ask, now: float) -> float:
+        """The same of the ask's next container; what came back from a node waits at none for a while."""
+        most_s = self.wait_limit(attempt)
+        if self.lost_places and most_s < math.inf:
+            stage = attempt.id.application_id, ask.key[0]
+            self.lost_places.forgive(*stage, now)
+            if ask.pending <= self.lost_places.overdue(*stage):
+                return 0.0
+        return most_s
+
+    def _choose(self, now: float) -> None:
+        is_new = self._chosen_without != self.starved.version
+        if now - self._chosen_at >= self.limits.choice_s or is_new or not self._chosen:
+            known = (load for load in self._loads.values() if load.is_open(None) and self._is_known(load))
+            self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
+            self._chosen_at, self._chosen_without = now, self.starved.version
+
+    def _is_known(self, load: NodeLoad) -> bool:
+        if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
+            return False
+        return load.lets_wait and (load.capacity is None or load.queued < load.capacity)
+
+    def _order(self, load: NodeLoad) -> tuple[float, float, float, NodeId]:
+        length = (load.length or 0) + load.given
+        wait = load.wait_ms if self.limits.order is LoadOrder.QUEUE_WAIT_TIME else 0
+        return (wait, length, load.share(), load.node.id)
+
+    # ---- containers
+
+    def adopt(self, container_id: ContainerId, node_id: NodeId, resource: Resource, priority: int) -> None:
+        """Book a container as opportunistic from now on."""
+        self.containers[container_id] = Placed(node_id, resource, priority)
+        self._alike[node_id, container_id.application_id, priority] += 1
+        self.counted(container_id.application_id, priority, True)
+        load = self._loads.get(node_id)
+        if load is not None:
+            load.held = load.held + resource
+
+    def release(self, container_id: ContainerId) -> Placed | None:
+        """The container is over, or opportunistic no longer; None when it was not."""
+        placed = self.containers.pop(container_id, None)
+        load = self._loads.get(placed.node_id) if placed is not None else None
+        if placed is not None and load is not None:
+            load.held = load.held - placed.resource
+        if placed is not None:
+            stage = (placed.node_id, container_id.application_id, placed.priority)
+            self._alike[stage] -= 1
+            if not self._alike[stage]:
+                del self._alike[stage]
+            self.counted(container_id.application_id, placed.priority, False)
+        return placed
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        for load in self._loads.values():
+            held = Resource()
+            for placed in self.containers.values():
+                if placed.node_id == load.node.id:
+                    held = held + placed.resource
+            assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
+        self.starved.validate(self._loads)
+        stages = ((placed.node_id, c.application_id, placed.priority) for c, placed in self.containers.items())
+        assert Counter(stages) == self._alike
+        for table in self._asks.values():
+            table.validate()

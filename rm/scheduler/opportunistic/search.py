@@ -1,0 +1,93 @@
+"""What one call of a master finds out while nodes are looked for for its opportunistic containers, and how far it goes.
+
+An attempt may want a hundred thousand containers, each somewhere else, of which no node takes any. What was found full
+is not looked at again, and after so many nodes or so many asks in vain the call is answered; the master's next one goes
+on there, so that what cannot be placed hides nothing for long.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import attrgetter
+from typing import Final
+
+from rm.scheduler.asks.table import Ask, AskKey, AskTable
+from rm.scheduler.decisions import Locality
+from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.places import takes
+from rm.scheduler.view.node import NodeView
+from yaqd.model import ANY_HOST, Resource
+
+#: asks that may find no node, each for something else, in one call
+_MISSES_MAX: Final = 1000
+#: nodes, and names without one, that are looked at in one call; what an ask finds with its last looks it gets
+_LOOKS_MAX: Final = 100_000
+
+
+class Search:
+    """Within one call nodes only fill, so what takes nothing now takes nothing of it later."""
+
+    def __init__(self, at: Callable[[str], Iterable[NodeLoad]], accepts: Callable[[NodeView], bool]) -> None:
+        """`at`: the nodes of a host or rack; `accepts`: may they have anything?"""
+        self._at = at
+        self._accepts = accepts
+        self._looks = 0
+        self._missed: set[Hashable] = set()
+        #: hosts and racks where nothing takes one so large that may wait for so long, s
+        self._full: set[tuple[str, Resource, float]] = set()
+        #: no node at all takes anything: all would be looked at each time to find that out
+        self._all_full = False
+
+    @property
+    def is_over(self) -> bool:
+        return len(self._missed) >= _MISSES_MAX or self._looks >= _LOOKS_MAX
+
+    def is_new(self, ask: Ask, may_wait_s: float) -> bool:
+        """False: who wanted the same found nothing, and there may be a hundred thousand of these."""
+        return _wish(ask, may_wait_s) not in self._missed
+
+    def missed(self, ask: Ask, may_wait_s: float) -> None:
+        self._missed.add(_wish(ask, may_wait_s))
+
+    def takers(
+        self, ask: Ask, may_wait_s: float, least_loaded: Callable[[], Iterable[NodeLoad]]
+    ) -> Iterator[tuple[Locality, list[NodeLoad]]]:
+        """The nodes that take one: on its hosts, then in its racks, in the order in which they joined, then those of
+        the least loaded ones, as far as it allows them."""
+        hosts = [name for name in ask.counts if name != ANY_HOST and name[0] != "/"]
+        racks = [name for name in ask.counts if name[0] == "/" and ask.allows(name)]
+        for locality, names in ((Locality.NODE, hosts), (Locality.RACK, racks)):
+            if names:
+                here = (load for name in names for load in self._takers_at(name, ask, may_wait_s))
+                yield locality, sorted(here, key=_number)
+        if ask.allows(ANY_HOST):
+            away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
+            loads = [] if self._all_full else list(least_loaded())
+            self._all_full = not loads
+            yield away, self._those(loads, ask, may_wait_s)
+
+    def _takers_at(self, name: str, ask: Ask, may_wait_s: float) -> list[NodeLoad]:
+        key = (name, ask.capability, may_wait_s)
+        taking = self._those(self._at(name) if key not in self._full else (), ask, may_wait_s)
+        if not taking:
+            self._full.add(key)
+        return taking
+
+    def _those(self, loads: Iterable[NodeLoad], ask: Ask, may_wait_s: float) -> list[NodeLoad]:
+        loads = list(loads)
+        self._looks += 1 + len(loads)
+        return [load for load in loads if takes(load, ask.capability, may_wait_s) and self._accepts(load.node)]
+
+
+_key: Callable[[Ask], AskKey] = attrgetter("key")
+_number: Callable[[NodeLoad], int] = attrgetter("number")
+
+
+def _wish(ask: Ask, may_wait_s: float) -> Hashable:
+    return ask.capability, frozenset(ask.counts), frozenset(ask.strict), may_wait_s
+
+
+def in_turn(table: AskTable, after: AskKey | None) -> list[Ask]:
+    """All asks in serving order from the one after this on, then those before; None: from the first on."""
+    asks = sorted(table, key=_key)
+    first = bisect_right(asks, after, key=_key) if after is not None else 0
+    return [*asks[first:], *asks[:first]]

@@ -1,0 +1,70 @@
+"""What attempts want of opportunistic containers and have not been given."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.events import BoundWish
+from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.view.records import AttemptView
+from yaqd.model import ANY_HOST, NodeId, Resource
+
+#: containers that insist on places and are told apart; of further ones no place is known
+_BOUND_MAX: Final = 1000
+
+
+class Unplaced:
+    """An attempt's opportunistic containers that found no node."""
+
+    def __init__(self, number: int, sizes: Collection[Resource], bound: Collection[BoundWish]) -> None:
+        """`number`: of all; `sizes`: of those that take any place, none: not known; `bound`: the others."""
+        self._anywhere = max(0, number - sum(wish.count for wish in bound))
+        self._sizes = sizes
+        #: by host and rack, None: of any size
+        self._at: defaultdict[str, set[Resource | None]] = defaultdict(set)
+        for wish in bound:
+            for place in wish.places:
+                self._at[place].add(wish.size)
+        #: how many can be given a node at all
+        self.number = self._anywhere + sum(wish.count for wish in bound if wish.places)
+
+    @classmethod
+    def of(cls, asks: Iterable[Ask]) -> "Unplaced":
+        """Count what is pending, as a master that has no proxy asks for it."""
+        number, sizes, bound = 0, set[Resource](), list[Ask]()
+        for ask in asks:
+            number += ask.pending
+            if ask.allows(ANY_HOST):
+                sizes.add(ask.capability)
+            elif ask.pending:
+                bound.append(ask)
+        found = [BoundWish(ask.pending, ask.capability, _places(ask)) for ask in islice(bound, _BOUND_MAX)]
+        found.append(BoundWish(sum(ask.pending for ask in bound[_BOUND_MAX:]), None, frozenset()))
+        return cls(number, sizes, found)
+
+    def may_start(self, load: NodeLoad) -> bool:
+        """Tell whether one of them may start there, once what is in the way has ended."""
+        node = load.node
+        if self._anywhere and (not self._sizes or any(size.fits_in(node.total) for size in self._sizes)):
+            return True
+        wanted = (size for place in (node.id.host, node.rack) for size in self._at.get(place, ()))
+        return any(size is None or size.fits_in(node.total) for size in wanted)
+
+
+def _places(ask: Ask) -> frozenset[str]:
+    return frozenset(name for name in ask.counts if name != ANY_HOST and (name[0] != "/" or ask.allows(name)))
+
+
+@dataclass(slots=True, eq=False)
+class Want:
+    """What an attempt has not been given."""
+
+    attempt: AttemptView
+    unplaced: Unplaced
+    #: when it was given something last, or wanted something first
+    since: float
+    #: nodes that were held for it since then, and whose queues have not become short in time
+    in_vain: set[NodeId] = field(default_factory=set)

@@ -1,0 +1,309 @@
+"""One node as the scheduler sees it: what it has free, for whom it is held, what waits in its queue.
+
+These records name each other. `rm.scheduler.view.node_table`, `rm.scheduler.holds.table` and
+`rm.scheduler.node_queues.table` keep them right.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import islice
+from typing import Final, Protocol
+
+from rm.scheduler.asks.table import Ask
+from rm.scheduler.assign.sweep import Sweep
+from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.view.records import AppView, AttemptView
+from yaqd.model import ContainerId, NodeId, Resource
+from yaqd.model.resources import NO_EXTRAS
+from yaqd.model.values import value
+from yaqd.policies.queueing.tuning import BoundTuner
+
+#: one for all queues where nothing waits: there are thousands
+_NOTHING: Final = Resource()
+
+
+class HoldKind(Enum):
+    #: what becomes free on the node is kept for the ask, until that is enough
+    RESERVED = auto()
+    #: nothing more is sent to wait in the node's queue, so that it drains, or leaves room for a master
+    QUEUE = auto()
+    #: nobody else's opportunistic containers are sent to the node
+    OPPORTUNISTIC = auto()
+
+
+@dataclass(slots=True, eq=False)
+class _Hold:
+    """A node that is held for an attempt; times in scheduler's seconds."""
+
+    node: "NodeView"
+    attempt: AttemptView
+    kind: HoldKind
+    since: float
+    #: when it is given up, unless something changes before
+    until: float = field(default=math.inf, kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class AskHold(_Hold):
+    """For a container of this ask: room that is reserved, or a queue that drains."""
+
+    ask: Ask
+    #: the most that has been free on the node since it was reserved, MB, and how often that became more
+    free_mb: int = 0
+    grown: int = 0
+
+    @property
+    def size(self) -> Resource:
+        return self.ask.capability
+
+    @property
+    def is_wanted(self) -> bool:
+        """Tell whether the attempt still wants a container of the ask."""
+        return self.ask.pending > 0 and self.attempt.asks.get(self.ask.key) is self.ask
+
+    def is_for(self, attempt: AttemptView, ask: Ask) -> bool:
+        return self.attempt.id == attempt.id and self.ask.key == ask.key
+
+
+@dataclass(slots=True, eq=False)
+class OpportunisticHold(_Hold):
+    """For opportunistic containers of an attempt whose master takes what it has started for running."""
+
+    #: so many containers more
+    left: int
+    #: since when the attempt had been given none when the hold began
+    starved_since: float
+    #: since when the node would start one at once; inf: it would not
+    room_since: float = math.inf
+
+
+Hold = AskHold | OpportunisticHold
+
+
+@value()
+class QueuedAtNode:
+    """A container that was sent to wait."""
+
+    app: AppView
+    resource: Resource
+    #: s
+    estimate: float
+
+
+class NodeQueue:
+    """One node's queue; there from its first report."""
+
+    __slots__ = (
+        "_reopened",
+        "added_s",
+        "at_node",
+        "bound",
+        "counted",
+        "excess",
+        "given",
+        "is_heard",
+        "is_listed",
+        "is_silent",
+        "keeps_room",
+        "listed_at",
+        "look_at",
+        "looked_at",
+        "most",
+        "name",
+        "node",
+        "queued",
+        "reported_at",
+        "room",
+        "room_s",
+        "running",
+        "score",
+        "slots",
+        "started",
+        "sweep",
+        "told_waiting",
+        "tuner",
+        "wait_s",
+        "waiting",
+        "was_full",
+    )
+
+    def __init__(self, node: "NodeView", reopened: "Callable[[NodeQueue], None]") -> None:
+        """`reopened` hears that the node is held no more."""
+        self.node = node
+        self._reopened = reopened
+        self.name = str(node.id)
+        #: containers that may wait here
+        self.bound = 0
+        #: the node refuses more; None: it says nothing of it
+        self.most: int | None = None
+        #: the bound as it is in the sum over all queues
+        self.counted = 0
+        #: finds the bound; None where it is fixed
+        self.tuner: BoundTuner | None = None
+        #: how many run here when all is full, as far as has been seen
+        self.slots = 0
+        #: something has waited here: until then more may fit than has been seen
+        self.was_full = False
+        #: scheduler's seconds
+        self.reported_at: float | None = None
+        #: its last report is too old to be believed
+        self.is_silent = False
+        #: as the node said last: containers that run, that wait, and how long a newcomer would (inf: for ever), s
+        self.running = 0
+        self.queued = 0
+        self.wait_s = math.inf
+        #: its load by the placement policy; None: to be worked out
+        self.score: float | None = None
+        #: which ones, as it said last; None: it did not
+        self.told_waiting: frozenset[ContainerId] | None = None
+        #: which ones run, as it said last; the same object as long as it says the same
+        self.started: frozenset[ContainerId] = frozenset()
+        #: a heap of when those are looked at (`Shares.run`), and the first of these times; inf: none
+        self.looked_at: list[tuple[float, ContainerId]] = []
+        self.look_at = math.inf
+        #: nothing has changed since the last report: neither what is charged to the node nor what waits there
+        self.is_heard = False
+        #: it is to be found where something may wait
+        self.is_listed = False
+        #: with so many that wait there, such a wait (s) and so many slots; None: to be listed anew
+        self.listed_at: tuple[int, float, int] | None = None
+        #: how many waited there at its last report, whatever has started since
+        self.at_node = 0
+        #: containers sent to wait here since then
+        self.given = 0
+        #: estimated durations of those that the last report cannot have counted, s
+        self.added_s = 0.0
+        #: what was sent to wait here and should not have started, oldest first
+        self.waiting: dict[ContainerId, QueuedAtNode] = {}
+        #: sum of their resources
+        self.excess = _NOTHING
+        #: its node keeps room for a master where it is told so
+        self.keeps_room = False
+        #: what runs leaves so much free by the node's last word, which it keeps for a master; None: it keeps nothing
+        self.room: Resource | None = None
+        #: until that is enough for them, s; inf: nobody knows when, None: it does not say
+        self.room_s: float | None = None
+        #: where looks for who waits here next go on; None: with the first ones
+        self.sweep: Sweep | None = None
+
+    @property
+    def length(self) -> int:
+        """How many wait, the more cautious count."""
+        sent, told = len(self.waiting), self.queued + self.given
+        return sent if sent > told else told
+
+    def expected_wait(self) -> float:
+        """How long a newcomer would wait, s."""
+        return self.wait_s + self.added_s / (self.running or 1)
+
+    def count_added(self) -> None:
+        """What the node cannot have counted are the last ones, beyond as many as waited there."""
+        self.added_s = 0.0
+        on_their_way = len(self.waiting) - self.at_node
+        if on_their_way > 0:
+            self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
+
+    def is_told_more(self, event: NodeQueueReported) -> bool:
+        """Does the report say anything but what the last one said, its wait aside? Most do not."""
+        return (
+            self.running != event.running
+            or self.queued != event.queued
+            or self.told_waiting != event.waiting
+            or self.started != event.started
+        )
+
+    def tuned(self, tuner: BoundTuner, poll_s: float | None, gap_s: float | None, now: float) -> int:
+        """The bound, with one heartbeat more; `poll_s`: in such intervals masters call. `gap_s`: since the node's last
+        heartbeat; None: that was its last report."""
+        if self.reported_at is not None:
+            tuner.heartbeat(now - self.reported_at if gap_s is None else gap_s)
+        if poll_s is not None:
+            tuner.polls(poll_s)
+        return self.within(tuner.bound(self.slots))
+
+    def within(self, bound: int) -> int:
+        """What is sent beyond what the node takes would come back."""
+        return bound if self.most is None or bound <= self.most else self.most
+
+    def reopened(self) -> None:
+        """Hear that its node is held no more."""
+        self._reopened(self)
+
+    def has_room(self, wait_max_s: float | None) -> bool:
+        if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
+            return False
+        if self.is_silent or self.node.hold is not None or self.node.is_draining:
+            return False
+        return self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)
+
+
+class Index(Protocol):
+    """Nodes by what they have free."""
+
+    def add(self, node: "NodeView", cell: tuple[int, int]) -> None: ...
+    def remove(self, node: "NodeView", cell: tuple[int, int]) -> None: ...
+    def move(self, node: "NodeView", old: tuple[int, int], new: tuple[int, int]) -> None: ...
+
+
+class NodeView:
+    """One usable node."""
+
+    __slots__ = (
+        "cell",
+        "containers",
+        "free_cores",
+        "free_extras",
+        "free_mb",
+        "hold",
+        "id",
+        "indexes",
+        "is_draining",
+        "masters",
+        "opportunistic_hold",
+        "queue",
+        "rack",
+        "sweep",
+        "total",
+    )
+
+    def __init__(self, node_id: NodeId, rack: str, total: Resource) -> None:
+        self.id = node_id
+        self.rack = rack
+        self.total = total
+        self.free_mb = 0
+        self.free_cores = 0
+        self.free_extras: Mapping[str, int] = NO_EXTRAS
+        self.free = total
+        self.containers: dict[ContainerId, Resource] = {}
+        #: what application masters of these hold: it is not free before they end, and nobody knows when that is
+        self.masters = Resource()
+        #: for whom what becomes free here is kept, or the queue drains
+        self.hold: AskHold | None = None
+        #: for whom alone opportunistic containers are sent here
+        self.opportunistic_hold: OpportunisticHold | None = None
+        #: takes no containers: `total` is what it holds
+        self.is_draining = False
+        #: where the index keeps it: memory steps, cores
+        self.cell: tuple[int, int] | None = None
+        #: those that keep it, while it has a cell
+        self.indexes: tuple[Index, ...] = ()
+        #: what waits here; None where nothing may
+        self.queue: NodeQueue | None = None
+        #: where looks for who takes what is free go on; None: with the first ones
+        self.sweep: Sweep | None = None
+
+    @property
+    def reserved(self) -> AskHold | None:
+        """Return the hold of one for whom room is reserved here; such a node is not in the index."""
+        return self.hold if self.hold is not None and self.hold.kind is HoldKind.RESERVED else None
+
+    @property
+    def free(self) -> Resource:
+        """Total less what `containers` hold; may be negative after the node shrank, or where some of them wait."""
+        return Resource(self.free_mb, self.free_cores, self.free_extras)
+
+    @free.setter
+    def free(self, free: Resource) -> None:
+        self.free_mb, self.free_cores, self.free_extras = free.memory_mb, free.vcores, free.extras
