@@ -21,14 +21,7 @@ from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
 from rm.effects import (
     Effect,
-    ForgetApplication,
     LaunchMaster,
-    NoteAttempt,
-    StoreAttempt,
-    StoreChange,
-    StoreConclusion,
-    StoreSubmission,
-    StoreUse,
 )
 from rm.explain.applications import Explain
 from rm.explain.nodes import ExplainNodes
@@ -67,8 +60,8 @@ from rm.store.state_store import StateStore, StoredApplication
 from rm.store.writes import StoreWrites
 from rm.web.server import RmWeb
 from yaqd.config import Configuration
-from yaqd.config.reach import WILDCARDS, reach_line
-from yaqd.ipc import RpcError, RpcServer, server_limits
+from yaqd.config.reach import WILDCARDS
+from yaqd.ipc import RpcError, server_limits
 from yaqd.policies.queueing.guard import survive
 from yaqd.proto import yarn_common_pb2 as common
 
@@ -166,9 +159,7 @@ class ResourceManager:
 
     def _build_services(self) -> None:
         settings, conf = self.settings, self._conf
-        servers = Servers.make(settings, server_limits(conf), self.identities, self.tokens.masters)
-        self.client_server, self.tracker_server = servers.client, servers.tracker
-        self.admin_server, self.scheduler_server = servers.admin, servers.scheduler
+        self.servers = Servers.make(settings, server_limits(conf), self.identities, self.tokens.masters)
         tracker_settings = TrackerSettings(
             settings.heartbeat_interval_ms,
             self.started_ms,
@@ -238,15 +229,15 @@ class ResourceManager:
             self.settings.tag_limits,
             only_viewable=self.settings.only_viewable,
         )
-        client.register_on(self.client_server)
+        client.register_on(self.servers.client)
         changes = Changes(self.cluster, self.applications)
         ChangeService(
             self.cluster, self.applications, changes, self.access, self.store_writes.submission_stored
-        ).register_on(self.client_server)
+        ).register_on(self.servers.client)
         DelegationService(self.identities.delegations, self.identities.delegation_store, self.access).register_on(
-            self.client_server
+            self.servers.client
         )
-        self.masters.register_on(self.scheduler_server)
+        self.masters.register_on(self.servers.masters)
         if self.settings.containers.distributed:
             expiry_ms = int(self.settings.allocation_expiry_s * 1000)
             monitor = UsageMonitor(self.cluster, self.queueing)
@@ -258,9 +249,9 @@ class ResourceManager:
                 self.queueing,
                 epoch=self.applications.limits.epoch,
                 expiry_ms=expiry_ms,
-            ).register_on(self.scheduler_server)
-        self.tracker.register_on(self.tracker_server)
-        self.admin.register_on(self.admin_server)
+            ).register_on(self.servers.masters)
+        self.tracker.register_on(self.servers.tracker)
+        self.admin.register_on(self.servers.admin)
 
     # ---- start and stop
 
@@ -292,10 +283,10 @@ class ResourceManager:
         self.reports.web_address = f"{socket.gethostname() if host in WILDCARDS else host}:{self.web.port}"
         self.identities.roll(self._clock.now())
         self._recover()
-        await self._listen("yarn.resourcemanager.address", self.client_server.start())
-        await self._listen("yarn.resourcemanager.scheduler.address", self.scheduler_server.start())
-        await self._listen("yarn.resourcemanager.resource-tracker.address", self.tracker_server.start())
-        await self._listen("yarn.resourcemanager.admin.address", self.admin_server.start())
+        await self._listen("yarn.resourcemanager.address", self.servers.client.start())
+        await self._listen("yarn.resourcemanager.scheduler.address", self.servers.masters.start())
+        await self._listen("yarn.resourcemanager.resource-tracker.address", self.servers.tracker.start())
+        await self._listen("yarn.resourcemanager.admin.address", self.servers.admin.start())
         self._ticker = loop.call_later(self._tick_s, self._tick)
         if self.retention is not None:
             self.retention.start()
@@ -310,16 +301,12 @@ class ResourceManager:
             reason = f"cannot be listened on ({error})"
             raise self._conf.error(key, reason, "stop what holds the port, or give another address") from error
 
-    @property
-    def servers(self) -> tuple[RpcServer, ...]:
-        return self.client_server, self.scheduler_server, self.tracker_server, self.admin_server
-
     async def stop(self) -> None:
         """Stop serving and close the store; what was acknowledged is in it."""
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
-        for server in self.servers:
+        for server in self.servers.all():
             await server.stop()
         if self.web is not None:
             await self.web.stop()
@@ -335,33 +322,15 @@ class ResourceManager:
             await asyncio.to_thread(self.record.close)
         await asyncio.to_thread(self.store.close)
 
-    def address(self, server: RpcServer, configured: tuple[str, int]) -> str:
-        """`host:port` that others connect to."""
-        return f"{configured[0]}:{server.port}"
-
     def ready_line(self) -> str:
-        settings, web = self.settings, self.web
-        assert web is not None
-        return (
-            "ResourceManager ready"
-            f" client={self.address(self.client_server, settings.client_address)}"
-            f" scheduler={self.address(self.scheduler_server, settings.scheduler_address)}"
-            f" tracker={self.address(self.tracker_server, settings.tracker_address)}"
-            f" admin={self.address(self.admin_server, settings.admin_address)}"
-            f" web={settings.web.address_host}:{web.port}"
-        )
+        """Where it listens, for programs; only after start."""
+        assert self.web is not None
+        return self.servers.ready_line(self.settings, self.web.port)
 
     def reach_line(self) -> str:
-        """What is open to whom, for people."""
-        servers = zip(("clients", "masters", "nodes", "administration"), self.servers, strict=True)
-        listening = [(what, *server.address) for what, server in servers]
-        if self.web is not None:
-            listening.append(("web", *self.web.address))
-        acls = (
-            "only by whom the access lists name" if self.access.enabled else "by everybody (yarn.acl.enable is false)"
-        )
-        who = f"Administrators: {self.access.administrators}; applications are seen and killed {acls}"
-        return reach_line("ResourceManager", listening, who)
+        """What is open to whom, for people; only after start."""
+        assert self.web is not None
+        return self.servers.reach_line(self.web.address, self.access)
 
     def _recover(self) -> None:
         """Take over what the last ResourceManager left in the store."""
@@ -400,25 +369,12 @@ class ResourceManager:
 
     def _perform(self, effect: Effect) -> None:
         """Carry an effect out, its outcome coming back as a later call on the event loop."""
-        match effect:
-            case StoreSubmission(app):
-                self.store_writes.submission(app)
-            case StoreChange(app):
-                self.store_writes.change(app)
-            case StoreConclusion(app):
-                self.store_writes.conclusion(app)
-            case StoreUse(app):
-                self.store_writes.use(app)
-            case StoreAttempt(app, number):
-                self.store_writes.attempt(app, number)
-            case NoteAttempt(app, number, record):
-                self.store_writes.attempt_record(app, number, record)
-            case ForgetApplication(app):
-                self.store_writes.forget(app)
-            case LaunchMaster(attempt):
-                assert self.launcher is not None
-                # Later, so that a launch that fails at once does not end an attempt inside a decision.
-                asyncio.get_running_loop().call_soon(self.launcher.launch, attempt)
+        if isinstance(effect, LaunchMaster):
+            assert self.launcher is not None
+            # Later, so that a launch that fails at once does not end an attempt inside a decision.
+            asyncio.get_running_loop().call_soon(self.launcher.launch, effect.attempt)
+        else:
+            self.store_writes.carry_out(effect)
 
 
 def _application(stored: StoredApplication) -> Application:

@@ -67,13 +67,7 @@ class LaunchMaster:
     attempt: Attempt
 
 
-Effect = (
-    StoreSubmission
-    | StoreChange
-    | StoreAttempt
-    | NoteAttempt
-    | StoreConclusion
-    | StoreUse
-    | ForgetApplication
-    | LaunchMaster
+StoreEffect = (
+    StoreSubmission | StoreChange | StoreAttempt | NoteAttempt | StoreConclusion | StoreUse | ForgetApplication
 )
+Effect = StoreEffect | LaunchMaster

@@ -18,8 +18,8 @@ from nm.resources.directories import NodeDirectories
 from nm.shuffle import files
 from nm.shuffle.jobs import ShuffleJobs, job_id
 from nm.shuffle.limits import ShuffleLimits
+from nm.shuffle.merged.scan import FolderScan
 from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.scan import FolderScan
 from nm.shuffle.server import ShuffleService
 from riffle_merger.merger.merge import READERS, MergeOrder, buffers_for, merge
 from riffle_merger.merger.pool import BufferPool

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nm.shuffle.files import OpenFile, OutputMissing, OutputUnreadable
-from nm.shuffle.mergedsegment import MergedFile, give_up
+from nm.shuffle.merged.segment import MergedFile, give_up
 from nm.shuffle.outputs import MapOutput, MapOutputs
 from riffle_merger.format import IndexEntry
 from yaqd.security.writable import encode_vint, encode_vlong

@@ -13,7 +13,7 @@ from nm.resources.directories import NodeDirectories
 from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
 from nm.shuffle.limits import ShuffleLimits
-from nm.shuffle.merging import OutputMerging
+from nm.shuffle.merged.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleService
 from nm.shuffle.settings import MergingSettings

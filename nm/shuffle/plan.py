@@ -14,7 +14,7 @@ from collections.abc import Callable
 from nm.shuffle.answer import Answer, LostPiece, OutputPiece, OutputSegment, Piece
 from nm.shuffle.files import OutputLost, OutputMissing, OutputRefused, OutputUnreadable
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.merged import MergedOutputs, Parts
+from nm.shuffle.merged.outputs import MergedOutputs, Parts
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused, ShuffleRequest
 from yaqd.security.writable import encode_text

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from nm.shuffle.answer import Answer
 from nm.shuffle.connection import Connection
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.kept import KeptSegments
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
-from nm.shuffle.merged import MergedOutputs
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.kept import KeptSegments
+from nm.shuffle.merged.outputs import MergedOutputs
+from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
 from nm.shuffle.rooms import planned_answers, unfinished_heads

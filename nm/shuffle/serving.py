@@ -6,7 +6,7 @@ from typing import Protocol
 from nm.shuffle.answer import Answer
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
-from nm.shuffle.merged import MergedOutputs
+from nm.shuffle.merged.outputs import MergedOutputs
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import RequestRefused
 from nm.shuffle.rooms import SharedRoom

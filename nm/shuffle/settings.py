@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nm.merger import MergerProcessSettings
 from nm.shuffle.limits import MergedLimits
-from nm.shuffle.watch import WatchSettings
+from nm.shuffle.merged.watch import WatchSettings
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
 from yaqd.config import Configuration

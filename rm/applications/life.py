@@ -15,13 +15,13 @@ from rm.applications.lifetimes import asked_lifetime_s, given_lifetime_s
 from rm.applications.master_asks import master_rows
 from rm.applications.no_master_yet import attempt_diagnostics, crash_diagnostics
 from rm.applications.records import Application, Attempt, Completion, Conclusion
+from rm.applications.retired import Retired
 from rm.applications.states import STORED_EVENT, AppEvent, AppStage, AttemptEvent, ContainerEvent
 from rm.cluster import Cluster
-from rm.effects import ForgetApplication, NoteAttempt, StoreAttempt, StoreConclusion, StoreSubmission, StoreUse
+from rm.effects import NoteAttempt, StoreAttempt, StoreConclusion, StoreSubmission
 from rm.nodes.liveness import Liveness
 from rm.scheduler.decisions import AcceptApplication, RefuseApplication
 from rm.scheduler.events import (
-    ApplicationEnded,
     ApplicationSubmitted,
     AskRow,
     AttemptEnded,
@@ -93,8 +93,7 @@ class Applications:
         self._last_id = 0
         #: applications whose lifetime ends some time
         self._mortal: dict[ApplicationId, Application] = {}
-        #: applications that are over, oldest first
-        self._completed: dict[ApplicationId, None] = {}
+        self._retired = Retired(cluster, limits.completed_max)
         cluster.on_master_ended = self._master_ended
 
     # ---- submission
@@ -161,7 +160,7 @@ class Applications:
             self._mortal.pop(app.id, None)
             app.conclusion = stored.conclusion
             app.machine.state = AppStage[stored.conclusion.state.name]
-            self._completed[app.id] = None
+            self._retired.recall(app)
         self._settle_former(app)
         if stored.conclusion is not None:
             return
@@ -267,7 +266,7 @@ class Applications:
         attempt.app.master_is_gone = True
         if attempt.app.stage is AppStage.FINISHING:
             attempt.app.machine.advance(AppEvent.MASTER_GONE)
-            self._retire(attempt.app)
+            self._retired.retire(attempt.app)
 
     def fail_attempt(self, attempt: Attempt, diagnostics: str) -> None:
         """Somebody asked for it; another attempt may follow."""
@@ -375,24 +374,7 @@ class Applications:
         if app.stage is AppStage.FINISHING and app.master_is_gone:
             app.machine.advance(AppEvent.MASTER_GONE)
         if app.is_over:
-            self._retire(app)
-
-    def _retire(self, app: Application) -> None:
-        """Free what it still holds, have its nodes clean up, and forget the oldest of those that are over."""
-        self.cluster.perform(StoreUse(app))
-        self.cluster.schedule(ApplicationEnded(app.id))
-        for node_id in app.nodes:
-            node = self.cluster.nodes.get(node_id)
-            if node is not None and app.id in node.applications:
-                node.applications.discard(app.id)
-                node.applications_to_clean.append(app.id)
-        app.nodes.clear()
-        app.context.ClearField("am_container_spec")  # by far the largest part, and nothing is launched any more
-        self._completed[app.id] = None
-        while len(self._completed) > self.limits.completed_max:
-            oldest = next(iter(self._completed))
-            del self._completed[oldest]
-            self.cluster.perform(ForgetApplication(self.cluster.applications.pop(oldest)))
+            self._retired.retire(app)
 
     # ---- other changes
 

@@ -5,7 +5,6 @@ outlives the application and the ResourceManager. Where the node said how long i
 its placement. While no queue is filled only stages are learnt: who switches queues on knows his recurring jobs at once.
 """
 
-import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Final, NamedTuple
@@ -15,12 +14,10 @@ from rm.cluster import Cluster
 from rm.scheduler.events import Estimated, TaskTimes
 from rm.store.state_store import StateStore, log_failed_write
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
-from yaqd.policies.queueing.estimates import ESTIMATES, Estimator, ask_key, stage_key
+from yaqd.policies.queueing.estimates import ESTIMATES, Estimator, ask_key, is_news, stage_key
 from yaqd.proto import yarn_common_pb2 as common
 
 _on_failure: Final = partial(log_failed_write, "estimates of tasks will not outlive this ResourceManager")
-#: an estimate that moved by less is not told anew
-_TOLD_CHANGE: Final = 0.1
 #: priorities looked after in one application
 _PRIORITIES_MAX: Final = 1000
 _SAVE_INTERVAL_S: Final = 30.0
@@ -136,9 +133,7 @@ class Estimates:
         told = self._told.setdefault(app.id, {})
         before = told.get(priority)
         estimate = self._known.estimate(ask_key(app.id, priority), self._stage(app, priority))
-        if estimate is None:
-            return
-        if before is not None and math.isclose(before, estimate, rel_tol=_TOLD_CHANGE):
+        if estimate is None or not is_news(before, estimate):
             return
         if before is None and len(told) >= _PRIORITIES_MAX:
             return

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from rm.security.access import Access
 from rm.security.identities import Identities
 from rm.settings.daemon import RmSettings
+from yaqd.config.reach import reach_line
 from yaqd.ipc import RpcServer
 from yaqd.ipc.limits import ServerLimits
 from yaqd.ipc.wire import TokenSecrets
@@ -21,7 +23,7 @@ class Servers:
     client: RpcServer
     tracker: RpcServer
     admin: RpcServer
-    scheduler: RpcServer
+    masters: RpcServer
 
     @classmethod
     def make(
@@ -59,7 +61,7 @@ class Servers:
                 settings.admin_address,
                 ResourceManagerAdministrationProtocol.NAME,
             ),
-            scheduler=server(
+            masters=server(
                 "application master service",
                 settings.scheduler_address,
                 ApplicationMasterProtocol.NAME,
@@ -68,3 +70,25 @@ class Servers:
                 simple=False,
             ),
         )
+
+    def all(self) -> tuple[RpcServer, ...]:
+        return self.client, self.masters, self.tracker, self.admin
+
+    def ready_line(self, settings: RmSettings, web_port: int) -> str:
+        """Return where others connect to, once all of them listen."""
+        at = {
+            "client": (settings.client_address, self.client.port),
+            "scheduler": (settings.scheduler_address, self.masters.port),
+            "tracker": (settings.tracker_address, self.tracker.port),
+            "admin": (settings.admin_address, self.admin.port),
+            "web": ((settings.web.address_host, 0), web_port),
+        }
+        return " ".join(["ResourceManager ready", *(f"{what}={host}:{port}" for what, ((host, _), port) in at.items())])
+
+    def reach_line(self, web: tuple[str, int], access: Access) -> str:
+        """Return what is open to whom."""
+        servers = zip(("clients", "masters", "nodes", "administration"), self.all(), strict=True)
+        listening = [*((what, *server.address) for what, server in servers), ("web", *web)]
+        acls = "only by whom the access lists name" if access.enabled else "by everybody (yarn.acl.enable is false)"
+        who = f"Administrators: {access.administrators}; applications are seen and killed {acls}"
+        return reach_line("ResourceManager", listening, who)

@@ -11,6 +11,16 @@ from contextlib import suppress
 
 from rm.applications.life import Applications
 from rm.applications.records import Application, Attempt
+from rm.effects import (
+    ForgetApplication,
+    NoteAttempt,
+    StoreAttempt,
+    StoreChange,
+    StoreConclusion,
+    StoreEffect,
+    StoreSubmission,
+    StoreUse,
+)
 from rm.store.state_store import StateStore, StateStoreError
 from yaqd.model import ApplicationId
 
@@ -26,30 +36,31 @@ class StoreWrites:
         #: writes under way, by application
         self._under_way: dict[ApplicationId, asyncio.Future[None]] = {}
 
-    def submission(self, app: Application) -> None:
-        self._begin(app, self._store.put_submission(app), self._submission_outcome)
+    def carry_out(self, effect: StoreEffect) -> None:
+        """Begin the write."""
+        store = self._store
+        match effect:
+            case StoreSubmission(app):
+                self._begin(app, store.put_submission(app), self._submission_outcome)
+            case StoreChange(app):
+                self._begin(app, store.put_change(app), lambda app, done: _log_failure(done))
+            case StoreConclusion(app):
+                self._conclusion(app)
+            case StoreUse(app):
+                store.put_use(app).add_done_callback(_log_failure)
+            case StoreAttempt(app, number):
+                store.put_attempt(app, number).add_done_callback(_log_failure)
+            case NoteAttempt(app, number, record):
+                store.put_attempt_record(app, number, record).add_done_callback(_log_failure)
+            case ForgetApplication(app):
+                store.forget(app).add_done_callback(_log_failure)
 
-    def change(self, app: Application) -> None:
-        self._begin(app, self._store.put_change(app), lambda app, done: _log_failure(done))
-
-    def conclusion(self, app: Application) -> None:
+    def _conclusion(self, app: Application) -> None:
         assert app.conclusion is not None
         self._begin(app, self._store.put_conclusion(app, app.conclusion), self._conclusion_outcome)
         if app.attempt is not None:
             app.attempt.book_usage(app.conclusion.finished_ms)
-        self.use(app)  # once more when its master is gone, if that comes to be
-
-    def attempt(self, app: Application, number: int) -> None:
-        self._store.put_attempt(app, number).add_done_callback(_log_failure)
-
-    def attempt_record(self, app: Application, number: int, record: str) -> None:
-        self._store.put_attempt_record(app, number, record).add_done_callback(_log_failure)
-
-    def use(self, app: Application) -> None:
-        self._store.put_use(app).add_done_callback(_log_failure)
-
-    def forget(self, app: Application) -> None:
-        self._store.forget(app).add_done_callback(_log_failure)
+        self.carry_out(StoreUse(app))  # once more when its master is gone, if that comes to be
 
     # ---- waiting
 

@@ -33,9 +33,9 @@ def configuration(folder: Path) -> Configuration:
 async def test_nodes_beat_and_masters_are_given_containers(tmp_path: Path) -> None:
     manager = ResourceManager(configuration(tmp_path))
     await manager.start()
-    client = (LOOPBACK, manager.client_server.port)
-    players = Masters(client, (LOOPBACK, manager.scheduler_server.port))
-    fleet = NodeFleet((LOOPBACK, manager.tracker_server.port), nodes=20, connections=5, on_master=players.on_master)
+    client = (LOOPBACK, manager.servers.client.port)
+    players = Masters(client, (LOOPBACK, manager.servers.masters.port))
+    fleet = NodeFleet((LOOPBACK, manager.servers.tracker.port), nodes=20, connections=5, on_master=players.on_master)
     await fleet.start()
     try:
         paced = await fleet.beat_paced(rate=200, seconds=0.5)

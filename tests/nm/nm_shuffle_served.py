@@ -15,7 +15,7 @@ from pathlib import Path
 from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleService
 from riffle_merger.format import IndexEntry, SpillIndex

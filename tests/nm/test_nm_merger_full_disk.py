@@ -12,7 +12,7 @@ from nm_small_disk import leave_free, small_disk
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
-from nm.shuffle.scan import FolderScan
+from nm.shuffle.merged.scan import FolderScan
 from riffle_merger.service.protocol import MergeFailed
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException

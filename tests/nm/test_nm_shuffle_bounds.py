@@ -14,10 +14,10 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
-from nm.shuffle.merged import PUBLISHED_MAPS_MAX
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.outputs import PUBLISHED_MAPS_MAX
+from nm.shuffle.merged.scan import FolderScan
+from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import ShuffleRequest
-from nm.shuffle.scan import FolderScan
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, SegmentColumns
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
@@ -244,7 +244,7 @@ def test_who_asks_for_little_of_a_file_and_takes_nothing_has_little_held(served:
 def test_names_that_come_and_go_are_not_remembered_without_bound(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nm.shuffle.scan.NAMES_MAX", 20)
+    monkeypatch.setattr("nm.shuffle.merged.scan.NAMES_MAX", 20)
     scan = folder_scan(served)
     for turn in range(10):
         paths = forge(served, f"lies-{turn}", MAPS[:1], partitions=0)

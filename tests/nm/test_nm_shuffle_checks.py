@@ -13,7 +13,7 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, 
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, ReadCounts
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import ShuffleRequest
 from riffle_merger.format.merged import MergedIndex
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, segments, settle, stalled_client
 
 from nm.shuffle.jobs import ShuffleJobs
-from nm.shuffle.kept import KeptSegments
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.kept import KeptSegments
+from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
 from yaqd.model import ApplicationId
 from yaqd.security.writable import encode_text, encode_vlong
@@ -341,7 +341,7 @@ def see_what_is_lost(served: Served, length: int, is_merged: bool, more: str) ->
 
 @pytest.mark.parametrize("served", [0.3], indirect=True)
 def test_readers_that_take_nothing_do_not_make_memory_grow(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nm.shuffle.kept._SENT_S", 60)  # in a second they would be sent to from the file
+    monkeypatch.setattr("nm.shuffle.merged.kept._SENT_S", 60)  # in a second they would be sent to from the file
     length = KEPT_BYTES // 4 // len(MAPS) - 100  # a partition is just short enough to be kept
     for map_id in MAPS:
         served.write(map_id, [os.urandom(length) for _ in range(20)])

@@ -16,7 +16,7 @@ from nm_shuffle_served import KEY, ask, write_output
 
 from nm.daemon import NodeManager
 from nm.shuffle.jobs import job_id
-from nm.shuffle.merging import OutputMerging
+from nm.shuffle.merged.merging import OutputMerging
 from yaqd.proto import convert
 from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import encode_text

@@ -14,9 +14,9 @@ from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
-from nm.shuffle.merging import OutputMerging
-from nm.shuffle.scan import FolderScan
-from nm.shuffle.watch import JobWatch, Output, WatchSettings
+from nm.shuffle.merged.merging import OutputMerging
+from nm.shuffle.merged.scan import FolderScan
+from nm.shuffle.merged.watch import JobWatch, Output, WatchSettings
 from riffle_merger.format.merged import MergedIndex
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk

@@ -63,7 +63,7 @@ class FakeNode:
             name="fake node", host=host, token_secrets=NMTokenSecrets(self.keys), allow_simple=False
         )
         self.server.register(ContainerManagementProtocol.startContainers, self._start)
-        self.tracker = RpcClient(LOOPBACK, manager.tracker_server.port, user="nm")
+        self.tracker = RpcClient(LOOPBACK, manager.servers.tracker.port, user="nm")
         #: container id -> launch context
         self.started: dict[ContainerId, common.ContainerLaunchContext] = {}
         self.running: dict[ContainerId, common.ContainerStatus] = {}
@@ -175,7 +175,7 @@ class FakeMaster:
     """The other end of an application: it holds the token that its launch context carried."""
 
     def __init__(self, manager: ResourceManager, token: Token) -> None:
-        self.rpc = RpcClient(LOOPBACK, manager.scheduler_server.port, user="ignored", token=token)
+        self.rpc = RpcClient(LOOPBACK, manager.servers.masters.port, user="ignored", token=token)
         self.response_id = 0
 
     async def register(
@@ -220,7 +220,7 @@ def ask(
 class Harness:
     def __init__(self, manager: ResourceManager) -> None:
         self.manager = manager
-        self.client = RpcClient(LOOPBACK, manager.client_server.port, user="alice")
+        self.client = RpcClient(LOOPBACK, manager.servers.client.port, user="alice")
         self.nodes: list[FakeNode] = []
         self.masters: list[FakeMaster] = []
 

@@ -30,7 +30,7 @@ ACLS = {
 
 @asynccontextmanager
 async def client_of(rm: Harness, user: str, *, port: int = 0) -> AsyncIterator[RpcClient]:
-    client = RpcClient(LOOPBACK, port or rm.manager.client_server.port, user=user)
+    client = RpcClient(LOOPBACK, port or rm.manager.servers.client.port, user=user)
     try:
         yield client
     finally:
@@ -201,8 +201,8 @@ async def test_rights_in_queues_are_told_by_their_lists() -> None:
 async def test_administration_asks_its_list_even_where_others_are_not_asked() -> None:
     async with (
         cluster(ACLS | {"yarn.acl.enable": "false"}) as rm,
-        client_of(rm, "mallory", port=rm.manager.admin_server.port) as mallory,
-        client_of(rm, "gina", port=rm.manager.admin_server.port) as gina,
+        client_of(rm, "mallory", port=rm.manager.servers.admin.port) as mallory,
+        client_of(rm, "gina", port=rm.manager.servers.admin.port) as gina,
     ):
         for method, request in (
             (Admin.refreshAdminAcls, admin.RefreshAdminAclsRequest()),
@@ -240,7 +240,7 @@ async def test_lists_are_read_again_when_somebody_says_so(tmp_path: Path) -> Non
     manager = ResourceManager(Configuration.load(tmp_path, overrides=settings, environ={}))
     await manager.start()
     rm = Harness(manager)
-    port = manager.admin_server.port
+    port = manager.servers.admin.port
     try:
         async with client_of(rm, "carol", port=port) as carol, client_of(rm, "dan", port=port) as dan:
             with pytest.raises(YarnError, match="User dan doesn't"):
@@ -272,7 +272,7 @@ async def test_lists_are_read_again_when_somebody_says_so(tmp_path: Path) -> Non
 
 
 async def impersonated_report(rm: Harness, real_user: str, user: str) -> None:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user, real_user=real_user)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user, real_user=real_user)
     try:
         await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
     finally:
@@ -295,7 +295,7 @@ async def test_proxy_user_acts_for_those_it_may_act_for() -> None:
     async with cluster(PROXIES) as rm:
         for user in ("alice", "carol"):
             await impersonated_report(rm, "oozie", user)
-        client = RpcClient(LOOPBACK, rm.manager.client_server.port, user="bob", real_user="oozie")
+        client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="bob", real_user="oozie")
         context = await rm.submission()
         await client.call(Client.submitApplication, pb.SubmitApplicationRequest(application_submission_context=context))
         await client.close()

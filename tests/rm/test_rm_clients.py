@@ -161,7 +161,7 @@ async def test_refreshing_queues_takes_the_file_as_it_is_now(tmp_path: Path, cap
     settings = {k: base.get(k) or "" for k in base.changed_keys() if "capacity" not in k}
     manager = ResourceManager(Configuration.load(tmp_path, overrides=settings, environ={}))
     await manager.start()
-    client = RpcClient(LOOPBACK, manager.admin_server.port, user="root")
+    client = RpcClient(LOOPBACK, manager.servers.admin.port, user="root")
     try:
         write(40)
         await client.call(Admin.refreshQueues, admin.RefreshQueuesRequest())
@@ -188,13 +188,13 @@ async def test_only_the_owner_kills_when_acls_are_on() -> None:
     }
     async with cluster(everybody_submits) as rm:
         app_id = await rm.submit()
-        mallory = RpcClient(LOOPBACK, rm.manager.client_server.port, user="mallory")
+        mallory = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="mallory")
         request = pb.KillApplicationRequest(application_id=convert.application_id_pb(app_id))
         with pytest.raises(YarnError, match="mallory cannot perform"):
             await mallory.call(Client.forceKillApplication, request)
         await mallory.close()
         assert not rm.manager.cluster.applications[app_id].is_concluded
-        carol = RpcClient(LOOPBACK, rm.manager.client_server.port, user="carol")
+        carol = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="carol")
         await carol.call(Client.forceKillApplication, request)
         await carol.close()
         assert rm.manager.cluster.applications[app_id].is_concluded
@@ -223,7 +223,7 @@ async def test_excluded_host_is_sent_away_when_nodes_are_refreshed(tmp_path: Pat
     async with cluster({"yarn.resourcemanager.nodes.exclude-path": str(exclude)}) as rm:
         node = await rm.node()
         exclude.write_text(f"# sent away\n{LOOPBACK}\n")
-        root = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        root = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root")
         await root.call(Admin.refreshNodes, admin.RefreshNodesRequest())
         await root.close()
         assert rm.manager.cluster.usable_nodes == 0

@@ -44,7 +44,7 @@ class Files:
 
 
 async def call_admin(rm: Harness, method: str, request: Any) -> Any:
-    rpc = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+    rpc = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
     try:
         return await rpc.call(getattr(Admin, method), request)
     finally:
@@ -377,7 +377,7 @@ async def test_a_node_that_is_drained_by_name_leaves_by_force_and_stays_until_it
 async def test_only_administrators_drain(tmp_path: Path) -> None:
     async with cluster({"yarn.admin.acl": "ada"}) as rm:
         await rm.node(host=AWAY)
-        rpc = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="eve")
+        rpc = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="eve")
         with pytest.raises(RemoteException, match="User eve doesn't have permission"):
             await rpc.call(Admin.refreshNodes, admin.RefreshNodesRequest(yaq_drain=[AWAY]))
         await rpc.close()

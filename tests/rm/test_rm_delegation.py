@@ -31,7 +31,7 @@ async def made(rm: Harness, renewer: str = "yarn") -> common.Token:
 
 @asynccontextmanager
 async def holder(rm: Harness, token: common.Token) -> AsyncIterator[RpcClient]:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user="somebody", token=Token.from_pb(token))
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="somebody", token=Token.from_pb(token))
     try:
         yield client
     finally:
@@ -48,7 +48,7 @@ async def user_of(rm: Harness, token: common.Token) -> str:
 
 
 async def renew(rm: Harness, token: common.Token, user: str) -> int:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
     try:
         response = await client.call(Client.renewDelegationToken, pb.RenewDelegationTokenRequest(token=token))
         return response.newExpiryTime
@@ -57,7 +57,7 @@ async def renew(rm: Harness, token: common.Token, user: str) -> int:
 
 
 async def cancel(rm: Harness, token: common.Token, user: str) -> None:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
     try:
         await client.call(Client.cancelDelegationToken, pb.CancelDelegationTokenRequest(token=token))
     finally:
@@ -87,7 +87,7 @@ async def test_forged_tokens_open_nothing() -> None:
         for bad in (forged, foreign):
             with pytest.raises(RemoteException):
                 await user_of(rm, bad)
-        client = RpcClient(LOOPBACK, rm.manager.scheduler_server.port, user="x", token=Token.from_pb(token))
+        client = RpcClient(LOOPBACK, rm.manager.servers.masters.port, user="x", token=Token.from_pb(token))
         with pytest.raises(RemoteException):
             await client.call(Client.getNewApplication, pb.GetNewApplicationRequest())
         await client.close()
@@ -181,6 +181,6 @@ async def test_keys_roll_and_old_tokens_stay_good() -> None:
 async def test_administrators_port_takes_no_tokens() -> None:
     async with cluster() as rm:
         token = Token.from_pb(await made(rm))
-        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root", token=token)
+        client = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root", token=token)
         await client.call(Admin.refreshNodes, admin.RefreshNodesRequest())  # as root, by name
         await client.close()

@@ -80,7 +80,7 @@ async def test_the_list_of_nodes_says_which_containers_run_and_which_wait() -> N
         await report_queue(node, containers[3:])
         stock = await rm.node(memory_mb=1024, vcores=1)
         await stock.beat()
-        address = f"yarn.resourcemanager.address=127.0.0.1:{rm.manager.client_server.port}"
+        address = f"yarn.resourcemanager.address=127.0.0.1:{rm.manager.servers.client.port}"
 
         async def listed(*words: str) -> str:
             # a copy: click remembers in a command how it was called first, and the reference reads that

@@ -47,7 +47,7 @@ async def directory(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Directory]
 
 
 def client(rm: Harness, user: str, *, for_admin: bool = False, real_user: str | None = None) -> RpcClient:
-    server = rm.manager.admin_server if for_admin else rm.manager.client_server
+    server = rm.manager.servers.admin if for_admin else rm.manager.servers.client
     return RpcClient(LOOPBACK, server.port, user=user, real_user=real_user)
 
 

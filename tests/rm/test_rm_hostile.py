@@ -37,7 +37,7 @@ async def test_a_node_is_not_given_what_no_machine_has(memory_mb: int, vcores: i
         change.node_id.host, change.node_id.port = node.id.host, node.id.port
         change.resource_option.resource.memory = memory_mb
         change.resource_option.resource.virtual_cores = vcores
-        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        client = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root")
         with pytest.raises(YarnError, match="cannot be given"):
             await client.call(Admin.updateNodeResource, request)
         await client.close()
@@ -51,7 +51,7 @@ async def test_a_node_has_a_name_that_can_be_one(host: str) -> None:
         request = server.RegisterNodeManagerRequest(http_port=8042, nm_version="3.4.1")
         request.node_id.host, request.node_id.port = host, 8041
         request.resource.memory, request.resource.virtual_cores = 8192, 8
-        tracker = RpcClient(LOOPBACK, rm.manager.tracker_server.port, user="nm")
+        tracker = RpcClient(LOOPBACK, rm.manager.servers.tracker.port, user="nm")
         with pytest.raises(YarnError, match="without a usable node id"):
             await tracker.call(ResourceTracker.registerNodeManager, request)
         await tracker.close()
@@ -83,7 +83,7 @@ async def test_one_check_that_fails_does_not_keep_the_others_from_being_made(mon
 
 async def test_a_user_that_cannot_be_one_has_no_groups() -> None:
     async with cluster() as rm:
-        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        client = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root")
         for user in ("a\0b", "x" * 70_000, "../../etc"):
             answer = await client.call(Admin.getGroupsForUser, admin.GetGroupsForUserRequest(user=user))
             assert not answer.groups
@@ -94,7 +94,7 @@ async def test_a_user_that_cannot_be_one_has_no_groups() -> None:
 async def test_a_user_whose_name_could_lead_elsewhere_is_not_let_in(user: str) -> None:
     """Names of users become folders, log lines and words of commands."""
     async with cluster() as rm:
-        client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+        client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
         with pytest.raises(Authorization, match="not a user name"):
             await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
         await client.close()

@@ -124,7 +124,7 @@ def drip(peers: list[socket.socket], data: bytes, until: Callable[[], bool]) -> 
 
 @pytest.mark.parametrize("after_opening", [False, True], ids=["handshake", "frame"])
 async def test_peers_that_drip(rm: Harness, after_opening: bool) -> None:
-    server = rm.manager.client_server
+    server = rm.manager.servers.client
     connection, head = opening()
     _, call = connection.request(METRICS, pb.GetClusterMetricsRequest())
 
@@ -143,7 +143,7 @@ async def test_peers_that_drip(rm: Harness, after_opening: bool) -> None:
 
 async def test_half_open_connections_are_given_up(rm: Harness) -> None:
     """Peers that connect and say nothing, or stop in the middle."""
-    server = rm.manager.client_server
+    server = rm.manager.servers.client
 
     def attack() -> None:
         with GoodClient(server.port), sockets(server.port, 200) as peers:
@@ -159,7 +159,7 @@ async def test_thousands_of_idle_connections() -> None:
     async with cluster(
         {"yaq.ipc.server.handshake-timeout-ms": "15000", "yaq.ipc.server.progress-timeout-ms": "500"}
     ) as rm:
-        server = rm.manager.client_server
+        server = rm.manager.servers.client
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         count = min(2000, server.connections_max, (soft - 512) // 3)  # both ends are in this process
         connection, head = opening()
@@ -182,7 +182,7 @@ async def test_thousands_of_idle_connections() -> None:
 
 async def test_connections_beyond_the_limit_leave_the_other_ports_alone() -> None:
     async with cluster({**SHORT, "yaq.ipc.server.connections-max": "50"}) as rm:
-        server, other = rm.manager.client_server, rm.manager.admin_server
+        server, other = rm.manager.servers.client, rm.manager.servers.admin
 
         def attack() -> None:
             with sockets(server.port, 300):
@@ -245,7 +245,7 @@ def test_a_hundred_thousand_calls_of_one_peer_do_not_hold_up_another(daemon: int
 
 async def test_web_peers_that_drip() -> None:
     async with cluster({**SHORT, "hadoop.http.idle_timeout.ms": "800"}) as rm:
-        web, server = rm.manager.web, rm.manager.client_server
+        web, server = rm.manager.web, rm.manager.servers.client
         assert web is not None
         port = web.port
         request = b"GET /ws/v1/cluster/info HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 50
@@ -262,7 +262,7 @@ async def test_web_peers_that_drip() -> None:
 
 async def test_headers_that_never_end(rm: Harness) -> None:
     """Over RPC and HTTP: refused before they are held, and before they are over."""
-    server, web = rm.manager.client_server, rm.manager.web
+    server, web = rm.manager.servers.client, rm.manager.web
     assert web is not None
     head = opening()[1]
     claims = (

@@ -20,12 +20,12 @@ from yaqd.model import ApplicationId
 
 
 def client_conf(rm: Harness) -> Configuration:
-    address = f"{LOOPBACK}:{rm.manager.client_server.port}"
+    address = f"{LOOPBACK}:{rm.manager.servers.client.port}"
     return Configuration.load(overrides={"yarn.resourcemanager.address": address}, environ={})
 
 
 async def app_status(rm: Harness, app_id: ApplicationId, *words: str) -> str:
-    address = f"yarn.resourcemanager.address={LOOPBACK}:{rm.manager.client_server.port}"
+    address = f"yarn.resourcemanager.address={LOOPBACK}:{rm.manager.servers.client.port}"
     result = await asyncio.to_thread(CliRunner().invoke, status, [str(app_id), *words, "-D", address])
     if result.exception is not None:
         raise result.exception

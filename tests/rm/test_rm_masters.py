@@ -60,7 +60,7 @@ async def test_only_a_genuine_token_opens_the_scheduler_port() -> None:
         rm.masters.append(forged)
         with pytest.raises(RemoteException):
             await forged.register()
-        stranger = RpcClient(LOOPBACK, rm.manager.scheduler_server.port, user="mallory")
+        stranger = RpcClient(LOOPBACK, rm.manager.servers.masters.port, user="mallory")
         with pytest.raises((AccessControl, InvalidToken)):
             await stranger.call(
                 ApplicationMasterProtocol.registerApplicationMaster, pb.RegisterApplicationMasterRequest()

@@ -46,7 +46,7 @@ async def manager(folder: Path) -> AsyncIterator[Harness]:
 
 
 async def refresh(rm: Harness) -> None:
-    client = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+    client = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
     try:
         await client.call(Admin.refreshNodesResources, admin.RefreshNodesResourcesRequest())
     finally:
@@ -117,7 +117,7 @@ async def registered(rm: Harness, host: str) -> server.RegisterNodeManagerRespon
     request = server.RegisterNodeManagerRequest(http_port=8042, nm_version="3.4.1")
     request.node_id.host, request.node_id.port = host, 1
     request.resource.memory, request.resource.virtual_cores = 4096, 4
-    tracker = RpcClient("127.0.0.1", rm.manager.tracker_server.port, user="nm")
+    tracker = RpcClient("127.0.0.1", rm.manager.servers.tracker.port, user="nm")
     try:
         return await tracker.call(ResourceTracker.registerNodeManager, request)
     finally:

@@ -204,7 +204,7 @@ async def test_node_unregisters() -> None:
 async def test_administrator_resizes_a_node() -> None:
     async with cluster() as rm:
         node = await rm.node()
-        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+        client = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root")
         request = admin.UpdateNodeResourceRequest()
         change = request.node_resource_map.add()
         change.node_id.CopyFrom(convert.node_id_pb(node.id))

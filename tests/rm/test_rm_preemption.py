@@ -387,7 +387,7 @@ async def test_a_refresh_of_the_queues_turns_preemption_on_and_off_and_takes_its
 @asynccontextmanager
 async def admin(rm: Harness) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     """What refreshes the queues."""
-    client = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+    client = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
     yield lambda: client.call(Admin.refreshQueues, RefreshQueuesRequest())
     await client.close()
 

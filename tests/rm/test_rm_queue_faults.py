@@ -261,7 +261,7 @@ async def test_what_was_learnt_while_queues_were_off_counts_as_soon_as_they_are_
         app_id, master = await rm.running(node, application_name="nightly 18")
         assert len(given(await master.allocate(ask(9)))) == 3
         site(tmp_path, **{**UNKNOWN, "yaq.queue.default-estimate": " "})
-        operator = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+        operator = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
         try:
             call = ResourceManagerAdministrationProtocol.refreshQueues
             await operator.call(call, admin.RefreshQueuesRequest())

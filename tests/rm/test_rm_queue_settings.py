@@ -48,7 +48,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
         node = await queueing_node(rm)
         _, master = await rm.running(node)
         assert len(given(await master.allocate(ask(9)))) == 3
-        operator = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+        operator = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
 
         async def refresh() -> None:
             call = ResourceManagerAdministrationProtocol.refreshQueues
@@ -108,7 +108,7 @@ async def test_containers_are_given_at_asks_only_where_the_key_says_so(tmp_path:
         await beat(node)
         master = await rm.launched(app_id, node)
         await master.register()
-        operator = RpcClient("127.0.0.1", rm.manager.admin_server.port, user="root")
+        operator = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
         call = ResourceManagerAdministrationProtocol.refreshQueues
         try:
             for running, value in enumerate(("false", "true", "false"), 1):

@@ -36,7 +36,7 @@ def _filled(message: Message) -> Message:
 async def _call(rm: Harness, protocol: ProtocolState, state: MethodState) -> str:
     """The Java class of the exception, empty when there is none."""
     is_client = protocol.name == ApplicationClientProtocol.NAME
-    server = rm.manager.client_server if is_client else rm.manager.admin_server
+    server = rm.manager.servers.client if is_client else rm.manager.servers.admin
     client = RpcClient(LOOPBACK, server.port, user=rm.manager.settings.user)
     method = _method(protocol, state.name)
     try:

@@ -17,7 +17,7 @@ async def command(rm: Harness, group: click.Group, *words: str) -> str:
     assert rm.manager.web is not None
     addresses = {
         "yarn.resourcemanager.webapp.address": rm.manager.web.port,
-        "yarn.resourcemanager.address": rm.manager.client_server.port,
+        "yarn.resourcemanager.address": rm.manager.servers.client.port,
     }
     options = [word for key, port in addresses.items() for word in ("-D", f"{key}=127.0.0.1:{port}")]
     result = await asyncio.to_thread(CliRunner().invoke, copy.copy(group), [*words, *options])

@@ -30,7 +30,7 @@ async def started(folder: Path) -> Harness:
 
 
 async def metrics_as(rm: Harness, user: str) -> None:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
     try:
         await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
     finally:
@@ -41,7 +41,7 @@ async def test_lists_turn_users_and_hosts_away_and_are_read_again(tmp_path: Path
     acl = "applicationclient.protocol.acl"
     write_policy(tmp_path, {acl: "alice,bob v", f"{acl}.blocked": "bob"})
     rm = await started(tmp_path)
-    root = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="root")
+    root = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="root")
     refresh = admin.RefreshServiceAclsRequest()
     try:
         node = await rm.node()
@@ -63,7 +63,7 @@ async def test_lists_turn_users_and_hosts_away_and_are_read_again(tmp_path: Path
         write_policy(tmp_path, {})
         await root.call(Admin.refreshServiceAcls, refresh)
         await metrics_as(rm, "mallory")
-        mallory = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="mallory")
+        mallory = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="mallory")
         rm.manager.access.set_administrators("root")
         with pytest.raises(YarnError, match="User mallory doesn't have permission to call 'refreshServiceAcls'"):
             await mallory.call(Admin.refreshServiceAcls, refresh)
@@ -76,7 +76,7 @@ async def test_lists_turn_users_and_hosts_away_and_are_read_again(tmp_path: Path
 async def test_protocol_of_another_port_is_not_known(tmp_path: Path) -> None:
     rm = await started(tmp_path)
     try:
-        client = RpcClient(LOOPBACK, rm.manager.client_server.port, user="alice")
+        client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="alice")
         with pytest.raises(Authorization, match=r"org\.apache\.hadoop\.ha\.HAServiceProtocol is not known"):
             method = type(Client.getClusterMetrics)(
                 "org.apache.hadoop.ha.HAServiceProtocol",

@@ -22,7 +22,7 @@ def random_bytes(count: int) -> bytes:
 
 async def metrics(rm: Harness, token: Token | None, user: str = "mallory") -> None:
     """A call at the client port."""
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user, token=token, connect_retries=NO_RETRY)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user, token=token, connect_retries=NO_RETRY)
     try:
         await client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest(), timeout_s=5)
     finally:
@@ -31,7 +31,7 @@ async def metrics(rm: Harness, token: Token | None, user: str = "mallory") -> No
 
 async def allocate(rm: Harness, token: Token) -> None:
     """A call at the masters' port; an error of the call itself means that the token was good."""
-    port = rm.manager.scheduler_server.port
+    port = rm.manager.servers.masters.port
     client = RpcClient(LOOPBACK, port, user="mallory", token=token, connect_retries=NO_RETRY)
     try:
         await client.call(Master.allocate, pb.AllocateRequest(), timeout_s=5)
@@ -42,7 +42,7 @@ async def allocate(rm: Harness, token: Token) -> None:
 
 
 async def delegation(rm: Harness, user: str = "alice", renewer: str = "rita") -> Token:
-    client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+    client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
     answer = await client.call(Client.getDelegationToken, pb.GetDelegationTokenRequest(renewer=renewer))
     await client.close()
     return Token.from_pb(answer.token)
@@ -103,7 +103,7 @@ async def test_ports_without_tokens_believe_none() -> None:
     """They take anybody at his word: a token that came along must not lend its owner's name."""
     async with cluster({"yarn.acl.enable": "true", "yarn.admin.acl": "alice"}) as rm:
         token = await delegation(rm, "alice")
-        client = RpcClient(LOOPBACK, rm.manager.admin_server.port, user="mallory", token=token)
+        client = RpcClient(LOOPBACK, rm.manager.servers.admin.port, user="mallory", token=token)
         with pytest.raises(RemoteException, match="mallory"):
             await client.call(Admin.refreshQueues, admin.RefreshQueuesRequest())
         await client.close()
@@ -165,7 +165,7 @@ async def test_delegation_tokens_end() -> None:
         cancelled, expired, foreign = [await delegation(rm) for _ in range(3)]
 
         async def change(user: str, method: object, request: object) -> object:
-            client = RpcClient(LOOPBACK, rm.manager.client_server.port, user=user)
+            client = RpcClient(LOOPBACK, rm.manager.servers.client.port, user=user)
             try:
                 return await client.call(method, request)  # type: ignore[arg-type, type-var]
             finally:

@@ -44,7 +44,7 @@ async def test_works_as_any_other_without_a_container_of_its_own() -> None:
 async def test_token_is_its_owners_alone_and_only_until_it_registers() -> None:
     async with cluster() as rm:
         app_id, master = await attached(rm)
-        stranger = RpcClient(LOOPBACK, rm.manager.client_server.port, user="root")
+        stranger = RpcClient(LOOPBACK, rm.manager.servers.client.port, user="root")
         request = pb.GetApplicationReportRequest(application_id=convert.application_id_pb(app_id))
         report = (await stranger.call(Client.getApplicationReport, request)).application_report
         await stranger.close()

@@ -21,7 +21,7 @@ _COMMANDS = {
     "conf": Lazy("yaqd.cli.conf", "conf", "Look at the configuration, find mistakes in it."),
     "rm": Lazy("yaqd.cli.daemons", "rm", "Run a ResourceManager; have it read its files again."),
     "nm": Lazy("yaqd.cli.daemons", "nm", "Run a NodeManager in the foreground."),
-    "completion": Lazy("yaqd.cli.completion", "completion", "Print a completion script for bash, zsh or fish."),
+    "completion": Lazy("yaqd.cli.shell.completion", "completion", "Print a completion script for bash, zsh or fish."),
 }
 
 _HELP = """Batch jobs in Python on Hadoop's protocols.

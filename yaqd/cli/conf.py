@@ -5,10 +5,10 @@ from typing import Final
 
 import click
 
-from yaqd.cli import completing_keys
 from yaqd.cli.exits import BAD_INPUT, CommandError
 from yaqd.cli.options import conf_dir_option, json_option, with_conf
 from yaqd.cli.output import print_json, print_table
+from yaqd.cli.shell import completing_keys
 from yaqd.config import Configuration
 
 #: what is read from `capacity-scheduler.xml` before any other file

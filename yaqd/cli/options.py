@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from yaqd.cli.completing_keys import settings
 from yaqd.cli.exits import CommandError
+from yaqd.cli.shell.completing_keys import settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

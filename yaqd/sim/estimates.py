@@ -10,14 +10,10 @@ from typing import Final
 
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.estimates import ESTIMATES as POLICIES
-from yaqd.policies.queueing.estimates import EstimatePolicy
+from yaqd.policies.queueing.estimates import MEMORY, EstimatePolicy, is_news
 from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.jobs import StageRun
 from yaqd.sim.shape import ESTIMATES
-
-#: tasks of a stage that count, and by what part an estimate moves before it is told again (`rm.node_queues.estimates`)
-MEMORY: Final = 64
-TOLD_CHANGE: Final = 0.1
 
 
 class Estimates:
@@ -52,10 +48,8 @@ class Estimates:
         """Asked when a task of it has ended, and taken for told if so."""
         if self._learns:
             return stage.done & (stage.done - 1) == 0  # after 1, 2, 4, ... tasks
-        now, before = stage.estimate, stage.told
-        if self._policy is None or now is None:
-            return False
-        if before is not None and math.isclose(before, now, rel_tol=TOLD_CHANGE):
+        now = stage.estimate
+        if self._policy is None or now is None or not is_news(stage.told, now):
             return False
         stage.told = now
         return True

@@ -7,11 +7,11 @@ import click
 
 from yaqd.cli.applications.known import known_application
 from yaqd.cli.applications.states import CHOICES, matches, none_found, states_to_ask_for
-from yaqd.cli.completing import all_applications, open_applications
 from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json, print_table, priority_text, shortened
+from yaqd.cli.shell.completing import all_applications, open_applications
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:

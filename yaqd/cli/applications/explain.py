@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.applications.attempts import Told, story
-from yaqd.cli.completing import all_applications
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
+from yaqd.cli.shell.completing import all_applications
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ApplicationId
 

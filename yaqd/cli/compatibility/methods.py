@@ -107,7 +107,7 @@ def _resource_manager() -> Iterable[RpcServer]:
     }
     manager = ResourceManager(Configuration.load(overrides=settings, environ={}))
     manager.store.close()
-    return manager.servers
+    return manager.servers.all()
 
 
 def _node_manager() -> RpcServer:

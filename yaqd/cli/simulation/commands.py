@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.completing import experiments
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
+from yaqd.cli.shell.completing import experiments
 from yaqd.cli.simulation.world import in_world, world_of, world_options
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ takes the former for its first few observations, since those of a stage's tasks 
 The table forgets what was neither observed nor asked for longest.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from math import inf
@@ -22,6 +23,10 @@ from yaqd.policies.queueing.registry import PolicyTable, calls
 _LONGEST_NAME: Final = 200
 #: observations that the estimate of a fallback counts for
 _PRIOR: Final = 3
+#: tasks of a stage that count
+MEMORY: Final = 64
+#: an estimate that has moved by a smaller part is not told anew
+_TOLD_CHANGE: Final = 0.1
 # What differs from run to run in a job's name: dates, times, counters, hexadecimal ids of 8 digits and more.
 _CHANGING = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+([-:./_T]\d+)*Z?", re.ASCII | re.IGNORECASE)
 
@@ -62,6 +67,11 @@ ESTIMATES: Final[PolicyTable[EstimatePolicy]] = PolicyTable(
 )
 
 
+def is_news(told_s: float | None, estimate_s: float) -> bool:
+    """Tell whether whoever goes by an estimate has to hear of it, having been told `told_s` last."""
+    return told_s is None or not math.isclose(told_s, estimate_s, rel_tol=_TOLD_CHANGE)
+
+
 def recurring_name(name: str) -> str:
     """A job's name without what changes from run to run: dates, times, numbers and ids."""
     return " ".join(_CHANGING.sub("#", name[: 4 * _LONGEST_NAME]).split())[:_LONGEST_NAME]
@@ -85,7 +95,7 @@ class Estimator:
         *,
         default_s: float | None = None,
         most_keys: int = 10_000,
-        memory: int = 64,
+        memory: int = MEMORY,
         policy: EstimatePolicy = blended,
     ) -> None:
         """`default_s` is the estimate of what nobody knows, None for no finite one; a key remembers `memory` tasks."""

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 from nm.resources.directories import NodeDirectories
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
+from nm.shuffle.merged.scan import FolderScan, Found
+from nm.shuffle.merged.watch import JobWatch, Merge, WatchSettings
 from nm.shuffle.outputs import MapOutputs
-from nm.shuffle.scan import FolderScan, Found
 from nm.shuffle.server import ShuffleService
-from nm.shuffle.watch import JobWatch, Merge, WatchSettings
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape

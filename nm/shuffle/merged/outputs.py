@@ -12,9 +12,9 @@ from pathlib import Path
 from nm.shuffle.answer import shuffle_headers
 from nm.shuffle.files import OutputMissing, OutputUnreadable, missing
 from nm.shuffle.jobs import ShuffleJob
-from nm.shuffle.kept import KeptSegments
-from nm.shuffle.mergedsegment import MergedFile, Part, Run, give_up
-from nm.shuffle.mergedstretch import MergedStretch
+from nm.shuffle.merged.kept import KeptSegments
+from nm.shuffle.merged.segment import MergedFile, Part, Run, give_up
+from nm.shuffle.merged.stretch import MergedStretch
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.request import ShuffleRequest
 from riffle_merger.format import FormatError

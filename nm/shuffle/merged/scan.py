@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nm.shuffle.files import OutputMissing
-from nm.shuffle.merged import PUBLISHED_MAPS_MAX, load_merged
-from nm.shuffle.mergedsegment import MergedFile
+from nm.shuffle.merged.outputs import PUBLISHED_MAPS_MAX, load_merged
+from nm.shuffle.merged.segment import MergedFile
+from nm.shuffle.merged.watch import Output
 from nm.shuffle.outputs import MapOutput
-from nm.shuffle.watch import Output
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_BYTES_MAX, INDEX_SUFFIX, MERGED_FOLDER
 
 #: entries of one folder that are looked at

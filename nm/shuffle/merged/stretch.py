@@ -14,8 +14,8 @@ from typing import TypeVar
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, FileRange, OutputSegment, Range, ReadCounts, lost_header
 from nm.shuffle.files import OpenFile, OutputMissing, OutputUnreadable
 from nm.shuffle.jobs import ShuffleJob
-from nm.shuffle.kept import Kept, KeptRange, KeptSegments
-from nm.shuffle.mergedsegment import Part, Run, give_up
+from nm.shuffle.merged.kept import Kept, KeptRange, KeptSegments
+from nm.shuffle.merged.segment import Part, Run, give_up
 from nm.shuffle.outputs import MapOutputs
 from riffle_merger.format import FormatError
 from riffle_merger.format.checksum import crc32
