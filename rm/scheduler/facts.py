@@ -10,7 +10,6 @@ from rm.scheduler.asks.jobs import Jobs
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.decisions import DecisionLog
-from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.opportunistic.node_load import NodeLoad
 from rm.scheduler.opportunistic.placing import Opportunistic
 from rm.scheduler.queues.admission import refusal, why_inactive
@@ -34,7 +33,6 @@ class Facts:
     def __init__(
         self,
         view: ClusterView,
-        queues: NodeQueues,
         opportunistic: Opportunistic,
         updates: Updates,
         bounds: AllocationBounds,
@@ -43,7 +41,7 @@ class Facts:
         gives_opportunistic: bool,
     ) -> None:
         self._view = view
-        self._queues = queues
+        self._queues = view.node_queues
         self._opportunistic = opportunistic
         self._updates = updates
         #: the last decisions

@@ -16,7 +16,7 @@ from rm.scheduler.events import (
     NodeResized,
     NodeSilent,
 )
-from rm.scheduler.node_queues.table import NodeQueues
+from rm.scheduler.holds.ends import is_void
 from rm.scheduler.opportunistic.placing import Opportunistic
 from rm.scheduler.queues.starting import Starting
 from rm.scheduler.view.cluster import ClusterView
@@ -30,14 +30,13 @@ class NodeEvents:
         assigner: Assigner,
         updates: Updates,
         opportunistic: Opportunistic,
-        queues: NodeQueues,
         starting: Starting,
     ) -> None:
         self._view = view
         self._assigner = assigner
         self._updates = updates
         self._opportunistic = opportunistic
-        self._queues = queues
+        self._queues = view.node_queues
         self._starting = starting
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
@@ -88,6 +87,8 @@ class NodeEvents:
             return
         node.is_draining = False
         self._view.nodes.resize(node, event.total)
+        if node.hold is not None and is_void(self._view, node.hold):
+            yield from self._view.holds.end(node.hold, "the node has become too small for the ask")
         self._queues.resized(node)
         self._view.set_limits()
         yield from self._starting.shrunk(now)
@@ -98,8 +99,8 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None or node.is_draining:
             return
-        if node.reserved is not None:
-            yield from self._view.holds.end(node.reserved, "the node is drained")
+        if node.hold is not None:
+            yield from self._view.holds.end(node.hold, "the node is drained")
         node.is_draining = True
         self._assigner.shrink(node)
         yield from self._starting.shrunk(now)

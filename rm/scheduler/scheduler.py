@@ -38,7 +38,6 @@ from rm.scheduler.facts import Facts
 from rm.scheduler.node_events import NodeEvents
 from rm.scheduler.node_queues.reports import NodeQueueEvents
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.opportunistic.placing import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption.preemption import Preemption
 from rm.scheduler.preemption.spec import PreemptionSpec
@@ -87,14 +86,13 @@ class SchedulerLimits:
 class Scheduler:
     def __init__(self, spec: SchedulerSpec, limits: SchedulerLimits) -> None:
         self.limits: Final = limits
-        self.view: Final = ClusterView(spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max)
+        self.view: Final = ClusterView(
+            spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max, queueing=limits.queueing
+        )
+        self.node_queues: Final = self.view.node_queues
         self.log: Final = DecisionLog(limits.decision_log_entries)
         self.opportunistic: Final = Opportunistic(
-            limits.opportunistic or OpportunisticLimits(),
-            spec.calculator,
-            self.view.nodes,
-            self.view.holds,
-            ask_rows_max=limits.ask_rows_max,
+            limits.opportunistic or OpportunisticLimits(), self.view, ask_rows_max=limits.ask_rows_max
         )
         self.updates: Final = Updates(self.view, self.opportunistic)
         policy = CapacityPolicy(
@@ -102,32 +100,21 @@ class Scheduler:
             reservation_s=limits.reservation_s,
             reserved_share=limits.reserved_share,
         )
-        self.node_queues: Final = NodeQueues(
-            limits.queueing, spec.calculator, self.view.containers, self.view.count_sent, limits.bounds.minimum
-        )
         self._assigner = Assigner(
             self.view,
             policy,
             self.updates,
             at_asks=limits.at_asks,
             starvation=limits.job_starvation,
-            lost_places=self.node_queues.lost_places,
         )
         self._starting = Starting(self.view, self._assigner)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
-        self._queue_events = NodeQueueEvents(self.view, self.node_queues, self._assigner, self.opportunistic.wanted)
-        self._node_events = NodeEvents(
-            self.view, self._assigner, self.updates, self.opportunistic, self.node_queues, self._starting
-        )
-        self.opportunistic.counted = self._queue_events.counted
-        self.opportunistic.lost_places = self.node_queues.lost_places
-        self.opportunistic.queueing = lambda: self.node_queues.spec
-        self.opportunistic.estimate = self.node_queues.estimate
+        self._queue_events = NodeQueueEvents(self.view, self._assigner, self.opportunistic.wanted)
+        self._node_events = NodeEvents(self.view, self._assigner, self.updates, self.opportunistic, self._starting)
         #: what may be asked
         self.facts: Final = Facts(
             self.view,
-            self.node_queues,
             self.opportunistic,
             self.updates,
             limits.bounds,
@@ -270,7 +257,6 @@ class Scheduler:
         leaf = attempt.app.leaf
         self.view.masters_wanted.discard(attempt.id)
         self.view.unfile(attempt)
-        self.view.holds.release_for(attempt, attempt.asks)
         self.node_queues.lost_places.forget(attempt.app.id)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rm_life import GB, Life, named
 
 from rm.scheduler.asks.table import Ask
-from rm.scheduler.assign import sweep
+from rm.scheduler.assign import sweep, walk
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat, SchedulerEvent
 from rm.scheduler.node_queues.spec import QueueingSpec
@@ -176,15 +176,17 @@ WISHERS = st.builds(
 @contextmanager
 def short_looks(are_short: bool) -> Iterator[None]:
     """So that looks end early among few."""
-    names = {"_COST_MAX": 7, "_ATTEMPTS_LEAST": 3, "_LINE_COST_MAX": 30} if are_short else {}
-    before = {name: getattr(sweep, name) for name in names}
-    for name, value in names.items():
-        setattr(sweep, name, value)
+    values = {"COST_MAX": 7, "_ATTEMPTS_LEAST": 3, "_LINE_COST_MAX": 30} if are_short else {}
+    before = [
+        (module, name, getattr(module, name)) for module in (sweep, walk) for name in values if hasattr(module, name)
+    ]
+    for module, name, _ in before:
+        setattr(module, name, values[name])
     try:
         yield
     finally:
-        for name, value in before.items():
-            setattr(sweep, name, value)
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 @settings(max_examples=60, deadline=None)

@@ -109,8 +109,7 @@ class Updates:
             self._opportunistic.adopt(container_id, now.node.id, event.resource, now.priority)
         else:
             self._view.charge(container_id, now.app, now.node, event.resource, now.is_master, now.priority)
-        if self._view.node_queues is not None:
-            self._view.node_queues.resized(now.node)
+        self._view.node_queues.resized(now.node)
         attempt = now.app.attempt
         if attempt is not None and attempt.filed_at is not None:
             self._view.file(attempt)

@@ -17,7 +17,6 @@ from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ContainerId
-from yaqd.policies.queueing.lost_places import LostPlaces
 
 
 class Assigner:
@@ -29,14 +28,12 @@ class Assigner:
         *,
         at_asks: bool = True,
         starvation: JobStarvation = JobStarvation(),
-        lost_places: LostPlaces,
     ) -> None:
         """`at_asks`: give when asked."""
         self._view = view
         self.policy = policy
         self._updates = updates
         self.at_asks = at_asks
-        self._lost_places = lost_places
         #: fills the nodes' queues; None where nothing may wait
         self.over_allocator: OverAllocator | None = None
         self.starving = Starving(view, starvation)
@@ -113,16 +110,18 @@ class Assigner:
         """Carry the pick out; what was reserved for an ask that has all, or reserved here, is given up."""
         yield self._carry_out(pick, now, why, queued)
         self._view.file(pick.attempt)
-        reserved = self._view.holds.reserved_for(pick.attempt)
-        if reserved is not None and (reserved.node is pick.node or not reserved.ask.pending):
-            yield from self._view.holds.end(reserved, GOT)
+        here, holds = pick.node.hold, self._view.holds
+        if here is not None and here.attempt is pick.attempt:
+            yield from holds.end(here, GOT)
+        for hold in [] if pick.ask.pending else list(holds.of(pick.attempt, pick.ask)):
+            yield from holds.end(hold, GOT)
 
     def _carry_out(
         self, pick: Pick | OverAllocation, now: float, why: str, queued: NodeQueuePlace | None = None
     ) -> Allocate:
         attempt, ask, node, view = pick.attempt, pick.ask, pick.node, self._view
         app, size, priority = attempt.app, ask.capability, ask.key[0]
-        lost, since = self._lost_places, None
+        lost, since = view.node_queues.lost_places, None
         if lost and not ask.is_master:
             since = lost.take(app.id, priority, ask.pending, may_wait=queued is not None)
         attempt.sequence += 1
@@ -149,14 +148,11 @@ class Assigner:
         if ask.is_master:
             view.masters_wanted.discard(attempt.id)
         queues, jobs = view.node_queues, view.jobs
-        if queues is not None:
-            if view.shares is not None:
-                estimate = queues.estimate(app.id, priority) if not ask.is_master else None
-                view.shares.given(container_id, app, size, estimate)
-            if queued is not None:
-                queues.sent(node, container_id, attempt, ask)
-            elif not ask.pending:
-                view.holds.release_for(attempt, (ask,))
+        if view.shares is not None:
+            estimate = queues.estimate(app.id, priority) if not ask.is_master else None
+            view.shares.given(container_id, app, size, estimate)
+        if queued is not None:
+            queues.sent(node, container_id, attempt, ask)
         if jobs is not None:
             if not ask.is_master:
                 jobs.given(attempt, priority)
@@ -166,8 +162,8 @@ class Assigner:
         return decision
 
     def settle(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
-        """Give up the attempt's reservation when it is of no use any more."""
-        reserved = self._view.holds.reserved_for(attempt)
-        if reserved is not None and is_void(self._view, reserved):
-            yield from self._view.holds.end(reserved, "the ask is gone")
-            yield from self.fill(reserved.node, now)
+        """Give up nodes that are held for the attempt and of no use to it any more."""
+        for hold in self._view.holds.of_attempt(attempt):
+            if is_void(self._view, hold):
+                yield from self._view.holds.end(hold, "the ask is gone")
+                yield from self.fill(hold.node, now)

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from rm.scheduler.asks.table import Ask
-from rm.scheduler.assign.looks import attempts_first, begin, first_attempt
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
+from rm.scheduler.assign.walk import begin, first_in_leaf
 from rm.scheduler.decisions import Locality
 from rm.scheduler.holds.choice import HoldChoice, has_room_before_queue
 from rm.scheduler.node_queues.shares import Shares
@@ -28,9 +28,9 @@ from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
 from rm.scheduler.view.placement import satisfies
-from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.tally import Tally
-from yaqd.model import ANY_HOST
+from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 
 #: preferred places looked at to see whether any is in the cluster
@@ -143,68 +143,11 @@ class CapacityPolicy:
             return None
         for leaf in leaves_by_need(view, view.root, is_worth_it):
             starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
-            chosen = self._in_leaf(view, leaf, node, now, passed, starves)
+            chosen: Pick | AskHold | None = self.choice.reserved(view, leaf, node, now) if starves else None
+            if chosen is None:
+                chosen = first_in_leaf(node, node, leaf, _FreeRoom(self, view, node, passed))
             if chosen is not None:
                 return chosen
-        return None
-
-    def _in_leaf(
-        self, view: ClusterView, leaf: QueueView, node: NodeView, now: float, passed: list[Ask], starves: bool
-    ) -> Pick | AskHold | None:
-        """`starves`: somebody here may have waited long enough to get the node reserved."""
-        best: tuple[tuple[OrderKey, tuple[int, int]], Pick] | None = None
-        fits = view.calculator.fits_among
-        #: users and sizes that were looked at
-        turns: dict[str, bool] = {}
-        rooms: dict[int, bool] = {}
-        for (shape, whose), line in leaf.lines.items():
-            has_room = fits(shape, node.free_mb, node.free_cores, node.free_extras)
-            if not has_room and not starves:
-                continue
-            if whose:
-                may = turns.get(whose)
-                if may is None:
-                    may = turns[whose] = may_take(view, leaf.attempts[line[0][-1]].app)
-                if not may:
-                    continue
-            if not has_room:
-                hold = self.choice.reserved(view, leaf, shape, whose, node, now)
-                if hold is not None:
-                    return hold
-                continue
-            may = rooms.get(id(shape))
-            if may is None:
-                may = rooms[id(shape)] = view.has_room(leaf, shape)
-            if not may:
-                continue
-            find = partial(attempts_first, node, node, leaf, shape, partial(self._offer, view, node, passed))
-            found = first_attempt(node, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find)
-            if found is not None:
-                rank = (found[0], found[1].ask.key)
-                if best is None or rank < best[0]:
-                    best = (rank, found[1])
-        return best[1] if best is not None else None
-
-    def _offer(
-        self, view: ClusterView, node: NodeView, passed: list[Ask], attempt: AttemptView, ask: Ask, look: Look
-    ) -> Pick | None:
-        placement = ask.placement
-        if placement is not None and placement in look.refused:
-            look.cost += CHEAP
-            return None
-        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
-            look.cost += CHEAP
-            passed.append(ask)
-            return None
-        locality = self.locality(view, attempt, ask, node)
-        if locality is not None:
-            return Pick(attempt, ask, node, locality)
-        passed.append(ask)
-        if placement is None:
-            look.passes += 1
-            return None
-        look.cost += DEAR
-        look.refused |= {placement}
         return None
 
     def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
@@ -239,6 +182,44 @@ class CapacityPolicy:
                 if looked_at == _PLACES_LOOKED_AT:
                     break
         return True
+
+
+class _FreeRoom:
+    """Judges who gets what a node has free."""
+
+    def __init__(self, policy: CapacityPolicy, view: ClusterView, node: NodeView, passed: list[Ask]) -> None:
+        self._policy = policy
+        self._view = view
+        self._node = node
+        self._passed = passed
+
+    def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
+        node, view = self._node, self._view
+        fits = view.calculator.fits_among(shape, node.free_mb, node.free_cores, node.free_extras)
+        return fits and view.has_room(leaf, shape)
+
+    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
+        return may_take(self._view, app)
+
+    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> Pick | None:
+        node, placement = self._node, ask.placement
+        if placement is not None and placement in look.refused:
+            look.cost += CHEAP
+            return None
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            look.cost += CHEAP
+            self._passed.append(ask)
+            return None
+        locality = self._policy.locality(self._view, attempt, ask, node)
+        if locality is not None:
+            return Pick(attempt, ask, node, locality)
+        self._passed.append(ask)
+        if placement is None:
+            look.passes += 1
+            return None
+        look.cost += DEAR
+        look.refused |= {placement}
+        return None
 
 
 def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> bool:

@@ -16,17 +16,16 @@ from typing import Final
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.candidates import Candidates, locality
 from rm.scheduler.assign.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
-from rm.scheduler.assign.looks import attempts_first, begin, first_attempt
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
+from rm.scheduler.assign.walk import Judge, begin, first_in_leaf
 from rm.scheduler.decisions import Locality, NodeQueuePlace
 from rm.scheduler.holds.choice import has_room_before_queue
 from rm.scheduler.holds.ends import why_given_up
-from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.queues.user_limits import known_limit_share
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue, NodeView
 from rm.scheduler.view.placement import satisfies
-from rm.scheduler.view.records import AppView, AttemptView, OrderKey, QueueView
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.tally import Tally
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
@@ -55,10 +54,10 @@ _Found = OverAllocation | Pick | AskHold
 
 
 class OverAllocator:
-    def __init__(self, view: ClusterView, queues: NodeQueues, policy: CapacityPolicy) -> None:
-        self._view = view
-        self._queues = queues
-        self._policy = policy
+    def __init__(self, view: ClusterView, policy: CapacityPolicy) -> None:
+        self.view = view
+        self.queues = view.node_queues
+        self.policy = policy
         #: the hold until now of the queue that looks for asks
         self._was: AskHold | None = None
 
@@ -66,30 +65,30 @@ class OverAllocator:
 
     def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[OverAllocation]:
         """Where the ask's containers may wait; resumed after each was sent there."""
-        view, leaf, spec = self._view, attempt.app.leaf, self._queues.spec
+        view, leaf, spec = self.view, attempt.app.leaf, self.queues.spec
         if spec is None:
             return
         accepts: Callable[[NodeView], bool] = partial(_accepts, view, attempt, ask)
         if ask.placement is None and not attempt.blacklist:
             accepts = _large_enough(view, ask.capability)
-        candidates = Candidates(view.nodes, self._queues, attempt.app.id, ask, accepts)
-        limit_s = self._queues.wait_limit(attempt)
-        rule = f"nothing is free; of the queues at {self._queues.number} nodes it is the best by {spec.placement}"
+        candidates = Candidates(view.nodes, self.queues, attempt.app.id, ask, accepts)
+        wait_limit_s = self.queues.wait_limit(attempt)
+        rule = f"nothing is free; of the queues at {self.queues.number} nodes it is the best by {spec.placement}"
         while (
             ask.pending
-            and self._queues.may_wait(attempt, ask)
+            and self.queues.may_wait(attempt, ask)
             and self._may_send(leaf, ask.capability, attempt.app)
-            and self._is_scarce(ask.capability)
+            and self.is_scarce(ask.capability)
             and self._is_in_turn(leaf)
         ):
             found = candidates.all()
-            if limit_s < math.inf:
-                found = [one for one in found if one[0].expected_wait() < limit_s]
+            if wait_limit_s < math.inf:
+                found = [one for one in found if one[0].expected_wait() < wait_limit_s]
             queue = choose(found)
             if queue is None:
                 return
             near = locality(ask, queue.node) or Locality.NONE
-            yield OverAllocation(attempt, ask, queue.node, near, self._place(attempt, ask, queue, rule))
+            yield OverAllocation(attempt, ask, queue.node, near, self.place(attempt, ask, queue, rule))
             candidates.changed(queue)
 
     # ---- a queue looks for asks
@@ -100,10 +99,10 @@ class OverAllocator:
         queue = node.queue
         if queue is None:
             return
-        self._was = self._view.holds.release(node)
+        self._was = self.view.holds.release(node)
         begin(queue)
-        while self._view.root.waiting:
-            has_room = self._queues.has_room(queue)
+        while self.view.root.waiting:
+            has_room = self.queues.has_room(queue)
             if not has_room and not self._may_keep_room(queue):
                 break
             # a full queue offers nothing, so that nothing passes it up
@@ -114,21 +113,22 @@ class OverAllocator:
                     queue.sweep.given(chosen.attempt, chosen.ask.capability)
                 continue
             if isinstance(chosen, AskHold) and (has_room or chosen.ask.is_master):
-                self._view.holds.begin(chosen)
+                self.view.holds.begin(chosen)
             break
         if node.hold is None:
             queue.room = None
-        self._queues.enter_again(queue)
+        self.queues.enter_again(queue)
 
     def _may_keep_room(self, queue: NodeQueue) -> bool:
         """Of a queue where nothing more may wait: masters do not."""
         node = queue.node
         may = not queue.is_silent and not node.is_draining and node.hold is None
-        return may and queue.keeps_room and queue.length > 0 and bool(self._view.masters_wanted)
+        return may and queue.keeps_room and queue.length > 0 and bool(self.view.masters_wanted)
 
     def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float) -> _Found | None:
         for leaf in self._leaves():
-            chosen = self._in_leaf(leaf, node, queue, passed, now)
+            judge: Judge[_Found] = _NodeQueueRoom(self, queue, passed, now)
+            chosen = first_in_leaf(queue, node, leaf, judge)
             if chosen is not None:
                 return chosen
         return None
@@ -136,91 +136,28 @@ class OverAllocator:
     def for_nobody(self, node: NodeView) -> None:
         """The same where nobody wants anything."""
         if node.queue is not None:
-            self._view.holds.release(node)
-            self._queues.enter_again(node.queue)
+            self.view.holds.release(node)
+            self.queues.enter_again(node.queue)
 
-    def _in_leaf(
-        self, leaf: QueueView, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float
-    ) -> _Found | None:
-        """What comes first in the leaf queue."""
-        view = self._view
-        best: tuple[tuple[OrderKey, tuple[int, int]], _Found] | None = None
-        fits, mb, cores, extras = view.calculator.fits_among, node.free_mb, node.free_cores, node.free_extras
-        #: what was found out of sizes and users
-        fitting: dict[int, bool] = {}
-        turns: dict[str, bool] = {}
-        for (shape, whose), line in leaf.lines.items():
-            may = fitting.get(id(shape))
-            if may is None:
-                may = not fits(shape, mb, cores, extras) and _is_large_enough(view, shape, node)
-                may = fitting[id(shape)] = may and view.has_room(leaf, shape)
-            if may and whose:
-                may = turns.get(whose)
-                if may is None:
-                    may = turns[whose] = self._has_turn(leaf, leaf.attempts[line[0][-1]].app)
-            if not may:
-                continue
-            offer: Callable[[AttemptView, Ask, Look], _Found | None] = partial(self._offer, node, queue, passed, now)
-            find: Callable[[OrderKey, Look], _Found | None] = partial(attempts_first, queue, node, leaf, shape, offer)
-            first: tuple[OrderKey, _Found] | None = first_attempt(
-                queue, (leaf.path, (shape, whose)), line, best[0][0] if best else None, find
-            )
-            if first is not None and (not isinstance(first[1], OverAllocation) or self._is_scarce(shape)):
-                rank = (first[0], first[1].ask.key)
-                if best is None or rank < best[0]:
-                    best = (rank, first[1])
-        return best[1] if best is not None else None
-
-    def _offer(
-        self,
-        node: NodeView,
-        queue: NodeQueue,
-        passed: dict[int, Ask],
-        now: float,
-        attempt: AttemptView,
-        ask: Ask,
-        look: Look,
-    ) -> _Found | None:
-        view, queues = self._view, self._queues
-        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
-            passed[id(ask)] = ask
-            look.cost += CHEAP
-            return None
-        near = self._policy.locality(view, attempt, ask, node)
-        if near is None:
-            passed[id(ask)] = ask
-            if ask.placement is None:
-                look.passes += 1
-                return None
-        elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
-            rule = "its queue had room, and it was this ask's turn"
-            return OverAllocation(attempt, ask, node, near, self._place(attempt, ask, queue, rule))
-        elif has_room_before_queue(view, ask, node):
-            return Pick(attempt, ask, node, near)
-        elif len(view.holds.of(attempt, ask)) < ask.pending and (hold := self._hold(attempt, ask, node, now)):
-            return hold
-        look.cost += DEAR
-        return None
-
-    def _hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
+    def hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
         """Let the queue drain for the ask, unless room comes sooner at another node. What began to drain goes on,
         unless that is much sooner by now."""
-        hold, view, choice = AskHold(node, attempt, HoldKind.QUEUE, now, ask), self._view, self._policy.choice
+        hold, view, choice = AskHold(node, attempt, HoldKind.QUEUE, now, ask), self.view, self.policy.choice
         if self._was is None or not self._was.is_for(attempt, ask):
             return hold if choice.comes_soon(view, hold, now) else None
         hold.since = self._was.since
         return hold if why_given_up(view, choice, hold, now) is None else None
 
-    def _place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> NodeQueuePlace:
+    def place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> NodeQueuePlace:
         """As it is before the container is sent there."""
-        estimate_s = self._queues.estimate(attempt.app.id, ask.key[0])
+        estimate_s = self.queues.estimate(attempt.app.id, ask.key[0])
         if queue.wait_s > 0.0:
             return NodeQueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
         return NodeQueuePlace(queue.expected_wait(), queue.length, rule + _ROOM_GONE, estimate_s, queue.reported_at)
 
     def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
-        view = self._view
+        view = self.view
         if view.root.is_leaf or view.shares is None:
             return iter((view.root,))
         return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
@@ -231,25 +168,25 @@ class OverAllocator:
 
         Whoever comes to where all places are free, or is the first whose end is known, would have them all otherwise.
         """
-        view = self._view
+        view = self.view
         if view.shares is None or leaf.waiting == view.root.waiting:
             return True
-        if leaf.sent.containers < self._queues.bounds * leaf.spec.absolute_capacity:
+        if leaf.sent.containers < self.queues.bounds * leaf.spec.absolute_capacity:
             return True
         return all(has_turn(view, view.shares, queue) for queue in leaf.upwards())
 
     def reach(self) -> float:
         """How many times what runs now may run or wait."""
-        return 1.0 + self._queues.bounds / max(1, self._view.root.containers)
+        return 1.0 + self.queues.bounds / max(1, self.view.root.containers)
 
     def _may_send(self, leaf: QueueView, need: Resource, app: AppView) -> bool:
         """Does it fit in what the queue may hold at most, and in its user's part of all that runs and waits?
 
         A maximum capacity is never passed, so that what waits counts as if it ran.
         """
-        return self._view.has_room(leaf, need) and (not leaf.limits_users or self._has_turn(leaf, app))
+        return self.view.has_room(leaf, need) and (not leaf.limits_users or self.has_turn(leaf, app))
 
-    def _has_turn(self, leaf: QueueView, app: AppView) -> bool:
+    def has_turn(self, leaf: QueueView, app: AppView) -> bool:
         """A user's limit is for sharing among the queue's users, who share what waits in the same parts."""
         owner, sent = app.owner, app.owner.sent
         mb, cores = owner.used_mb + sent.used_mb, owner.used_cores + sent.used_cores
@@ -257,23 +194,68 @@ class OverAllocator:
             return True
         share, reach = self._share(owner, sent), self.reach()
         # the limit is never more than the fixed one, and has to be worked out after each container of anybody
-        return share <= leaf.fixed_share * reach and share <= known_limit_share(self._view, leaf) * reach
+        return share <= leaf.fixed_share * reach and share <= known_limit_share(self.view, leaf) * reach
 
     def _share(self, used: Tally, sent: Tally) -> float:
         """The part of the cluster that both are."""
-        share, total = self._view.calculator.share_among, self._view.nodes.total
+        share, total = self.view.calculator.share_among, self.view.nodes.total
         extras = used.used_extras
         if sent.used_extras:
             extras = (used.used + sent.used).extras
         return share(used.used_mb + sent.used_mb, used.used_cores + sent.used_cores, extras, total)
 
-    def _is_scarce(self, shape: Resource) -> bool:
+    def is_scarce(self, shape: Resource) -> bool:
         """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
-        spec, view = self._queues.spec, self._view
+        spec, view = self.queues.spec, self.view
         if spec is None:
             return False
         used = self._share(view.root, view.root.sent)
         return 1.0 - used <= spec.free_share or view.nodes.emptiest(shape, None, ANY_HOST) is None
+
+
+class _NodeQueueRoom:
+    """Judges who waits next in a node's queue, and for whom the queue drains."""
+
+    def __init__(self, allocator: OverAllocator, queue: NodeQueue, passed: dict[int, Ask], now: float) -> None:
+        self._allocator = allocator
+        self._queue = queue
+        self._passed = passed
+        self._now = now
+
+    def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
+        node, view = self._queue.node, self._allocator.view
+        if view.calculator.fits_among(shape, node.free_mb, node.free_cores, node.free_extras):
+            return False
+        return _is_large_enough(view, shape, node) and view.has_room(leaf, shape)
+
+    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
+        return self._allocator.has_turn(leaf, app)
+
+    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> _Found | None:
+        allocator, queue = self._allocator, self._queue
+        view, queues, node = allocator.view, allocator.queues, queue.node
+        if ask.strict and ask.insists_on_others(node.id.host, node.rack):
+            self._passed[id(ask)] = ask
+            look.cost += CHEAP
+            return None
+        near = allocator.policy.locality(view, attempt, ask, node)
+        if near is None:
+            self._passed[id(ask)] = ask
+            if ask.placement is None:
+                look.passes += 1
+                return None
+        elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
+            if allocator.is_scarce(ask.capability):
+                rule = "its queue had room, and it was this ask's turn"
+                return OverAllocation(attempt, ask, node, near, allocator.place(attempt, ask, queue, rule))
+            look.ends = True
+            return None
+        elif has_room_before_queue(view, ask, node):
+            return Pick(attempt, ask, node, near)
+        elif len(view.holds.of(attempt, ask)) < ask.pending and (hold := allocator.hold(attempt, ask, node, self._now)):
+            return hold
+        look.cost += DEAR
+        return None
 
 
 def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], bool]:

@@ -41,12 +41,14 @@ _AsksName = tuple[ApplicationAttemptId, Resource]
 class Look:
     """What a look along a line, or at one attempt's asks, has met so far."""
 
-    __slots__ = ("attempts", "cost", "passes", "refused")
+    __slots__ = ("attempts", "cost", "ends", "passes", "refused")
 
     def __init__(self) -> None:
         self.attempts = 0
         self.cost = 0
         self.passes = 0
+        #: nobody behind is looked at
+        self.ends = False
         #: what the attempt's asks may stand beside, where that keeps them from the node
         self.refused: frozenset[Placement] = frozenset()
 
@@ -61,6 +63,7 @@ class Look:
         self.attempts += 1
         self.cost += within.cost + CHEAP
         self.passes += within.passes > 0
+        self.ends = within.ends
 
 
 class Sweep:

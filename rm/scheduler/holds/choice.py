@@ -24,17 +24,17 @@ from functools import partial
 from typing import Final
 
 from rm.scheduler.asks.table import Ask
-from rm.scheduler.assign.looks import attempts_first, first_attempt
 from rm.scheduler.assign.sweep import CHEAP, Look
+from rm.scheduler.assign.walk import first_in_line
 from rm.scheduler.decisions import Locality
 from rm.scheduler.node_queues.soonest import as_good_as, room_comes
 from rm.scheduler.opportunistic.node_load import NodeLoad
 from rm.scheduler.opportunistic.unplaced import Want
+from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
-from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from yaqd.model import NodeId, Resource
-from yaqd.model.values import value
 
 #: after so many times what an ask waits until a node is reserved for it, it has one reserved also where it may wait at
 #: nodes (it may be too large for what ends there, or the waits too long for its master), and one that it does not
@@ -44,13 +44,6 @@ _PATIENCE: Final = 6.0
 _PATIENCE_S: Final = 10.0
 #: times the starvation threshold for which a node is held of which nobody knows when its queue is empty
 _UNKNOWN: Final = 10.0
-
-
-@value()
-class _NotYet:
-    """Nothing is reserved for this attempt, nor for anybody behind it."""
-
-    attempt: AttemptView
 
 
 class HoldChoice:
@@ -64,59 +57,30 @@ class HoldChoice:
     ) -> None:
         """`reservation_s`: how long room is reserved on a node where nothing ends; `locality`: how near a node is to
         what an ask wants, None where it should not be taken (yet)."""
-        self._reserve_after_s = reserve_after_s
+        self.reserve_after_s = reserve_after_s
         self.reservation_s = reservation_s
         self._locality = locality
 
-    def reserved(
-        self, view: ClusterView, leaf: QueueView, shape: Resource, whose: str, node: NodeView, now: float
-    ) -> AskHold | None:
-        """Reserve the node for the first ask of a line that ever takes it, once that has waited for too long."""
-        line = leaf.lines[(shape, whose)]
-        if leaf.attempts[line[0][-1]].reserved_at is not None or not view.calculator.fits(shape, node.total):
-            return None
-        offer: Callable[[AttemptView, Ask, Look], AskHold | _NotYet | None] = partial(self._reserve, view, node, now)
-        find = partial(attempts_first, node, node, leaf, shape, offer)
-        found: tuple[OrderKey, AskHold | _NotYet] | None = first_attempt(
-            node, (leaf.path, (shape, whose)), line, None, find
-        )
-        if found is None:
-            return None
-        if node.sweep is not None:
-            node.sweep.given(found[1].attempt, shape)
-        return found[1] if isinstance(found[1], AskHold) else None
-
-    def _reserve(
-        self, view: ClusterView, node: NodeView, now: float, attempt: AttemptView, ask: Ask, look: Look
-    ) -> AskHold | _NotYet | None:
-        """Reserve the node for the ask. None: the ask does not take it, and one behind may have it."""
-        if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
-            look.cost += CHEAP  # what an ask may stand beside changes meanwhile
-            return None
-        waited_s = now - ask.waiting_since
-        if attempt.reserved_at is not None or waited_s < self._reserve_after_s:
-            return _NotYet(attempt)
-        queues = view.node_queues
-        if queues is not None and node.queue is not None and waited_s < _PATIENCE * self._reserve_after_s:
-            has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
-            if has_queue and queues.may_wait(attempt, ask):
-                return _NotYet(attempt)  # it waits at nodes instead
-        if not view.has_room(attempt.app.leaf, ask.capability):
-            return _NotYet(attempt)
-        if ask.left and now < ask.left.get(node.id, 0.0):
-            look.cost += CHEAP
-            return None
-        if not self._takes(view, attempt, ask, node, now):
-            look.passes += 1
-            return None
-        kind, until = HoldKind.RESERVED, now + self.reservation_s
-        hold = AskHold(node, attempt, kind, now, ask, node.free_mb, until=until)
-        return hold if self.comes_soon(view, hold, now) else _NotYet(attempt)
+    def reserved(self, view: ClusterView, leaf: QueueView, node: NodeView, now: float) -> AskHold | None:
+        """Reserve the node for the first ask that ever takes it, once that has waited for too long."""
+        judge, calculator = _Reserving(self, view, node, now), view.calculator
+        for name, line in leaf.lines.items():
+            first = leaf.attempts[line[0][-1]]
+            if calculator.fits_among(name[0], node.free_mb, node.free_cores, node.free_extras):
+                continue  # it needs no reservation here
+            if first.reserved_at is not None or not calculator.fits(name[0], node.total):
+                continue
+            if name[1] and not may_take(view, first.app):
+                continue
+            found = first_in_line(node, node, leaf, name, judge)
+            if found is not None:
+                return found[1]
+        return None
 
     def comes_soon(self, view: ClusterView, hold: AskHold, now: float) -> bool:
         """Tell whether the node may be held: room does not come much sooner at another one with a queue."""
         queues, queue, attempt, ask = view.node_queues, hold.node.queue, hold.attempt, hold.ask
-        if queues is None or queue is None:
+        if queue is None:
             return True
         suits = partial(self.suits, view, hold, now)
         queues.soonest.refresh(now)
@@ -132,18 +96,70 @@ class HoldChoice:
         attempt, ask, fits, total = hold.attempt, hold.ask, view.calculator.fits, node.total
         if not fits(ask.capability + node.masters, total) or not attempt.accepts(node):
             return False
-        if not self._takes(view, attempt, ask, node, now):
+        if not self.takes(view, attempt, ask, node, now):
             return False
         queues, queue = view.node_queues, node.queue
-        return queues is None or queue is None or fits(ask.capability + queues.soonest.endless(queue), total)
+        return queue is None or fits(ask.capability + queues.soonest.endless(queue), total)
 
-    def _takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
+    def takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
         """Tell whether the ask prefers the node, or takes it as it has waited for long enough."""
         if self._locality(view, attempt, ask, node) is not None:
             return True
-        if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self._reserve_after_s:
+        if ask.placement is not None or now - ask.waiting_since < _PATIENCE * self.reserve_after_s:
             return False
         return not ask.insists_on_others(node.id.host, node.rack)
+
+
+class _Reserving:
+    """Judges for whom the node is reserved."""
+
+    def __init__(self, choice: HoldChoice, view: ClusterView, node: NodeView, now: float) -> None:
+        self._choice = choice
+        self._view = view
+        self._node = node
+        self._now = now
+
+    def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
+        return self._view.calculator.fits(shape, self._node.total)
+
+    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
+        return may_take(self._view, app)
+
+    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> AskHold | None:
+        """Reserve the node for the ask. An ask that is not due yet keeps those behind it from having it reserved."""
+        choice, view, node, now = self._choice, self._view, self._node, self._now
+        if ask.placement is not None or (ask.strict and ask.insists_on_others(node.id.host, node.rack)):
+            look.cost += CHEAP  # what an ask may stand beside changes meanwhile
+            return None
+        hold: AskHold | None = None
+        if self._is_due(attempt, ask):
+            if ask.left and now < ask.left.get(node.id, 0.0):
+                look.cost += CHEAP
+                return None
+            if not choice.takes(view, attempt, ask, node, now):
+                look.passes += 1
+                return None
+            kind, until = HoldKind.RESERVED, now + choice.reservation_s
+            hold = AskHold(node, attempt, kind, now, ask, node.free_mb, until=until)
+            if not choice.comes_soon(view, hold, now):
+                hold = None
+        look.ends = True
+        if node.sweep is not None:
+            node.sweep.given(attempt, ask.capability)
+        return hold
+
+    def _is_due(self, attempt: AttemptView, ask: Ask) -> bool:
+        """Tell whether the ask has waited for long enough, has nothing reserved, and may have what it asks for."""
+        choice, view, now = self._choice, self._view, self._now
+        waited_s = now - ask.waiting_since
+        if attempt.reserved_at is not None or waited_s < choice.reserve_after_s:
+            return False
+        queues = view.node_queues
+        if self._node.queue is not None and waited_s < _PATIENCE * choice.reserve_after_s:
+            has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
+            if has_queue and queues.may_wait(attempt, ask):
+                return False  # it waits at nodes instead
+        return view.has_room(attempt.app.leaf, ask.capability)
 
 
 def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:

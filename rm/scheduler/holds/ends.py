@@ -61,7 +61,7 @@ def _is_lost(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -
     queues, queue, attempt = view.node_queues, hold.node.queue, hold.attempt
     # an ask that wants many containers has many nodes held
     least_s = _HELD_AT_LEAST_S * 2.0 ** min(_DOUBLED_MAX, attempt.moved // max(1, hold.ask.pending))
-    if queues is None or queue is None or now - hold.since < least_s:
+    if queue is None or now - hold.since < least_s:
         return False
     suits = partial(choice.suits, view, hold, now)
     queues.soonest.refresh(now)

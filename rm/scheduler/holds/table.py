@@ -5,8 +5,6 @@ opportunistic containers (`NodeView.opportunistic_hold`). `rm.scheduler.holds.ch
 and `rm.scheduler.holds.ends` when it is given up, and why. A node that an operator drains is held for nobody.
 """
 
-from collections.abc import Iterable
-
 from rm.scheduler.asks.table import Ask, AskKey
 from rm.scheduler.decisions import Keep, KeepNoMore, Note, Reserve, Unreserve
 from rm.scheduler.view.node import AskHold, Hold, HoldKind, NodeView, OpportunisticHold
@@ -22,12 +20,16 @@ class Holds:
         self._nodes = nodes
         self.reserved: dict[NodeId, AskHold] = {}
         self.opportunistic: dict[NodeId, OpportunisticHold] = {}
-        #: reserved rooms and queues by the ask that they are for, in the order in which they began
-        self._of_asks: dict[tuple[ApplicationAttemptId, AskKey], list[AskHold]] = {}
+        #: reserved rooms and queues by attempt and ask, in the order in which they began
+        self._of_attempts: dict[ApplicationAttemptId, dict[AskKey, list[AskHold]]] = {}
 
     def of(self, attempt: AttemptView, ask: Ask) -> list[AskHold]:
         """List the nodes that are held for the ask, those that were held first before others."""
-        return self._of_asks.get((attempt.id, ask.key), [])
+        return self._of_attempts.get(attempt.id, {}).get(ask.key, [])
+
+    def of_attempt(self, attempt: AttemptView) -> list[AskHold]:
+        """List the nodes that are held for asks of the attempt."""
+        return [hold for holds in self._of_attempts.get(attempt.id, {}).values() for hold in holds]
 
     def opportunistic_of(self, attempt_id: ApplicationAttemptId) -> list[OpportunisticHold]:
         """List the nodes that are held for opportunistic containers of the attempt."""
@@ -45,7 +47,7 @@ class Holds:
             starved = f"given no opportunistic container for {hold.since - hold.starved_since:.0f} s"
             return (Keep(node.id, attempt.id, hold.left, f"{starved}, its master does not know of waiting"),)
         self.release(node)
-        self._of_asks.setdefault((attempt.id, hold.ask.key), []).append(hold)
+        self._of_attempts.setdefault(attempt.id, {}).setdefault(hold.ask.key, []).append(hold)
         node.hold = hold
         if hold.kind is HoldKind.QUEUE:
             return ()
@@ -64,47 +66,44 @@ class Holds:
             node.opportunistic_hold = None
             del self.opportunistic[node.id]
             return (KeepNoMore(node.id, attempt.id, why),)
-        whose = attempt.id, hold.ask.key
-        self._of_asks[whose].remove(hold)
-        if not self._of_asks[whose]:
-            del self._of_asks[whose]
-        node.hold = None
+        self._forget(hold)
+        if node.queue is not None:
+            node.queue.reopened()
         if hold.kind is HoldKind.QUEUE:
             return ()
         self._nodes.enter(node)
-        if node.queue is not None:
-            node.queue.reopened()
         del self.reserved[node.id]
         attempt.reserved_at = None
         attempt.app.leaf.turns_changed()
         return (Unreserve(node.id, attempt.id, why),)
-
-    # ---- queues that drain, whose holds begin and end unnoticed
 
     def release(self, node: NodeView) -> AskHold | None:
         """End and return the hold of the node's queue, if there is one. Its caller lets the queue be found again."""
         hold = node.hold
         if hold is None or hold.kind is not HoldKind.QUEUE:
             return None
-        self.end(hold, "")
+        self._forget(hold)
         return hold
 
-    def release_for(self, attempt: AttemptView, asks: Iterable[Ask]) -> None:
-        """End the holds of queues for asks that may wait after all, or want nothing any more."""
-        for ask in asks if self._of_asks else ():
-            for hold in list(self.of(attempt, ask)):
-                if self.release(hold.node) is not None and hold.node.queue is not None:
-                    hold.node.queue.reopened()
+    def _forget(self, hold: AskHold) -> None:
+        hold.node.hold = None
+        asks = self._of_attempts[hold.attempt.id]
+        asks[hold.ask.key].remove(hold)
+        if not asks[hold.ask.key]:
+            del asks[hold.ask.key]
+            if not asks:
+                del self._of_attempts[hold.attempt.id]
 
     def validate(self) -> None:
         """Assert every invariant."""
-        for whose, holds in self._of_asks.items():
-            assert holds
-            for hold in holds:
-                assert (hold.attempt.id, hold.ask.key) == whose and hold.node.hold is hold
+        for attempt_id, asks in self._of_attempts.items():
+            assert asks and all(asks.values())
+            for key, hold in ((key, hold) for key, holds in asks.items() for hold in holds):
+                assert (hold.attempt.id, hold.ask.key) == (attempt_id, key) and hold.node.hold is hold
                 assert hold.kind is HoldKind.RESERVED or hold.node.queue is not None
+                assert hold.is_wanted and not hold.node.is_draining, hold
         held = [node.hold for node in self._nodes.all() if node.hold is not None]
-        assert len(held) == sum(map(len, self._of_asks.values()))
+        assert len(held) == sum(len(holds) for asks in self._of_attempts.values() for holds in asks.values())
         reserved = {hold.node.id: hold for hold in held if hold.kind is HoldKind.RESERVED}
         assert reserved == self.reserved
         assert all(hold.attempt.reserved_at == hold.node.id and hold.ask.pending > 0 for hold in reserved.values())

@@ -18,24 +18,22 @@ from rm.scheduler.events import (
     WantedElsewhere,
 )
 from rm.scheduler.node_queues.shares import Shares
-from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.opportunistic.unplaced import Unplaced
 from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.node import HoldKind
 from rm.scheduler.view.records import AttemptView
-from yaqd.model import ApplicationId
 
 
 class NodeQueueEvents:
     def __init__(
         self,
         view: ClusterView,
-        queues: NodeQueues,
         assigner: Assigner,
         wanted: Callable[[AttemptView, Unplaced, float], None],
     ) -> None:
         """`wanted` hears which containers of an attempt no node takes that its proxy knows."""
         self._view = view
-        self._queues = queues
+        self._queues = queues = view.node_queues
         self._assigner = assigner
         self._wanted = wanted
         if queues.spec is not None:
@@ -59,10 +57,9 @@ class NodeQueueEvents:
     def _begin(self) -> None:
         """From now on containers may wait; what was sent to wait is looked after also when that ends."""
         self.count_jobs()
-        self._view.node_queues = self._queues
         if self._view.shares is None:
             self._view.shares = Shares(self._view.calculator, self._view.nodes)
-        self._assigner.over_allocator = OverAllocator(self._view, self._queues, self._assigner.policy)
+        self._assigner.over_allocator = OverAllocator(self._view, self._assigner.policy)
 
     def count_jobs(self) -> None:
         """From now on it is known what is left of each application."""
@@ -70,14 +67,6 @@ class NodeQueueEvents:
             known = self._view.applications
             self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
             self._view.jobs = self._queues.jobs
-
-    def counted(self, app_id: ApplicationId, priority: int, begins: bool) -> None:
-        """The application has an opportunistic container more, or one less."""
-        if begins:
-            self._queues.jobs.began(app_id, priority)
-        else:
-            self._queues.jobs.ended(app_id, priority)
-        self._view.reorder(app_id)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
         node = self._view.nodes.get(event.node_id)
@@ -104,7 +93,9 @@ class NodeQueueEvents:
             self._view.file(attempt)  # its place among the others may be another
             return
         asks = [ask for ask in attempt.asks if ask.key[0] == event.priority]
-        self._view.holds.release_for(attempt, asks)
+        for hold in [hold for ask in asks for hold in self._view.holds.of(attempt, ask)]:
+            if hold.kind is HoldKind.QUEUE:
+                yield from self._view.holds.end(hold, "the ask may wait there")
         yield from self._assigner.place(attempt, asks, {}, now)
         yield from self._assigner.settle(attempt, now)
 

@@ -22,6 +22,7 @@ from rm.scheduler.asks.table import Ask
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queues.queued import QueuedContainers
+from rm.scheduler.node_queues.refusals import NoWait
 from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.soonest import Soonest
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
@@ -109,16 +110,23 @@ class NodeQueues:
         return found
 
     def may_wait(self, attempt: AttemptView, ask: Ask) -> bool:
-        """Masters never wait, nothing whose end nobody knows (it would take a slot for good), nothing whose master
-        would take it for running, unless that may last, and nothing that has waited too long at other nodes."""
-        if ask.is_master or self.spec is None or attempt.app.leaf.path in self.spec.leaves_without:
-            return False
+        return self.why_not_wait(attempt, ask) is None
+
+    def why_not_wait(self, attempt: AttemptView, ask: Ask) -> NoWait | None:
+        """Return why a container of the ask is sent to wait nowhere; None: it may wait."""
+        spec = self.spec
+        if spec is None:
+            return NoWait.OFF
+        if ask.is_master:
+            return NoWait.MASTER
+        if attempt.app.leaf.path in spec.leaves_without:
+            return NoWait.LEAF
         if self.wait_limit(attempt) <= 0.0:
-            return False
+            return NoWait.UNAWARE
         app_id, priority = attempt.id.application_id, ask.key[0]
         if self.lost_places and ask.pending <= self.lost_places.overdue(app_id, priority):
-            return False
-        return self.estimate(app_id, priority) is not None
+            return NoWait.OVERDUE
+        return NoWait.ENDLESS if self.estimate(app_id, priority) is None else None
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """How long its containers may wait, s: none is sent where it is expected to wait as long."""
@@ -282,7 +290,7 @@ class NodeQueues:
     # ---- room
 
     def has_room(self, queue: NodeQueue) -> bool:
-        return self.spec is not None and queue.has_room(self.spec.wait_max_s)
+        return self.spec is not None and queue.no_room(self.spec.wait_max_s) is None
 
     @staticmethod
     def _load(queue: NodeQueue) -> Load:

@@ -55,14 +55,16 @@ def nearness(ask: Ask, node: NodeLoad) -> Locality:
     return Locality.RACK if ask.allows(node.node.rack) else Locality.OFF_SWITCH
 
 
-def takes(node: NodeLoad, need: Resource, most_s: float) -> bool:
-    """Has it room, now or in its queue, and is what has to wait there known to wait for less than `most_s`? What a node
-    says of its wait while it has room tells nothing of that; what was sent there since runs before it."""
+def takes(node: NodeLoad, need: Resource, wait_limit_s: float) -> bool:
+    """Tell whether it has room, now or in its queue, and what waits there is known to start within `wait_limit_s`.
+
+    What a node says of its wait while it has room tells nothing of that. What was sent there since runs before it.
+    """
     if not node.takes(need):
         return False
-    if most_s == math.inf or node.fits(need):
+    if wait_limit_s == math.inf or node.fits(need):
         return True
-    return node.wait_ms > 0 and node.expected_wait() < most_s
+    return node.wait_ms > 0 and node.expected_wait() < wait_limit_s
 
 
 def _wait_s(node: NodeLoad) -> float:

@@ -11,26 +11,22 @@ master's next heartbeat, and so do those that there is no time to look at: it go
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from rm.scheduler.asks.table import Ask, AskKey, AskTable
 from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
-from rm.scheduler.holds.table import Holds
-from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.node_load import RULES, LoadOrder, NodeLoad
 from rm.scheduler.opportunistic.places import best_place, takes
 from rm.scheduler.opportunistic.search import Search, in_turn
 from rm.scheduler.opportunistic.starved import Starved
 from rm.scheduler.opportunistic.unplaced import Unplaced
-from rm.scheduler.view.calculators import Calculator
+from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import NodeView
-from rm.scheduler.view.node_table import NodeTable
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
-from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.rebalance import queue_limit
 
 
@@ -58,18 +54,13 @@ class Placed:
     priority: int = 0
 
 
-def _counted_by_nobody(app_id: ApplicationId, priority: int, begins: bool) -> None:
-    pass
-
-
 class Opportunistic:
-    def __init__(
-        self, limits: OpportunisticLimits, calculator: Calculator, nodes: NodeTable, holds: Holds, *, ask_rows_max: int
-    ) -> None:
+    def __init__(self, limits: OpportunisticLimits, view: ClusterView, *, ask_rows_max: int) -> None:
         self.limits = limits
-        self._nodes = nodes
-        self._holds = holds
-        self._calculator = calculator
+        self._view = view
+        self._holds = view.holds
+        #: how nodes are filled beyond their size, and which tasks have to be placed again
+        self._queues = view.node_queues
         self._ask_rows_max = ask_rows_max
         self._loads: dict[NodeId, NodeLoad] = {}
         #: how many nodes have ever joined
@@ -86,25 +77,17 @@ class Opportunistic:
         self._limit_at = -math.inf
         #: containers that are not over
         self.containers: dict[ContainerId, Placed] = {}
-        #: told of each one that begins (true) or is over, with its priority; set by the scheduler
-        self.counted: Callable[[ApplicationId, int, bool], None] = _counted_by_nobody
-        #: how nodes are filled beyond their size; set by the scheduler
-        self.queueing: Callable[[], QueueingSpec | None] = lambda: None
-        #: how long a container of a stage runs, s; set by the scheduler
-        self.estimate: Callable[[ApplicationId, int], float | None] = lambda app_id, priority: None
         #: how many of a stage each node has
         self._alike: Counter[tuple[NodeId, ApplicationId, int]] = Counter()
-        #: since when tasks wait that must be placed again; set by the scheduler
-        self.lost_places = LostPlaces()
         #: masters that must not wait for long
-        self.starved = Starved(holds)
+        self.starved = Starved(view.holds)
 
     # ---- nodes
 
     def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
         """`containers`: what the node brings along."""
         self._joined += 1
-        load = self._loads[node.id] = NodeLoad(node, self._calculator, self._joined)
+        load = self._loads[node.id] = NodeLoad(node, self._view.calculator, self._joined)
         for container_id in containers:
             placed = self.containers.get(container_id)
             if placed is not None and placed.node_id == node.id:
@@ -185,17 +168,17 @@ class Opportunistic:
         search, reached = Search(partial(self._at, attempt.id), attempt.accepts), self._reached.pop(attempt.id, None)
         for ask in in_turn(table, reached) if table is not None else ():
             while ask.pending and left > 0 and table is not None and not search.is_over:
-                may_wait_s = self._may_wait_s(attempt, ask, now)
-                is_new = search.is_new(ask, may_wait_s)
-                found = self._find(attempt, ask, may_wait_s, search, now) if is_new else None
+                wait_limit_s = self._wait_limit_of(attempt, ask, now)
+                is_new = search.is_new(ask, wait_limit_s)
+                found = self._find(attempt, ask, wait_limit_s, search, now) if is_new else None
                 if found is None:
-                    search.missed(ask, may_wait_s)
+                    search.missed(ask, wait_limit_s)
                     reached = ask.key
                     break
                 load, locality = found
                 app_id = attempt.id.application_id
                 may_wait = not load.fits(ask.capability)
-                since = self.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
+                since = self._queues.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
                 table.take(ask, load.node.id.host, load.node.rack, locality, now)
                 left -= 1
                 self.starved.given(attempt.id, load.node.id, now)
@@ -216,7 +199,7 @@ class Opportunistic:
         self._look(now)
 
     def _look(self, now: float) -> None:
-        spec = self.queueing()
+        spec = self._queues.spec
         if spec is None:
             self.starved.clear()
         else:
@@ -227,7 +210,7 @@ class Opportunistic:
     ) -> Allocate:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
-        spec = self.queueing()
+        spec = self._queues.spec
         waits = f"of the nodes with room it is the best by {spec.placement}" if spec else RULES[self.limits.order]
         rule = "its node had room" if load.fits(ask.capability) else waits
         queued = None if load.fits(ask.capability) else load.place(rule)
@@ -288,23 +271,23 @@ class Opportunistic:
     def _send(self, load: NodeLoad, app_id: ApplicationId, priority: int) -> None:
         """One more waits there."""
         load.given += 1
-        estimate_s = self.estimate(app_id, priority)
+        estimate_s = self._queues.estimate(app_id, priority)
         load.added_s += math.inf if estimate_s is None else estimate_s
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
         """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
-        most_s, load = self.wait_limit(attempt), self._loads.get(node_id)
+        wait_limit_s, load = self.wait_limit(attempt), self._loads.get(node_id)
         if load is not None and not load.is_open(attempt.id):
             return False
-        return most_s == math.inf or (load is not None and takes(load, need, most_s))
+        return wait_limit_s == math.inf or (load is not None and takes(load, need, wait_limit_s))
 
     def _find(
-        self, attempt: AttemptView, ask: Ask, may_wait_s: float, search: Search, now: float
+        self, attempt: AttemptView, ask: Ask, wait_limit_s: float, search: Search, now: float
     ) -> tuple[NodeLoad, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
-        spec = self.queueing()
+        spec = self._queues.spec
         open_ones: list[NodeLoad] = []
-        for locality, taking in search.takers(ask, may_wait_s, partial(self._ranked_at, now, attempt.id)):
+        for locality, taking in search.takers(ask, wait_limit_s, partial(self._ranked_at, now, attempt.id)):
             if spec is not None:
                 open_ones += taking
             elif taking:
@@ -322,23 +305,23 @@ class Opportunistic:
 
     def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeLoad]:
         """The nodes of a host or rack that are not held for others."""
-        loads, here = self._loads, self._nodes.at(name)
+        loads, here = self._loads, self._view.nodes.at(name)
         return (load for node in here if (load := loads.get(node.id)) is not None and load.is_open(attempt_id))
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """None of the attempt's containers is sent where it is expected to wait as long, s."""
-        spec = self.queueing()
+        spec = self._queues.spec
         return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
 
-    def _may_wait_s(self, attempt: AttemptView, ask: Ask, now: float) -> float:
+    def _wait_limit_of(self, attempt: AttemptView, ask: Ask, now: float) -> float:
         """The same of the ask's next container; what came back from a node waits at none for a while."""
-        most_s = self.wait_limit(attempt)
-        if self.lost_places and most_s < math.inf:
+        wait_limit_s = self.wait_limit(attempt)
+        if self._queues.lost_places and wait_limit_s < math.inf:
             stage = attempt.id.application_id, ask.key[0]
-            self.lost_places.forgive(*stage, now)
-            if ask.pending <= self.lost_places.overdue(*stage):
+            self._queues.lost_places.forgive(*stage, now)
+            if ask.pending <= self._queues.lost_places.overdue(*stage):
                 return 0.0
-        return most_s
+        return wait_limit_s
 
     def _choose(self, now: float) -> None:
         is_new = self._chosen_without != self.starved.version
@@ -363,7 +346,8 @@ class Opportunistic:
         """Book a container as opportunistic from now on."""
         self.containers[container_id] = Placed(node_id, resource, priority)
         self._alike[node_id, container_id.application_id, priority] += 1
-        self.counted(container_id.application_id, priority, True)
+        self._queues.jobs.began(container_id.application_id, priority)
+        self._view.reorder(container_id.application_id)
         load = self._loads.get(node_id)
         if load is not None:
             load.held = load.held + resource
@@ -379,7 +363,8 @@ class Opportunistic:
             self._alike[stage] -= 1
             if not self._alike[stage]:
                 del self._alike[stage]
-            self.counted(container_id.application_id, placed.priority, False)
+            self._queues.jobs.ended(container_id.application_id, placed.priority)
+            self._view.reorder(container_id.application_id)
         return placed
 
     def validate(self) -> None:

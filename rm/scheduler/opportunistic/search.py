@@ -41,15 +41,15 @@ class Search:
     def is_over(self) -> bool:
         return len(self._missed) >= _MISSES_MAX or self._looks >= _LOOKS_MAX
 
-    def is_new(self, ask: Ask, may_wait_s: float) -> bool:
+    def is_new(self, ask: Ask, wait_limit_s: float) -> bool:
         """False: who wanted the same found nothing, and there may be a hundred thousand of these."""
-        return _wish(ask, may_wait_s) not in self._missed
+        return _wish(ask, wait_limit_s) not in self._missed
 
-    def missed(self, ask: Ask, may_wait_s: float) -> None:
-        self._missed.add(_wish(ask, may_wait_s))
+    def missed(self, ask: Ask, wait_limit_s: float) -> None:
+        self._missed.add(_wish(ask, wait_limit_s))
 
     def takers(
-        self, ask: Ask, may_wait_s: float, least_loaded: Callable[[], Iterable[NodeLoad]]
+        self, ask: Ask, wait_limit_s: float, least_loaded: Callable[[], Iterable[NodeLoad]]
     ) -> Iterator[tuple[Locality, list[NodeLoad]]]:
         """The nodes that take one: on its hosts, then in its racks, in the order in which they joined, then those of
         the least loaded ones, as far as it allows them."""
@@ -57,33 +57,33 @@ class Search:
         racks = [name for name in ask.counts if name[0] == "/" and ask.allows(name)]
         for locality, names in ((Locality.NODE, hosts), (Locality.RACK, racks)):
             if names:
-                here = (load for name in names for load in self._takers_at(name, ask, may_wait_s))
+                here = (load for name in names for load in self._takers_at(name, ask, wait_limit_s))
                 yield locality, sorted(here, key=_number)
         if ask.allows(ANY_HOST):
             away = Locality.OFF_SWITCH if ask.prefers_places else Locality.NONE
             loads = [] if self._all_full else list(least_loaded())
             self._all_full = not loads
-            yield away, self._those(loads, ask, may_wait_s)
+            yield away, self._those(loads, ask, wait_limit_s)
 
-    def _takers_at(self, name: str, ask: Ask, may_wait_s: float) -> list[NodeLoad]:
-        key = (name, ask.capability, may_wait_s)
-        taking = self._those(self._at(name) if key not in self._full else (), ask, may_wait_s)
+    def _takers_at(self, name: str, ask: Ask, wait_limit_s: float) -> list[NodeLoad]:
+        key = (name, ask.capability, wait_limit_s)
+        taking = self._those(self._at(name) if key not in self._full else (), ask, wait_limit_s)
         if not taking:
             self._full.add(key)
         return taking
 
-    def _those(self, loads: Iterable[NodeLoad], ask: Ask, may_wait_s: float) -> list[NodeLoad]:
+    def _those(self, loads: Iterable[NodeLoad], ask: Ask, wait_limit_s: float) -> list[NodeLoad]:
         loads = list(loads)
         self._looks += 1 + len(loads)
-        return [load for load in loads if takes(load, ask.capability, may_wait_s) and self._accepts(load.node)]
+        return [load for load in loads if takes(load, ask.capability, wait_limit_s) and self._accepts(load.node)]
 
 
 _key: Callable[[Ask], AskKey] = attrgetter("key")
 _number: Callable[[NodeLoad], int] = attrgetter("number")
 
 
-def _wish(ask: Ask, may_wait_s: float) -> Hashable:
-    return ask.capability, frozenset(ask.counts), frozenset(ask.strict), may_wait_s
+def _wish(ask: Ask, wait_limit_s: float) -> Hashable:
+    return ask.capability, frozenset(ask.counts), frozenset(ask.strict), wait_limit_s
 
 
 def in_turn(table: AskTable, after: AskKey | None) -> list[Ask]:

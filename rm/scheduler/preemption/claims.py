@@ -15,7 +15,6 @@ from typing import Final
 
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.view.cluster import ClusterView
-from rm.scheduler.view.node import NodeQueue
 from rm.scheduler.view.records import QueueView
 from yaqd.model import ContainerId, NodeId
 from yaqd.policies.queueing.sharing import DeficitCounters
@@ -63,7 +62,7 @@ class Claims:
     def are_due(self, view: ClusterView, interval_s: float, now: float) -> bool:
         """A container is told of at one look and killed at the next one, its node hears of it with a heartbeat, and the
         master for which it goes of another one with its own: so long before the oldest claim reaches ST all is due."""
-        spec = view.node_queues.spec if view.node_queues is not None else None
+        spec = view.node_queues.spec
         if spec is None or not self._paths:
             return bool(self._paths)
         oldest = min(self._short[path] for path in self._paths)
@@ -79,7 +78,7 @@ class Claims:
         """Nodes where containers of such queues wait, and how many: what ends elsewhere is of no use to them."""
         return {
             queue.node.id: count
-            for queue in _queues(view)
+            for queue in view.node_queues.all()
             if (count := sum(sent.app.leaf.path in self._paths for sent in queue.waiting.values()))
         }
 
@@ -87,7 +86,7 @@ class Claims:
         """What waits before containers of such queues, or instead of them, and its leaf queue, which has more than its
         guarantee: it has done nothing yet that would be lost."""
         want_more = any(view.queues[path].waiting for path in self._paths)
-        for queue in _queues(view):
+        for queue in view.node_queues.all():
             ours = [sent.app.leaf.path in self._paths for sent in queue.waiting.values()]
             last = len(ours) - 1 - ours[::-1].index(True) if True in ours else len(ours) if want_more else 0
             for container_id, sent in list(queue.waiting.items())[:last]:
@@ -106,7 +105,3 @@ def at_once(spec: PreemptionSpec) -> PreemptionSpec:
 
 def _used(view: ClusterView, leaf: QueueView) -> float:
     return view.calculator.share(leaf.used, view.nodes.total)
-
-
-def _queues(view: ClusterView) -> list[NodeQueue]:
-    return view.node_queues.all() if view.node_queues is not None else []

@@ -113,7 +113,7 @@ class Preemption:
             return
         held: dict[int, list[tuple[ContainerId, Held]]] = {}
         for container_id, charge in view.containers.items():
-            if view.node_queues is not None and view.node_queues.is_waiting(charge.node_id, container_id):
+            if view.node_queues.is_waiting(charge.node_id, container_id):
                 continue  # it holds nothing of its queue's yet
             held.setdefault(charge.application.sequence, []).append((container_id, charge))
         budget = [allowed]

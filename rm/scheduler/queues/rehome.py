@@ -21,15 +21,14 @@ def rehome(view: ClusterView, app: AppView, target: QueueView) -> None:
             source.inactive.remove((-app.priority, app.sequence))
         else:
             view.count_master(attempt, attempt.master, -1)
-    sent = view.node_queues.recall(app) if view.node_queues is not None else ()
+    sent = view.node_queues.recall(app)
     view.book(app, app.used * -1, -app.containers)
     view.leave(app)
     app.leaf = target
     app.owner = target.users.get(app.user) or UserView(app.user)
     view.enter(app)
     view.book(app, app.used, app.containers)
-    if view.node_queues is not None:
-        view.node_queues.send_again(sent)
+    view.node_queues.send_again(sent)
     if attempt is None:
         return
     target.attempts[app.sequence] = attempt

@@ -50,11 +50,8 @@ class Starting:
         assert attempt.master is not None, f"{attempt.id} was not let start"
         view.masters_wanted.discard(attempt.id)
         view.unfile(attempt)
-        view.holds.release_for(attempt, attempt.asks)
-        reserved = view.holds.reserved_for(attempt)
-        if reserved is not None:
-            why = "masters have more than their share of a smaller cluster"
-            yield from view.holds.end(reserved, why)
+        for hold in view.holds.of_attempt(attempt):
+            yield from view.holds.end(hold, "masters have more than their share of a smaller cluster")
         view.count_master(attempt, attempt.master, -1)
         attempt.master = None
         insort(leaf.inactive, (-app.priority, app.sequence))

@@ -14,6 +14,7 @@ from rm.scheduler.asks.job_order import is_cut_off, rank
 from rm.scheduler.asks.jobs import Jobs
 from rm.scheduler.holds.table import Holds
 from rm.scheduler.node_queues.shares import Shares
+from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.queues.user_limits import set_fixed_limits, user_limit
@@ -28,7 +29,10 @@ from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resourc
 class ClusterView:
     """Everything a decision may depend on, beside the event and the time."""
 
-    def __init__(self, spec: SchedulerSpec, *, least: Resource, ask_rows_max: int) -> None:
+    def __init__(
+        self, spec: SchedulerSpec, *, least: Resource, ask_rows_max: int, queueing: QueueingSpec | None = None
+    ) -> None:
+        """`least`: the smallest container; `queueing`: how node queues are filled, None: they are not."""
         self.spec = spec
         self.calculator = spec.calculator
         self._counts_vcores = spec.calculator.counts_vcores
@@ -48,8 +52,8 @@ class ClusterView:
         self.yielded: dict[ApplicationId, Yielded] = {}
         #: what is left of each application; None where nobody asks
         self.jobs: Jobs | None = None
-        #: what waits at the nodes; None where nothing ever may
-        self.node_queues: NodeQueues | None = None
+        #: what waits at the nodes
+        self.node_queues = NodeQueues(queueing, spec.calculator, self.containers, self.count_sent, least)
         #: what each queue has been given in time; None where nothing ever waits at nodes
         self.shares: Shares | None = None
         self._ask_rows_max = ask_rows_max
@@ -72,17 +76,21 @@ class ClusterView:
 
     def has_room(self, leaf: QueueView, need: Resource) -> bool:
         """May the queue, and every queue above it, hold this much more? What waits for it at nodes counts as held."""
+        return self.too_full(leaf, need) is None
+
+    def too_full(self, leaf: QueueView, need: Resource) -> QueueView | None:
+        """Return the lowest of these queues that may not; None: all may."""
         mb, cores = need.memory_mb, need.vcores
         for queue, limit in leaf.limited_above:
             sent = queue.sent
             if need.extras or queue.used_extras or sent.used_extras:
                 if not self.calculator.fits(queue.used + sent.used + need, limit):
-                    return False
+                    return queue
             elif queue.used_mb + sent.used_mb + mb > limit.memory_mb or (
                 self._counts_vcores and queue.used_cores + sent.used_cores + cores > limit.vcores
             ):
-                return False
-        return True
+                return queue
+        return None
 
     def room(self, leaf: QueueView, need: Resource) -> int:
         """How many more containers of this size fit in the queue and every queue above it, as far as it is known: there
@@ -114,7 +122,7 @@ class ClusterView:
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
         if self.jobs is not None and app.leaf.spec.orders_jobs:
-            if self.node_queues is not None and is_cut_off(self.jobs, self.node_queues.spec, app):
+            if is_cut_off(self.jobs, self.node_queues.spec, app):
                 return (-app.priority - 0.5, 0.0, app.sequence)
             return (-app.priority, rank(self.jobs, app), app.sequence)
         return (-app.priority, 0.0, app.sequence)
@@ -142,8 +150,7 @@ class ClusterView:
         held = self.containers.get(container_id)
         if held is None:
             return None
-        if self.node_queues is not None:
-            self.node_queues.start(held.node_id, container_id)
+        self.node_queues.start(held.node_id, container_id)
         del self.containers[container_id]
         amount, app = held.resource, held.application
         node = self.nodes.get(held.node_id)

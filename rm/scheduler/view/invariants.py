@@ -29,7 +29,7 @@ def _sent(view: ClusterView) -> set[ContainerId]:
     """What waits at nodes; their sums are checked."""
     sent: set[ContainerId] = set()
     by_leaf: dict[str, Resource] = {}
-    for node_queue in view.node_queues.all() if view.node_queues is not None else ():
+    for node_queue in view.node_queues.all():
         sent |= node_queue.waiting.keys()
         for container_id in node_queue.waiting:
             held = view.containers[container_id]

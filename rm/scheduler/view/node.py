@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.sweep import Sweep
 from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.node_queues.refusals import NoRoom
 from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
@@ -231,12 +232,17 @@ class NodeQueue:
         """Hear that its node is held no more."""
         self._reopened(self)
 
-    def has_room(self, wait_max_s: float | None) -> bool:
+    def no_room(self, wait_max_s: float | None) -> NoRoom | None:
+        """Return why nothing more is sent to wait here; None: something may be. `wait_max_s`: what may wait longest."""
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
-            return False
-        if self.is_silent or self.node.hold is not None or self.node.is_draining:
-            return False
-        return self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s)
+            return NoRoom.FULL
+        if self.is_silent:
+            return NoRoom.SILENT
+        if self.node.hold is not None:
+            return NoRoom.HELD
+        if self.node.is_draining:
+            return NoRoom.DRAINING
+        return None if self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s) else NoRoom.LONG
 
 
 class Index(Protocol):

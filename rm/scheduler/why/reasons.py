@@ -2,11 +2,13 @@
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from functools import cached_property
 from itertools import islice
 from typing import Final
 
 from rm.scheduler.asks.table import Ask
+from rm.scheduler.node_queues.refusals import NoRoom, NoWait
 from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.opportunistic.places import takes
 from rm.scheduler.opportunistic.placing import Opportunistic
@@ -25,6 +27,14 @@ _MASTERS: Final = f"and its application masters alone leave no room for it ({MAS
 _HELD: Final = {
     HoldKind.RESERVED: "what ends there leaves room for it",
     HoldKind.QUEUE: "nothing else is sent to wait there",
+}
+_NO_WAIT: Final = {
+    NoWait.OFF: "",
+    NoWait.MASTER: "application masters never wait at nodes",
+    NoWait.LEAF: "containers of queue {leaf} never wait at nodes",
+    NoWait.UNAWARE: "its master does not say that its containers may wait at nodes, so they do not",
+    NoWait.OVERDUE: "it has waited at nodes for as long as it may, so it waits at none again",
+    NoWait.ENDLESS: "nobody knows how long it runs, so it waits at no node",
 }
 #: of an attempt, for a report: of many there may be many
 _ASKS_LOOKED_AT: Final = 8
@@ -84,7 +94,7 @@ class Reasons:
         if never is not None:
             said += [*([never] if never else []), *self._silent, *_ahead(attempt.app.leaf, before)]
             said += _held(self._view, attempt, ask) or (["no node is held for it yet"] if never else [])
-        elif queues is not None:
+        else:
             shortest = self._shortest(ask.capability)
             said += [*self._at_queues, *_ahead(attempt.app.leaf, before), *_held(self._view, attempt, ask)]
         text = f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0]
@@ -95,8 +105,7 @@ class Reasons:
     @cached_property
     def _heard(self) -> list[NodeQueue]:
         queues = self._view.node_queues
-        found = queues.all() if queues is not None else []
-        return [q for q in found if q.reported_at is not None and q.reported_at >= self._heard_since]
+        return [q for q in queues.all() if q.reported_at is not None and q.reported_at >= self._heard_since]
 
     @cached_property
     def _silent(self) -> list[str]:
@@ -105,7 +114,7 @@ class Reasons:
     @cached_property
     def _at_queues(self) -> list[str]:
         queues = self._view.node_queues
-        return _at_queues(queues, self._heard, self._attempt) if queues is not None else []
+        return _at_queues(queues, self._heard, self._attempt)
 
     def _shortest(self, shape: Resource) -> tuple[float, float | None]:
         """How long it would wait where it waits least, s, and when that node said so."""
@@ -129,7 +138,7 @@ class NoNodeTakes:
         loads = opportunistic.loads()
         allowed = [n for n in loads if n.length is not None and n.capacity != 0 and attempt.accepts(n.node)]
         self._known = [load for load in allowed if load.is_open(attempt.id)]
-        self._limit_s = opportunistic.wait_limit(attempt)
+        self._wait_limit_s = opportunistic.wait_limit(attempt)
         waits = [load.wait_ms / 1000 for load in self._known if load.wait_ms >= 0]
         self._shortest = min(waits, default=None)
         self._nowhere: str | None = None
@@ -153,14 +162,14 @@ class NoNodeTakes:
     def _all_full(self, shape: Resource) -> str | None:
         """None: some node would take it."""
         if shape not in self._full:
-            known, limit_s = self._known, self._limit_s
+            known, wait_limit_s = self._known, self._wait_limit_s
             self._full[shape] = None
             if not any(load.takes(shape) for load in known):
                 self._full[shape] = (
                     f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
                 )
-            elif not any(takes(load, shape, limit_s) for load in known):
-                may = f"{limit_s:g} s, as its master does not say that its containers may wait"
+            elif not any(takes(load, shape, wait_limit_s) for load in known):
+                may = f"{wait_limit_s:g} s, as its master does not say that its containers may wait"
                 self._full[shape] = (
                     f"no queue at {len(known)} nodes is known to be so short that it would wait for less than it may "
                     f"({may})"
@@ -187,10 +196,11 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
         return too_large
     if attempt.master is None:
         return why_not_let_start(view, attempt)
-    for queue in leaf.upwards():
-        if queue.limit is not None and not fits(queue.used + shape, queue.limit):
-            masters = "" if fits(masters_held(view, queue) + shape, queue.limit) else f", {_MASTERS}"
-            return f"queue {queue.path} holds {queue.used} of at most {queue.limit}{masters}"
+    full = view.too_full(leaf, shape)
+    if full is not None and full.limit is not None:
+        waits = "" if full.sent.used.is_zero() else f", with {full.sent.used} that waits at nodes,"
+        masters = "" if fits(masters_held(view, full) + shape, full.limit) else f", {_MASTERS}"
+        return f"queue {full.path} holds {full.used + full.sent.used}{waits} of at most {full.limit}{masters}"
     if not may_take(view, attempt.app):
         held, user = masters_held(view, leaf, attempt.app.user), attempt.app.user
         limit, used = user_limit(view, leaf), leaf.users[user].used
@@ -258,21 +268,10 @@ def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> st
     return f"{which} {held} of {total}, so that no node has room for it until {ends} ({MASTERS_LIMIT_KEY} limits them)"
 
 
-def _never_waits(queues: NodeQueues | None, attempt: AttemptView, ask: Ask) -> str | None:
+def _never_waits(queues: NodeQueues, attempt: AttemptView, ask: Ask) -> str | None:
     """Why it is not sent to wait at any node; empty where none ever is, None where it may."""
-    if queues is None or queues.spec is None:
-        return ""
-    if queues.may_wait(attempt, ask):
-        return None
-    if ask.is_master:
-        return "application masters never wait at nodes"
-    if attempt.app.leaf.path in queues.spec.leaves_without:
-        return f"containers of queue {attempt.app.leaf.path} never wait at nodes"
-    if queues.wait_limit(attempt) <= 0.0:
-        return "its master does not say that its containers may wait at nodes, so they do not"
-    if queues.estimate(attempt.app.id, ask.key[0]) is None:
-        return "nobody knows how long it runs, so it waits at no node"
-    return "it has waited at nodes for as long as it may, so it waits at none again"
+    why = queues.why_not_wait(attempt, ask)
+    return None if why is None else _NO_WAIT[why].format(leaf=attempt.app.leaf.path)
 
 
 def _ahead(leaf: QueueView, before: list[OrderKey]) -> list[str]:
@@ -304,9 +303,9 @@ def _when(queue: NodeQueue | None) -> str:
     return f", in {queue.room_s:.0f} s by the estimates of what runs there"
 
 
-def _silent(queues: NodeQueues | None, heard_since: float) -> list[str]:
+def _silent(queues: NodeQueues, heard_since: float) -> list[str]:
     """Nodes that look as full as they were when they were last heard of."""
-    known = [q.reported_at for q in queues.all() if q.reported_at is not None] if queues is not None else []
+    known = [q.reported_at for q in queues.all() if q.reported_at is not None]
     silent = sum(1 for at in known if at < heard_since)
     return [f"{silent} of {len(known)} nodes have not been heard of lately"] if silent else []
 
@@ -330,18 +329,23 @@ def _places(view: ClusterView, ask: Ask) -> list[str]:
 
 def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:
     """Why no queue of those that were heard of takes it."""
-    others = [queue for queue in heard if queue.length < queue.bound]
+    wait_max_s = queues.spec.wait_max_s if queues.spec is not None else None
+    why = Counter(queue.no_room(wait_max_s) for queue in heard)
     closed = sum(1 for queue in heard if not queue.bound)
-    full = len(heard) - len(others)
-    said = [f"{full} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}"]
+    said = [f"{why[NoRoom.FULL]} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}"]
     if len(heard) < queues.number:
         said.append(f"{queues.number - len(heard)} more have not been heard of lately")
+    if why[NoRoom.HELD]:
+        said.append(f"at {why[NoRoom.HELD]} the node is held for somebody")
+    if why[NoRoom.DRAINING]:
+        said.append(f"at {why[NoRoom.DRAINING]} the node is drained")
+    others = [queue for queue in heard if queue.no_room(wait_max_s) in (None, NoRoom.LONG)]
     endless = sum(1 for queue in others if not math.isfinite(queue.expected_wait()))
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
-    limit_s = queues.wait_limit(attempt)
-    long = sum(1 for queue in others if limit_s <= queue.expected_wait() < math.inf)
+    wait_limit_s = queues.wait_limit(attempt)
+    long = sum(1 for queue in others if wait_limit_s <= queue.expected_wait() < math.inf)
     if long:
-        why = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
-        said.append(f"at {long} it would wait for longer than it may ({limit_s:g} s{why})")
+        aware = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
+        said.append(f"at {long} it would wait for longer than it may ({wait_limit_s:g} s{aware})")
     return said

@@ -1,0 +1,129 @@
+"""The walk through a leaf queue: its lines, the attempts of a line in order, the asks of an attempt.
+
+Whoever gives something away on a node walks the same way: free room, a place in the node's queue, a hold. A `Judge`
+says what there is for whom. Long lines are walked in parts (`rm.scheduler.assign.sweep`).
+"""
+
+from typing import Protocol, TypeVar
+
+from rm.scheduler.asks.table import Ask, AskKey
+from rm.scheduler.assign.sweep import CHEAP, COST_MAX, PASSES_MAX, Look, Sweep
+from rm.scheduler.view.node import NodeView
+from rm.scheduler.view.records import AppView, AttemptView, Line, OrderKey, QueueView
+from yaqd.model import Resource
+
+_T = TypeVar("_T")
+_Found = TypeVar("_Found", covariant=True)
+
+
+class Looking(Protocol):
+    """A node, or its queue."""
+
+    sweep: Sweep | None
+
+
+class Judge(Protocol[_Found]):
+    """Says what there is on one node."""
+
+    def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
+        """Tell whether there is something for containers of this size of the leaf queue."""
+        ...
+
+    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
+        """Tell whether the application's user may have one more. Asked only where users are limited."""
+        ...
+
+    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> _Found | None:
+        """Return what there is for the ask. None: nothing, at a cost that is added to the look's.
+
+        `look.ends` set: nothing for anybody behind it in its line either.
+        """
+        ...
+
+
+def begin(looking: Looking) -> None:
+    """Of a heartbeat."""
+    if looking.sweep is not None and not looking.sweep.begin():
+        looking.sweep = None
+
+
+def first_in_leaf(looking: Looking, node: NodeView, leaf: QueueView, judge: Judge[_T]) -> _T | None:
+    """Return what there is for the first in the leaf queue for whom there is something."""
+    best: tuple[tuple[OrderKey, AskKey], _T] | None = None
+    #: what was found out of sizes and users
+    sizes: dict[int, bool] = {}
+    turns: dict[str, bool] = {}
+    for (shape, whose), line in leaf.lines.items():
+        may = sizes.get(id(shape))
+        if may is None:
+            may = sizes[id(shape)] = judge.takes_size(leaf, shape)
+        if may and whose:
+            may = turns.get(whose)
+            if may is None:
+                may = turns[whose] = judge.is_in_turn(leaf, leaf.attempts[line[0][-1]].app)
+        if not may:
+            continue
+        found = first_in_line(looking, node, leaf, (shape, whose), judge, best[0][0] if best else None)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return best[1] if best is not None else None
+
+
+def first_in_line(
+    looking: Looking, node: NodeView, leaf: QueueView, name: Line, judge: Judge[_T], before: OrderKey | None = None
+) -> tuple[tuple[OrderKey, AskKey], _T] | None:
+    """Return the same of one line, with its place in the order, where that comes before `before`."""
+    look, sweep, shape = Look(), looking.sweep, name[0]
+    line_name = leaf.path, name
+    if sweep is not None and sweep.is_over(line_name):
+        return None
+    line = leaf.lines[name]
+    for key in line if sweep is None else sweep.keys(line_name, line):
+        if before is not None and key > before:
+            return None
+        attempt = leaf.attempts[key[-1]]
+        if attempt.blacklist and not attempt.accepts(node):
+            look.attempts += 1
+            look.cost += CHEAP
+        elif (found := _first_ask(looking, node.id.host, attempt, shape, look, judge)) is not None:
+            return (key, found[0]), found[1]
+        if look.ends or look.passes >= PASSES_MAX:
+            return None  # who passed it is offered the next one, too
+        if look.is_over:
+            looking.sweep = looking.sweep or Sweep()
+            looking.sweep.line_ended(line_name, key)
+            return None
+    if looking.sweep is not None:
+        looking.sweep.line_has_no_more(line_name)
+    return None
+
+
+def _first_ask(
+    looking: Looking,
+    host: str,
+    attempt: AttemptView,
+    shape: Resource,
+    look: Look,
+    judge: Judge[_T],
+) -> tuple[AskKey, _T] | None:
+    """Return what there is on the host for the attempt's first ask for which there is something. `look`: the one along
+    its line."""
+    name, sweep, within = (attempt.id, shape), looking.sweep, Look()
+    for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
+        if ask.strict and host not in ask.counts and ask.is_pinned():
+            within.cost += 1
+        else:
+            found = judge.offer(attempt, ask, within)
+            if found is not None:
+                return ask.key, found
+            if within.ends or within.passes >= PASSES_MAX:
+                break
+        if within.cost >= COST_MAX:
+            looking.sweep = sweep = sweep or Sweep()
+            sweep.asks_ended(name, ask.key)
+            break
+    else:
+        if sweep is not None:
+            sweep.asks_have_no_more(name)
+    look.add(within)
+    return None
