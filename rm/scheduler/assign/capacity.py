@@ -141,11 +141,12 @@ class CapacityPolicy:
 
         if not is_worth_it(view.root):
             return None
+        judge = _FreeRoom(self, view, node, passed)
         for leaf in leaves_by_need(view, view.root, is_worth_it):
             starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
             chosen: Pick | AskHold | None = self.choice.reserved(view, leaf, node, now) if starves else None
             if chosen is None:
-                chosen = first_in_leaf(node, node, leaf, _FreeRoom(self, view, node, passed))
+                chosen = first_in_leaf(node, node, leaf, judge)
             if chosen is not None:
                 return chosen
         return None
@@ -196,7 +197,7 @@ class _FreeRoom:
     def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
         node, view = self._node, self._view
         fits = view.calculator.fits_among(shape, node.free_mb, node.free_cores, node.free_extras)
-        return fits and view.has_room(leaf, shape)
+        return fits and view.too_full(leaf, shape) is None
 
     def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
         return may_take(self._view, app)

@@ -126,8 +126,8 @@ class OverAllocator:
         return may and queue.keeps_room and queue.length > 0 and bool(self.view.masters_wanted)
 
     def _next(self, node: NodeView, queue: NodeQueue, passed: dict[int, Ask], now: float) -> _Found | None:
+        judge: Judge[_Found] = _NodeQueueRoom(self, queue, passed, now)
         for leaf in self._leaves():
-            judge: Judge[_Found] = _NodeQueueRoom(self, queue, passed, now)
             chosen = first_in_leaf(queue, node, leaf, judge)
             if chosen is not None:
                 return chosen
@@ -221,15 +221,13 @@ class _NodeQueueRoom:
         self._queue = queue
         self._passed = passed
         self._now = now
+        self.is_in_turn = allocator.has_turn
 
     def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
         node, view = self._queue.node, self._allocator.view
         if view.calculator.fits_among(shape, node.free_mb, node.free_cores, node.free_extras):
             return False
-        return _is_large_enough(view, shape, node) and view.has_room(leaf, shape)
-
-    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
-        return self._allocator.has_turn(leaf, app)
+        return _is_large_enough(view, shape, node) and view.too_full(leaf, shape) is None
 
     def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> _Found | None:
         allocator, queue = self._allocator, self._queue
@@ -244,7 +242,7 @@ class _NodeQueueRoom:
             if ask.placement is None:
                 look.passes += 1
                 return None
-        elif queues.may_wait(attempt, ask) and queue.expected_wait() < queues.wait_limit(attempt):
+        elif queues.why_not_wait(attempt, ask) is None and queue.expected_wait() < queues.wait_limit(attempt):
             if allocator.is_scarce(ask.capability):
                 rule = "its queue had room, and it was this ask's turn"
                 return OverAllocation(attempt, ask, node, near, allocator.place(attempt, ask, queue, rule))

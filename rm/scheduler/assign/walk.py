@@ -53,7 +53,8 @@ def first_in_leaf(looking: Looking, node: NodeView, leaf: QueueView, judge: Judg
     #: what was found out of sizes and users
     sizes: dict[int, bool] = {}
     turns: dict[str, bool] = {}
-    for (shape, whose), line in leaf.lines.items():
+    for name, line in leaf.lines.items():
+        shape, whose = name
         may = sizes.get(id(shape))
         if may is None:
             may = sizes[id(shape)] = judge.takes_size(leaf, shape)
@@ -63,21 +64,26 @@ def first_in_leaf(looking: Looking, node: NodeView, leaf: QueueView, judge: Judg
                 may = turns[whose] = judge.is_in_turn(leaf, leaf.attempts[line[0][-1]].app)
         if not may:
             continue
-        found = first_in_line(looking, node, leaf, (shape, whose), judge, best[0][0] if best else None)
+        found = first_in_line(looking, node, leaf, name, line, judge, best[0][0] if best else None)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     return best[1] if best is not None else None
 
 
 def first_in_line(
-    looking: Looking, node: NodeView, leaf: QueueView, name: Line, judge: Judge[_T], before: OrderKey | None = None
+    looking: Looking,
+    node: NodeView,
+    leaf: QueueView,
+    name: Line,
+    line: list[OrderKey],
+    judge: Judge[_T],
+    before: OrderKey | None = None,
 ) -> tuple[tuple[OrderKey, AskKey], _T] | None:
     """Return the same of one line, with its place in the order, where that comes before `before`."""
     look, sweep, shape = Look(), looking.sweep, name[0]
     line_name = leaf.path, name
     if sweep is not None and sweep.is_over(line_name):
         return None
-    line = leaf.lines[name]
     for key in line if sweep is None else sweep.keys(line_name, line):
         if before is not None and key > before:
             return None

@@ -72,7 +72,7 @@ class HoldChoice:
                 continue
             if name[1] and not may_take(view, first.app):
                 continue
-            found = first_in_line(node, node, leaf, name, judge)
+            found = first_in_line(node, node, leaf, name, line, judge)
             if found is not None:
                 return found[1]
         return None
