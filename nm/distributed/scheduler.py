@@ -131,7 +131,7 @@ class DistributedScheduler:
         self.blacklist: set[str] = set()
         self._estimates: dict[int, float] = {}
         #: nothing goes where it would wait as long, s
-        self._most_wait_s = math.inf
+        self._wait_limit_s = math.inf
         #: containers given and not known to be over, each with its priority and since when its task waits; None: of one
         #: from before a restart that is not known
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
@@ -168,7 +168,7 @@ class DistributedScheduler:
             case StageEstimated(priority, estimate_s):
                 self._estimated(priority, estimate_s)
             case WaitLimited(most_s):
-                self._most_wait_s = limits.duration(most_s)
+                self._wait_limit_s = limits.duration(most_s)
             case Asked():
                 self._take_in(event)
                 return list(self._place(now))
@@ -186,7 +186,7 @@ class DistributedScheduler:
             self._lost(taken.rows[0].priority, taken.lost, now)
 
     def _lost(self, priority: int, since: float, now: float) -> None:
-        is_overdue = now - since >= self._most_wait_s
+        is_overdue = now - since >= self._wait_limit_s
         self._lost_places.lost(self._attempt_id.application_id, priority, since, now, is_overdue=is_overdue)
 
     def _forget_place(self, container_id: ContainerId) -> None:
@@ -239,7 +239,7 @@ class DistributedScheduler:
             if left <= 0 or misses >= _MISSES_MAX:
                 return
             while ask.pending and left > 0:
-                node = self._choose(ask, served, self._may_wait_s(ask, now))
+                node = self._choose(ask, served, self._wait_limit(ask, now))
                 if node is None:
                     misses += 1
                     self._reached = ask.key if misses >= _MISSES_MAX else None
@@ -248,26 +248,22 @@ class DistributedScheduler:
                 yield self._give(ask, node, served, now)
             self.asks.drop_if_empty(ask)
 
-    def _may_wait_s(self, ask: Ask, now: float) -> float:
+    def _wait_limit(self, ask: Ask, now: float) -> float:
         """How long the next container of this ask may."""
-        if self._lost_places and self._most_wait_s < math.inf:
-            stage = self._attempt_id.application_id, ask.key[0]
-            self._lost_places.forgive(*stage, now)
-            if ask.pending <= self._lost_places.overdue(*stage):
-                return 0.0
-        return self._most_wait_s
+        app_id, priority = self._attempt_id.application_id, ask.key[0]
+        return self._lost_places.wait_limit(app_id, priority, ask.pending, self._wait_limit_s, now)
 
-    def _choose(self, ask: Ask, served: set[int], may_wait_s: float) -> _Node | None:
+    def _choose(self, ask: Ask, served: set[int], wait_limit_s: float) -> _Node | None:
         """The best node that may have a container of this ask."""
         policy = self._policy
         nodes = self._nodes
         if policy.draws is not None:
-            takes = partial(self._worth, ask, served=served, may_wait_s=may_wait_s)
+            takes = partial(self._worth, ask, served=served, wait_limit_s=wait_limit_s)
             nodes = self._placer.candidates(lambda node: takes(node) is not None, len(nodes))
-        worths = ((node, self._worth(ask, node, served, may_wait_s)) for node in nodes)
+        worths = ((node, self._worth(ask, node, served, wait_limit_s)) for node in nodes)
         return choose((node, *worth, node.placed) for node, worth in worths if worth is not None)
 
-    def _worth(self, ask: Ask, node: _Node, served: set[int], may_wait_s: float) -> tuple[float, float] | None:
+    def _worth(self, ask: Ask, node: _Node, served: set[int], wait_limit_s: float) -> tuple[float, float] | None:
         """Affinity and load; None where the container must not go."""
         affinity = self._affinity(ask, node)
         if affinity <= 0 or node.is_full or (node.rank in served and node.offer.node_id.host not in ask.counts):
@@ -275,7 +271,7 @@ class DistributedScheduler:
         wait = self._load_s(node, ask.resource)
         if wait == math.inf or wait > self._limits.wait_max_s:
             return None
-        if wait > 0 and may_wait_s < math.inf and (wait >= may_wait_s or not node.knows_wait):
+        if wait > 0 and wait_limit_s < math.inf and (wait >= wait_limit_s or not node.knows_wait):
             return None
         queued = (node.offer.queued or 0) + node.placed
         return affinity, load_of(self._policy, Load(queued, wait, node.offer.slots)) if wait > 0 else 0.0
@@ -343,7 +339,7 @@ class DistributedScheduler:
         self._taken[container_id] = _Taken(rows, lost)
         ask.take(*names)
         known = None if offer.wait_s is None else wait and wait - others_s
-        waited_s, most_s = now - since, self._most_wait_s
+        waited_s, most_s = now - since, self._wait_limit_s
         return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s, rows)
 
     def _rule(self, node: _Node, wait_s: float) -> str:

@@ -324,8 +324,13 @@ def test_the_demo_is_right_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "yaq: interrupted"), (signal.SIGTERM, 143, "yaq: ended by SIGTERM")],
+)
+def test_an_interrupted_demo_leaves_nothing_behind(
+    tmp_path: Path, number: signal.Signals, code: int, said: str
+) -> None:
     command = [sys.executable, "-m", "yaqd.cli", "demo", "--size", "8", "--nodes", "1"]
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     # a shell that starts the tests in its background has them and their children ignore interrupts
@@ -339,6 +344,6 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signa
             break
     demo.send_signal(number)
     _, errors = demo.communicate(timeout=60)
-    assert (demo.returncode, errors.strip().splitlines()[-1]) == (130, "yaq: interrupted")
+    assert (demo.returncode, errors.strip().splitlines()[-1]) == (code, said)
     assert list(tmp_path.iterdir()) == []
     assert processes_working_under(tmp_path) == []

@@ -181,6 +181,7 @@ def test_text_of_values(value: object, written: bytes) -> None:
         ({"words": {1}}, "cannot write {1} of type set: within a list or dict"),
         ([object()], "of type object: within a list or dict"),
         ({1: 3, "1": 4}, "two keys that are '1' in JSON"),
+        ({None: 3, "null": 4}, "two keys that are 'null' in JSON"),
     ],
 )
 def test_what_has_no_text_is_refused(value: object, said: str) -> None:

@@ -114,7 +114,8 @@ def _json_form(value: Any) -> Any:
 def _json_object(value: dict[Any, Any]) -> dict[str, Any]:
     form: dict[str, Any] = {}
     for key, item in value.items():
-        name = key if isinstance(key, str) else text_of(key).decode("utf-8", "surrogateescape")
+        text = b"null" if key is None else text_of(key)
+        name = key if isinstance(key, str) else text.decode("utf-8", "surrogateescape")
         if name in form:
             raise JobError(f"cannot write a dict with two keys that are {name!r} in JSON: one of them would be lost")
         form[name] = _json_form(item)

@@ -314,14 +314,9 @@ class Opportunistic:
         return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
 
     def _wait_limit_of(self, attempt: AttemptView, ask: Ask, now: float) -> float:
-        """The same of the ask's next container; what came back from a node waits at none for a while."""
-        wait_limit_s = self.wait_limit(attempt)
-        if self._queues.lost_places and wait_limit_s < math.inf:
-            stage = attempt.id.application_id, ask.key[0]
-            self._queues.lost_places.forgive(*stage, now)
-            if ask.pending <= self._queues.lost_places.overdue(*stage):
-                return 0.0
-        return wait_limit_s
+        """The same of the ask's next container."""
+        app_id, priority = attempt.id.application_id, ask.key[0]
+        return self._queues.lost_places.wait_limit(app_id, priority, ask.pending, self.wait_limit(attempt), now)
 
     def _choose(self, now: float) -> None:
         is_new = self._chosen_without != self.starved.version

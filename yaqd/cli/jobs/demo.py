@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.local import LocalCluster
 from yaqd.cli.options import json_option
@@ -44,6 +45,7 @@ _Value = TypeVar("_Value")
 @click.option("--keep", is_flag=True, help="Stop the cluster at the end, but keep its folder with the logs.")
 @json_option
 @click.pass_context
+@clears_up
 def demo(
     ctx: click.Context, source: Path | None, input_mb: int, nodes: int, top: int, keep: bool, as_json: bool
 ) -> None:
@@ -55,7 +57,7 @@ def demo(
     Example:
       yaq demo --input /usr/share/common-licenses
     """
-    with demo_folder(keep) as folder, _ended_by_signals():
+    with demo_folder(keep) as folder:
         run = DemoRun(folder, quiet=as_json)
         try:
             is_right = run.whole(source, input_mb * MB, nodes, top)
@@ -227,18 +229,3 @@ def demo_folder(keep: bool) -> Iterator[Path]:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the demo as Ctrl-C does, so that they too leave nothing behind."""
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

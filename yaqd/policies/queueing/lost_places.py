@@ -73,6 +73,17 @@ class LostPlaces:
         if stage is not None and now >= stage.again_at:
             stage.overdue = 0
 
+    def wait_limit(self, job: ApplicationId, priority: int, pending: int, limit_s: float, now: float) -> float:
+        """Return how long the next of `pending` containers of the stage may wait, s, for whom no place is kept free.
+
+        `limit_s`: how long any of its master may; what came back from a node waits at none for a while.
+        """
+        if self._jobs and limit_s < inf:
+            self.forgive(job, priority, now)
+            if pending <= self.overdue(job, priority):
+                return 0.0
+        return limit_s
+
     def take(self, job: ApplicationId, priority: int, wanted: int, *, may_wait: bool) -> float | None:
         """The stage is given a container: since when the task that it is for waits; None: since now.
 
