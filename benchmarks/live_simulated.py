@@ -12,7 +12,7 @@ from typing import Final
 
 from rm.settings.queues import QueueSettings
 from yaqd.config import Configuration
-from yaqd.sim.cluster import ClusterShape, System, simulate
+from yaqd.sim.simulation import ClusterShape, System, simulate
 from yaqd.sim.workload import Workload
 
 from .live_cluster import NODES, Variant

@@ -17,8 +17,8 @@ import sys
 import time
 
 from benchmarks.report import Row, make_row, print_table, to_json
-from yaqd.sim.cluster import ClusterShape, SimResult, System, simulate
 from yaqd.sim.experiments.ground import OURS
+from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 SLOTS = 8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from riffle_merger.plan.counts import MergeRequests, ReadCounter, Unit
 from riffle_merger.plan.decisions import CancelMerge, Decision, MapOutput, Publish, SendMerge
-from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
+from riffle_merger.plan.merge_scheduler import MergeScheduler, MergeSpec
 
 
 @dataclass(frozen=True, slots=True)

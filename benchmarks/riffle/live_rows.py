@@ -23,8 +23,8 @@ from riffle_merger.merger.pool import BufferPool
 from riffle_merger.merger.requests import MergerRequests
 from riffle_merger.plan.counts import Unit
 from riffle_merger.plan.decisions import MapOutput, Publish
+from riffle_merger.plan.merge_scheduler import MergeSpec
 from riffle_merger.plan.policy import FAN_IN_MAX
-from riffle_merger.plan.scheduler import MergeSpec
 
 #: stored bytes of a block
 _BLOCKS: Final = {"job-1": 1024, "job-2": 1024, "job-3": 1024, "job-4": 64}

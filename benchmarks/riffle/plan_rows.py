@@ -26,8 +26,8 @@ from benchmarks.riffle.counts import Shuffle, count
 from riffle_merger.merger.requests import MergerRequests
 from riffle_merger.plan.automatic import BLOCKS, Choice, DiskShape, ShuffleShape, choose
 from riffle_merger.plan.counts import ReadCounter
+from riffle_merger.plan.merge_scheduler import MergeSpec
 from riffle_merger.plan.policy import OFF, MergePolicy
-from riffle_merger.plan.scheduler import MergeSpec
 
 _KIB: Final = 1024
 _FORTY: Final = MergePolicy(files=40)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from riffle_merger.plan.automatic import BLOCKS, DiskShape, ShuffleShape, candidates, choose, predicted_s
 from riffle_merger.plan.counts import Buffers, ReadCounter, Unit
 from riffle_merger.plan.decisions import CancelMerge, Decision, MapOutput, Publish, SendMerge
+from riffle_merger.plan.merge_scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
-from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.states import MergeState
 
 KIB = 1024

@@ -18,10 +18,10 @@ from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.view.node import NodeQueue
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
-from yaqd.sim.cluster import SYSTEMS, ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.distributed import Distributed
 from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.model import YIELDS_AFTER_S, Model
+from yaqd.sim.simulation import SYSTEMS, ClusterShape, NodeFailure, SimResult, Stuck, System, host_name, simulate
 from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
 

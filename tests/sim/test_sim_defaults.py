@@ -16,11 +16,11 @@ from rm.settings.rebalancing import RebalanceSettings
 from yaqd.cli.simulation import commands as sim
 from yaqd.cli.simulation.systems import comparison, parse_system
 from yaqd.config import Configuration
-from yaqd.sim.cluster import ClusterShape
 from yaqd.sim.distributed import _DEVIATIONS, _TYPICAL_S
 from yaqd.sim.experiments import Case
 from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS, OURS_D
 from yaqd.sim.queues import ordering
+from yaqd.sim.simulation import ClusterShape
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Arrivals, Drawn
 from yaqd.sim.yaq_c import YaqC

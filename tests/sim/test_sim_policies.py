@@ -19,10 +19,10 @@ from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES, MEMORY
 from yaqd.policies.queueing.rebalance import REBALANCES, Move
 from yaqd.sim import shape as shapes
-from yaqd.sim.cluster import ClusterShape, SimResult, System, simulate
 from yaqd.sim.distributed import Distributed
 from yaqd.sim.estimates import Estimates
 from yaqd.sim.jobs import JobRun, StageRun
+from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SLOT, SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
 

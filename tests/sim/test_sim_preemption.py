@@ -6,8 +6,8 @@ import pytest
 
 from rm.applications.preemption import PreemptionSettings
 from yaqd.config import Configuration
-from yaqd.sim.cluster import ClusterShape, SimResult, System, simulate
 from yaqd.sim.experiments.ground import OURS
+from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
 

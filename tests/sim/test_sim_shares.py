@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from yaqd.sim.cluster import ClusterShape, System, simulate
+from yaqd.sim.simulation import ClusterShape, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 SHAPE = ClusterShape(nodes=4, slots=8, queues=(("a", 70.0), ("b", 30.0)))

@@ -12,7 +12,7 @@ from rm.settings.queues import QueueSettings
 from yaqd.cli.simulation.systems import parse_system
 from yaqd.config import Configuration
 from yaqd.sim.booking import limits
-from yaqd.sim.cluster import ClusterShape, NodeFailure, SimResult, System, simulate
+from yaqd.sim.simulation import ClusterShape, NodeFailure, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 
 #: s

@@ -15,8 +15,8 @@ from typing import Any, Final
 from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import Choice, ShuffleShape, choose
 from riffle_merger.plan.decisions import Decision, MapOutput, Publish
+from riffle_merger.plan.merge_scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.policy import FAN_IN_MAX, OFF, MergePolicy
-from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.states import MergeState
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.records import Completion

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from riffle_merger.plan.decisions import CancelMerge, Decision, MapOutput, Publish, SendMerge
+from riffle_merger.plan.merge_scheduler import MergeScheduler, MergeSpec
 from riffle_merger.plan.policy import OFF, MergePolicy
-from riffle_merger.plan.scheduler import MergeScheduler, MergeSpec
 
 #: one group: any merger may take any outputs
 _ANYWHERE: Final = "storage"

@@ -22,8 +22,8 @@ from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from yaqd.sim.cluster import ClusterShape, System, simulate
 from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS
+from yaqd.sim.simulation import ClusterShape, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 from yaqd.sim.workloads import Drawn
 from yaqd.sim.workloads.drawn import draw

@@ -10,10 +10,10 @@ from typing import Final
 
 from yaqd.model.values import value
 from yaqd.policies.queueing.guard import policy_fault
-from yaqd.sim.cluster import simulate
 from yaqd.sim.experiments.measures import metrics, shares
 from yaqd.sim.experiments.model import Case, Experiment, Run
 from yaqd.sim.experiments.outcome import metrics_of, middle
+from yaqd.sim.simulation import simulate
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, draw
 
