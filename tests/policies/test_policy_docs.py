@@ -16,7 +16,7 @@ from yaqd.policies.queueing.place_scores import PLACES, Load
 from yaqd.policies.queueing.rebalance import REBALANCES, NodeQueueLoad
 from yaqd.policies.queueing.wait import WAITS
 
-PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "policies-reference.md"
 
 
 def test_every_shipped_policy_is_described() -> None:

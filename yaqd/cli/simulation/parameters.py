@@ -1,6 +1,6 @@
 """What a system of `yaq sim compare` can be told: for `yaq sim parameters`, and for the table in docs/simulator.md.
 
-`python -m yaqd.cli.sim_parameters FILE` writes the table into the file, between its two marks.
+`python -m yaqd.cli.simulation.parameters FILE` writes the table into the file, between its two marks.
 """
 
 import math
@@ -37,9 +37,9 @@ MEANINGS: Final[dict[str, str]] = {
     "jobs_at_once": "jobs that may run at a time, the others wait in the order of their arrival; 0: any number. "
     "With `--burst` it is what sets the load",
     "estimates": f"how tasks' durations are known ({_one_of((*ESTIMATES, *LIVE_ESTIMATES.names()))}): each task's own, "
-    "its stage's mean, the mean of those of the stage that have ended, not at all; or by a policy of a cluster's, to "
-    "which the stage's mean is what earlier runs say (yaq.queue.estimates). Nothing goes by them in mercury and "
-    "sparrow, nor with job_order=fifo in yarn",
+    "its stage's mean, the mean of those that have ended, not at all; or a cluster's policy, to which the stage's mean "
+    "is what earlier runs say (yaq.queue.estimates). They change nothing in mercury and sparrow, nor with "
+    "job_order=fifo in yarn",
     "estimate_error": "each stage's estimate is so many times too high or too low, by the toss of a coin",
     "default_estimate_s": "what a task is taken to run of which nobody knows anything, s; none: for ever, so that "
     "nothing waits behind it (yaq.queue.default-estimate)",
