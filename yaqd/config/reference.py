@@ -68,7 +68,18 @@ _ROOM_TITLES = {
     "job": "Job manager",
     "mapreduce": "MapReduce jobs, more",
     "nm": "NodeManager, more",
+    "nm-containers": "NodeManager: containers, more",
+    "nm-logs": "NodeManager: logs",
+    "nm-proxy": "NodeManager: distributed scheduling",
+    "queue": "Queues at the nodes",
+    "resource-types": "Resource types",
+    "riffle": "Merging of map outputs: the mergers",
+    "riffle-jobs": "Merging of map outputs: our jobs",
+    "riffle-shuffle": "Merging of map outputs: unmodified jobs",
     "rm": "ResourceManager, more",
+    "rm-containers": "ResourceManager: containers",
+    "rm-nodes": "ResourceManager: nodes",
+    "rm-users": "ResourceManager: users",
     "storage": "Storage",
     "web": "Web servers",
 }
@@ -87,7 +98,8 @@ def _code(value: str | None) -> str:
 
 
 def _text(description: str) -> str:
-    return re.sub(r"([|*<_])", r"\\\1", description)
+    """Return it for a cell of a table; a page that it names is a link."""
+    return re.sub(r"docs/([\w/-]+\.md)", r"[\1](\1)", re.sub(r"([|*<_])", r"\\\1", description))
 
 
 if __name__ == "__main__":
