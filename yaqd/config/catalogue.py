@@ -29,7 +29,7 @@ def _families() -> list[tuple[re.Pattern[str], Property]]:
 
 
 def documentation(name: str) -> Property | None:
-    """The entry that explains this key, its own or its family's."""
+    """Return the entry that explains this key, its own or its family's."""
     own = _by_name().get(name)
     if own is not None:
         return own
@@ -41,7 +41,7 @@ def documented_names() -> list[str]:
 
 
 def near_in_family(name: str, alike: float) -> str | None:
-    """This name with another last part, where that makes it one of a family's."""
+    """Return this name with another last part, where that makes it one of a family's."""
     head, _, last = name.rpartition(".")
     split = (found.name.partition(".*.") for _, found in _families())
     tails = [tail for before, _, tail in split if tail and "*" not in tail and head.startswith(f"{before}.")]

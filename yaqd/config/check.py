@@ -56,7 +56,7 @@ class Finding:
 
 
 def check_folder(conf_dir: Path) -> list[Finding]:
-    """Findings about the folder's site files and queues, in file and line order, then about resolved values."""
+    """Return findings about the folder's site files and queues, in file and line order, then about resolved values."""
     if not conf_dir.is_dir():
         raise ConfigError(f"no configuration folder {conf_dir}", remedy="create it or name another")
     if (lack := lacks_files(conf_dir)) is not None:
@@ -79,8 +79,8 @@ def check_folder(conf_dir: Path) -> list[Finding]:
 
 
 def worth_logging(conf: Configuration) -> list[Finding]:
-    """What a daemon says of the files it has read, and starts all the same: settings that do nothing, or not what was
-    meant. Blocking."""
+    """Return what a daemon says of the files it has read, and starts all the same: settings that do nothing, or not
+    what was meant. Blocking."""
     wrong = contradictions(conf)
     in_files = check_folder(conf.conf_dir) if conf.conf_dir is not None else []
     return wrong + [found for found in in_files if found.severity is not Severity.NOTE and found not in wrong]
@@ -113,7 +113,7 @@ _SPARE = (
 
 
 def contradictions(conf: Configuration) -> list[Finding]:
-    """Settings that are right one by one and together leave jobs waiting."""
+    """Return settings that are right one by one and together leave jobs waiting."""
     try:
         wanting = next((key for key in _SPARE if conf.get_bool(key)), None)
         if wanting is None or conf.get_int(_ROOM_FOR_SPARE) > 0:
@@ -127,13 +127,13 @@ def contradictions(conf: Configuration) -> list[Finding]:
 
 
 def finding_of(error: ConfigError) -> Finding:
-    """What a reader of the configuration has refused, as a finding."""
+    """Return what a reader of the configuration has refused, as a finding."""
     message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
     return Finding(Severity.ERROR, message, error.key, error.file, error.line)
 
 
 def check_properties(properties: Iterable[Property]) -> list[Finding]:
-    """Findings about names, values and repetitions in one file."""
+    """Return findings about names, values and repetitions in one file."""
     findings: list[Finding] = []
     seen: dict[str, Property] = {}
     for found in properties:
@@ -148,12 +148,12 @@ def check_properties(properties: Iterable[Property]) -> list[Finding]:
 
 
 def check_overrides(overrides: dict[str, str]) -> list[Finding]:
-    """Findings about `-D` settings."""
+    """Return findings about `-D` settings."""
     return check_properties(Property(name=key, value=value) for key, value in overrides.items())
 
 
 def nearest_key(name: str) -> str | None:
-    """The documented key that an unknown one may have been meant for."""
+    """Return the documented key that an unknown one may have been meant for."""
     is_read = name.startswith(OWN_PREFIXES) and not name.startswith(UNREAD_PREFIXES)
     if is_read and (in_family := near_in_family(name, PART_ALIKE)) is not None:
         return in_family

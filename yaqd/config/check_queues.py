@@ -29,7 +29,8 @@ _QUEUES_MAX: Final = 10_000
 
 
 def queue_warnings(properties: Sequence[Property]) -> Iterator[tuple[Property, str]]:
-    """Each property that does nothing, with what is wrong with it. Nothing where the file names no queues at all."""
+    """Return each property that does nothing, with what is wrong with it. Nothing where the file names no queues at
+    all."""
     values = {found.name: found.value or "" for found in properties}
     if f"{_PREFIX}root.queues" not in values:
         return

@@ -70,7 +70,7 @@ class Configuration:
         extra_files: Sequence[Path] = (),
         environ: Mapping[str, str] | None = None,
     ) -> Self:
-        """Reads the layers. `conf_dir` defaults to $HADOOP_CONF_DIR; without either, the shipped defaults alone."""
+        """Read the layers. `conf_dir` defaults to $HADOOP_CONF_DIR; without either, the shipped defaults alone."""
         environ = os.environ if environ is None else environ
         folder = _folder(conf_dir, environ)
         entries: dict[str, _Entry] = {}
@@ -86,7 +86,7 @@ class Configuration:
         return cls(entries, folder, environ)
 
     def capacity_scheduler(self) -> "Configuration":
-        """This configuration with `capacity-scheduler.xml` on top, read afresh (a queue refresh calls it again).
+        """Return this configuration with `capacity-scheduler.xml` on top, read afresh (a queue refresh calls it again).
 
         The shipped queues count when the folder has no such file. `-D` settings stay on top.
         """
@@ -99,13 +99,14 @@ class Configuration:
         return Configuration({**entries, **kept}, self.conf_dir, self._environ)
 
     def reread(self) -> "Configuration":
-        """This configuration with its files as they are now; `-D` and the program's settings stay on top. Blocking."""
+        """Return this configuration with its files as they are now; `-D` and the program's settings stay on top.
+        Blocking."""
         fresh = self.load(self.conf_dir, environ=self._environ)
         kept = {key: entry for key, entry in self._entries.items() if _is_above_files(entry)}
         return Configuration({**fresh._entries, **kept}, self.conf_dir, self._environ)
 
     def with_file(self, name: str) -> "Configuration":
-        """This configuration with one more file of its folder on top, where the folder has it. Blocking."""
+        """Return this configuration with one more file of its folder on top, where the folder has it. Blocking."""
         file = self.conf_dir / name if self.conf_dir is not None else None
         if file is None or not file.exists():
             return self
@@ -115,7 +116,7 @@ class Configuration:
         return Configuration({**entries, **kept}, self.conf_dir, self._environ)
 
     def with_overrides(self, overrides: Mapping[str, str], source: str = PROGRAM) -> "Configuration":
-        """A copy with these values on top, final ones included: the program's own settings, not a user's.
+        """Return a copy with these values on top, final ones included: the program's own settings, not a user's.
 
         `source` is what an error in one of them is blamed on.
         """
@@ -125,7 +126,7 @@ class Configuration:
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def get(self, key: str, default: str | None = None) -> str | None:
-        """The value with its variables replaced; `default` when nothing sets the key."""
+        """Return the value with its variables replaced; `default` when nothing sets the key."""
         key = current_name(key)
         replaced = self._replaced.get(key)
         if replaced is not None:
@@ -143,11 +144,12 @@ class Configuration:
         return text
 
     def require(self, key: str) -> str:
-        """The value, trimmed; ConfigError when it is missing or empty."""
+        """Return the value, trimmed; ConfigError when it is missing or empty."""
         return self._typed(key, None, str)
 
     def get_named(self, key: str, make: Callable[[str], _Value]) -> _Value:
-        """What `make` makes of the name, in lower case; its ValueError says that there is nothing of that name."""
+        """Return what `make` makes of the name, in lower case; its ValueError says that there is nothing of that
+        name."""
         name = self.require(key).lower()
         try:
             return make(name)
@@ -168,7 +170,7 @@ class Configuration:
         return self._typed(key, default, values.parse_bool)
 
     def get_list(self, key: str, default: Sequence[str] | None = None) -> list[str]:
-        """Comma-separated words; an unset key without a default is the empty list."""
+        """Return comma-separated words; an unset key without a default is the empty list."""
         text = self.get(key)
         if text is None:
             return list(default or ())
@@ -183,7 +185,8 @@ class Configuration:
         minimum: int | None = None,
         maximum: int | None = None,
     ) -> int:
-        """Milliseconds. A bare number counts in `unit`, by default what the key's name says (`-secs`), else ms."""
+        """Return milliseconds. A bare number counts in `unit`, by default what the key's name says (`-secs`), else
+        ms."""
         bare = unit or values.bare_duration_unit(key)
         found = self._typed(key, default, lambda text: values.parse_duration_ms(text, bare))
         return self._within(key, found, minimum, maximum, " ms")
@@ -192,7 +195,7 @@ class Configuration:
         return self._within(key, self._typed(key, default, values.parse_size_bytes), minimum, None)
 
     def get_address(self, key: str) -> tuple[str, int]:
-        """(host, port); port 0 means any free one."""
+        """Return (host, port); port 0 means any free one."""
         return self._typed(key, None, values.parse_address)
 
     def get_choice(self, key: str, choices: Iterable[str], default: str | None = None) -> str:
@@ -207,13 +210,13 @@ class Configuration:
         return self._typed(key, default, parse)
 
     def error(self, key: str, problem: str, remedy: str | None = None) -> ConfigError:
-        """A ConfigError about this key's present value, for checks that its reader makes itself."""
+        """Return a ConfigError about this key's present value, for checks that its reader makes itself."""
         return self._error(current_name(key), self.get(key), problem, remedy)
 
     # Looking at it ----------------------------------------------------------------------------------------------------
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """All keys in order with their replaced values."""
+        """Return all keys in order with their replaced values."""
         for key in sorted(self._entries):
             value = self.get(key)
             if value is not None:
@@ -224,15 +227,15 @@ class Configuration:
         return entry.origin if entry else None
 
     def raw(self, key: str) -> str | None:
-        """The value as written, variables not replaced."""
+        """Return the value as written, variables not replaced."""
         return self._raw(current_name(key))
 
     def changed_keys(self) -> list[str]:
-        """The keys that something above the shipped defaults sets, in order."""
+        """Return the keys that something above the shipped defaults sets, in order."""
         return sorted(key for key, entry in self._entries.items() if not entry.origin.is_default)
 
     def write_xml(self, path: Path, keys: Iterable[str] | None = None) -> None:
-        """Writes the named keys (by default the changed ones), as written, to a file that `load` and Hadoop read."""
+        """Write the named keys (by default the changed ones), as written, to a file that `load` and Hadoop read."""
         chosen = self.changed_keys() if keys is None else [current_name(key) for key in keys]
         write_properties(path, [(key, self._entries[key].raw, "") for key in chosen if key in self._entries])
 

@@ -22,6 +22,6 @@ def shipped_dir() -> Path:
 
 @lru_cache(maxsize=1)
 def shipped_properties() -> tuple[Property, ...]:
-    """The common defaults, then each room's own file in name order; read once per process."""
+    """Return the common defaults, then each room's own file in name order; read once per process."""
     files = [shipped_dir() / DEFAULTS_FILE, *sorted((shipped_dir() / ROOMS_DIR).glob("*.xml"))]
     return tuple(found for file in files for found in read_properties(file))

@@ -251,5 +251,5 @@ def current_name(name: str) -> str:
 
 
 def former_names(name: str) -> list[str]:
-    """The old names of a key."""
+    """Return the old names of a key."""
     return _FORMER_NAMES.get(name, [])

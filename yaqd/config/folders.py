@@ -16,7 +16,8 @@ FILES: Final = (
 
 
 def lacks_files(folder: Path) -> str | None:
-    """That a folder has nothing that anybody reads, and which one may have been meant; None: it has. Blocking."""
+    """Say that a folder has nothing that anybody reads, and which one may have been meant; None: it has.
+    Blocking."""
     if _has_files(folder):
         return None
     meant = folder / "conf"

@@ -32,13 +32,13 @@ def is_loopback(host: str) -> bool:
 
 
 def is_set(conf: Configuration, *keys: str) -> bool:
-    """Does a file, -D or the program set one of these?"""
+    """Return whether a file, -D or the program sets one of these."""
     origins = [conf.origin(key) for key in keys]
     return any(origin is not None and not origin.is_default for origin in origins)
 
 
 def require_cluster(conf: Configuration) -> None:
-    """Raises ConfigError where nothing says which cluster is meant: the default port could be anybody's. Blocking."""
+    """Raise ConfigError where nothing says which cluster is meant: the default port could be anybody's. Blocking."""
     folder = conf.conf_dir
     lack = "HADOOP_CONF_DIR is not set" if folder is None else lacks_files(folder)
     if lack is None or is_set(conf, *_NAMING):

@@ -54,7 +54,7 @@ class ResourceType:
 
 
 def resource_types(conf: Configuration) -> tuple[ResourceType, ...]:
-    """The further types, in the order of their definition. Blocking. Raises ConfigError with file and line."""
+    """Return the further types, in the order of their definition. Blocking. Raises ConfigError with file and line."""
     types = conf.with_file(TYPES_FILE)
     names = types.get_list(_NAMES, [])
     if len(names) > _TYPES_MAX:
@@ -74,7 +74,7 @@ def resource_types(conf: Configuration) -> tuple[ResourceType, ...]:
 
 
 def node_resources(conf: Configuration, types: tuple[ResourceType, ...]) -> dict[str, int]:
-    """What a node has of each further type, in single units, 0 left out. Blocking. Raises ConfigError."""
+    """Return what a node has of each further type, in single units, 0 left out. Blocking. Raises ConfigError."""
     node = conf.with_file(NODE_FILE)
     known = {kind.name: kind for kind in types}
     amounts = {}
@@ -91,7 +91,7 @@ def node_resources(conf: Configuration, types: tuple[ResourceType, ...]) -> dict
 
 
 def requested_resources(conf: Configuration, prefix: str, units: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    """What keys of the form `prefix + NAME` ask for: key and amount in single units by the name of the type.
+    """Return what keys of the form `prefix + NAME` ask for: key and amount in single units by the name of the type.
 
     `units` is what a bare number of a type counts in, single units for those that are not in it. Raises ConfigError.
     """
@@ -159,7 +159,7 @@ def _check_strays(types: Configuration, found: Mapping[str, ResourceType]) -> No
 
 
 def require_dominant(conf: Configuration, queues: Configuration) -> None:
-    """Raises ConfigError, in Hadoop's words, where further types meet the calculator that counts memory alone.
+    """Raise ConfigError, in Hadoop's words, where further types meet the calculator that counts memory alone.
 
     `queues` is `conf` with the file of queues. Where that leaves the calculator to its default, the line that names the
     types is at fault. Blocking.

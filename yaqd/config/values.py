@@ -51,12 +51,12 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_list(text: str) -> list[str]:
-    """Comma-separated words, trimmed, empty ones dropped."""
+    """Return comma-separated words, trimmed, empty ones dropped."""
     return [word for word in (part.strip() for part in text.split(",")) if word]
 
 
 def parse_duration_ms(text: str, unit: str = "ms") -> int:
-    """Milliseconds; a bare number counts in `unit`."""
+    """Return milliseconds; a bare number counts in `unit`."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"not a duration; write a number and one of ns us ms s m h d, for example 10s (bare: {unit})")
@@ -71,7 +71,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`host:port` or `[v6]:port`."""
+    """Read `host:port` or `[v6]:port`."""
     host, colon, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     is_host = bool(_HOST.fullmatch(bare)) or (bare != host and re.fullmatch(r"[0-9A-Fa-f:.%]+", bare) is not None)
@@ -81,7 +81,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def bare_duration_unit(key: str) -> str:
-    """The unit that a bare number of this key has by Hadoop's naming: `...-secs` seconds, else milliseconds."""
+    """Return the unit that a bare number of this key has by Hadoop's naming: `...-secs` seconds, else milliseconds."""
     tail = re.split(r"[.-]", key)[-1]
     if tail in ("secs", "sec", "seconds", "s"):
         return "s"

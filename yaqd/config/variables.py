@@ -26,7 +26,8 @@ class VariableLoop(Exception):
 def substitute(
     text: str, raw: Callable[[str], str | None], environ: Mapping[str, str], chain: tuple[str, ...] = ()
 ) -> str:
-    """The text with its variables replaced. `raw` gives a key's unreplaced value, `chain` the keys being replaced."""
+    """Return the text with its variables replaced. `raw` gives a key's unreplaced value, `chain` the keys being
+    replaced."""
     if "${" not in text:
         return text
     # One buffer per open "${"; the first is the text itself.
@@ -82,7 +83,7 @@ def _from_environment(expression: str, environ: Mapping[str, str]) -> str | None
 
 
 def user_name() -> str:
-    """The operating system's name of this user, or its number where there is none (containers)."""
+    """Return the operating system's name of this user, or its number where there is none (containers)."""
     import pwd
 
     try:

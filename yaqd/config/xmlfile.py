@@ -39,12 +39,13 @@ class Property:
 
 
 def read_properties(path: Path) -> list[Property]:
-    """All properties of the file and of what it includes, in document order. ConfigError names the file and line."""
+    """Return all properties of the file and of what it includes, in document order. ConfigError names the file and
+    line."""
     return _Reader(path, ()).read()
 
 
 def write_properties(path: Path, properties: Iterable[tuple[str, str, str]], comment: str = "") -> None:
-    """Writes (name, value, description) triples; the file appears whole or not at all."""
+    """Write (name, value, description) triples; the file appears whole or not at all."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     if comment:
         lines.append(f"<!-- {comment.replace('--', '- -')} -->")

@@ -81,7 +81,7 @@ class FileSystemCounter(StrEnum):
 
 
 def taken_together(group: str, name: str, first: int, second: int) -> int:
-    """The value for two tasks: their sum, and of Hadoop's maxima the larger."""
+    """Return the value for two tasks: their sum, and of Hadoop's maxima the larger."""
     return max(first, second) if group == TASK_GROUP and name.endswith("_MAX") else first + second
 
 
@@ -100,7 +100,7 @@ class CounterCell:
 
 
 def as_long(value: int) -> int:
-    """The number that a long of Java's has after a sum: it wraps around."""
+    """Return the number that a long of Java's has after a sum: it wraps around."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -114,7 +114,7 @@ class Counters:
         self._own_count = 0
 
     def find(self, group: str, name: str) -> CounterCell:
-        """The counter, made on first use."""
+        """Return the counter, made on first use."""
         cell = self._cells.get((group, name))
         if cell is None:
             group, name = _sendable(group), _sendable(name)
@@ -134,7 +134,7 @@ class Counters:
         return self.find(FILE_SYSTEM_GROUP, name.of_scheme(scheme))
 
     def get(self, group: str, name: str) -> int:
-        """Its value, 0 if nothing counted it."""
+        """Return its value, 0 if nothing counted it."""
         cell = self._cells.get((group, name))
         return 0 if cell is None else cell.value
 
@@ -155,7 +155,7 @@ class Counters:
         return len(self._cells)
 
     def to_json(self) -> dict[str, dict[str, int]]:
-        """Groups and names in sorted order."""
+        """Return groups and names in sorted order."""
         result: dict[str, dict[str, int]] = {}
         for (group, name), cell in sorted(self._cells.items()):
             result.setdefault(group, {})[name] = cell.value

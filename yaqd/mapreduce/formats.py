@@ -92,7 +92,7 @@ class OutputKind(StrEnum):
 
     @classmethod
     def of(cls, name: str) -> "OutputKind":
-        """Of a format's name; of CSV that names its columns."""
+        """Return the kind of a format's name; of CSV that names its columns."""
         kind, _, columns = name.partition(":")
         if (kind == cls.CSV) == bool(columns) and kind in tuple(cls):
             csv_columns(name)
@@ -101,7 +101,7 @@ class OutputKind(StrEnum):
 
 
 def csv_columns(name: str) -> tuple[str, ...]:
-    """That an output format names; none where it is not CSV."""
+    """Return the columns that an output format names; none where it is not CSV."""
     kind, _, columns = name.partition(":")
     if kind != OutputKind.CSV:
         return ()

@@ -107,7 +107,7 @@ class Job:
         return ((key, value) for value in values)
 
     def partition(self, key: Any, partitions: int) -> int:
-        """The partition (0 to partitions - 1) that a key belongs to: CRC-32 of its encoding by default."""
+        """Return the partition (0 to partitions - 1) that a key belongs to: CRC-32 of its encoding by default."""
         return crc32(encode_key(key)) % partitions
 
     def cleanup(self) -> Iterable[Pair] | None:

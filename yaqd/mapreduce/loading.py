@@ -35,7 +35,7 @@ _NO_PAIRS: Final = {
 
 
 def split_script(text: str) -> tuple[str, str | None]:
-    """`script.py:ClassName` as path and class name; the name is None where it is left out."""
+    """Return `script.py:ClassName` as path and class name; the name is None where it is left out."""
     path, colon, name = text.rpartition(":")
     return (path, name) if colon and name.isidentifier() and path.endswith(".py") else (text, None)
 
@@ -43,8 +43,8 @@ def split_script(text: str) -> tuple[str, str | None]:
 def load_job(
     script: str | Path, class_name: str | None = None, *, before: Callable[[Path], None] | None = None
 ) -> type[Job]:
-    """The job class that a script defines. JobError says what is wrong with the script. `before`: told the file, once
-    all is there that it can import."""
+    """Return the job class that a script defines. JobError says what is wrong with the script. `before`: told the file,
+    once all is there that it can import."""
     path, named = split_script(str(script))
     class_name = class_name or named
     if before is not None:
@@ -70,8 +70,8 @@ def load_job(
 
 
 def check_job(job: type[Job], path: str) -> type[Job]:
-    """The class itself, once its formats exist and its methods have the names and arguments that they will be called
-    with."""
+    """Return the class itself, once its formats exist and its methods have the names and arguments that they will be
+    called with."""
     _check_making(job, path)
     for param in declared_params(job).values():
         if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
@@ -167,7 +167,7 @@ def _remedy(path: Path, error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback of an exception without the frames of this project and of the import machinery."""
+    """Return the traceback of an exception without the frames of this project and of the import machinery."""
     trace = traceback.TracebackException.from_exception(error, limit=-100)
     seen: set[int] = set()
     part: traceback.TracebackException | None = trace

@@ -38,7 +38,7 @@ _VERY_NEAR: Final = 0.9
 
 
 def refuse_misnamed(job: type[Job], path: str) -> None:
-    """JobError for a job that is the identity because its methods, or attributes, have other names than Job's."""
+    """Raise JobError for a job that is the identity because its methods, or attributes, have other names than Job's."""
     if callable(job.partitioner):
         raise JobError(f"{path}: {job.__name__} has a method partitioner; did you mean partition?")
     if _works(job):
@@ -53,7 +53,7 @@ def refuse_misnamed(job: type[Job], path: str) -> None:
 
 
 def misnamed_notes(job: type[Job]) -> list[str]:
-    """A line for each name that nothing reads and that is very near to one that Job has."""
+    """Return a line for each name that nothing reads and that is very near to one that Job has."""
     names = _misnamed(job, _VERY_NEAR, _VERY_NEAR)
     found = {name: meant for name, meant in names if not _overrides(job, meant) and not _is_longer(name, meant)}
     if not found:

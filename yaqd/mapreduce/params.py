@@ -67,7 +67,7 @@ class Param(Generic[_T]):
 
 
 def declared_params(job_class: type) -> dict[str, Param[Any]]:
-    """Options of a job class by name, in the order of their declaration, base classes first."""
+    """Return options of a job class by name, in the order of their declaration, base classes first."""
     found: dict[str, Param[Any]] = {}
     for base in reversed(job_class.__mro__):
         for attribute, value in vars(base).items():
@@ -79,7 +79,7 @@ def declared_params(job_class: type) -> dict[str, Param[Any]]:
 
 
 def parse_params(job_class: type, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Values by attribute name of the options that `texts` sets; `texts` may hold configuration keys as well.
+    """Return values by attribute name of the options that `texts` sets; `texts` may hold configuration keys as well.
 
     JobError for a value that does not parse, for a required option that is missing, and for a name that is nearly an
     option's.
@@ -97,8 +97,8 @@ def parse_params(job_class: type, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unread_names(job_class: type, texts: Mapping[str, str]) -> list[str]:
-    """Names in `texts` that set nothing: no option of the job's, and no configuration key, which all have a dot. One
-    that other values refer to (`${name}`) sets those."""
+    """Return names in `texts` that set nothing: no option of the job's, and no configuration key, which all have a dot.
+    One that other values refer to (`${name}`) sets those."""
     params = declared_params(job_class)
     return [
         name

@@ -78,7 +78,7 @@ _SMALL_INTS_BACK: Final = {code: number for number, code in _SMALL_INTS.items()}
 
 
 def encode_key(value: Value) -> bytes:
-    """The encoding of one key. UnserializableError names the type and the value of one that cannot travel."""
+    """Return the encoding of one key. UnserializableError names the type and the value of one that cannot travel."""
     kind = type(value)
     if kind is str:
         try:
@@ -99,7 +99,7 @@ encode_value = encode_key
 
 
 def encode_pairs(pairs: Iterable[tuple[Value, Value]]) -> tuple[list[bytes], list[bytes]]:
-    """The encodings of keys and of values, each made before the next pair is asked for.
+    """Return the encodings of keys and of values, each made before the next pair is asked for.
 
     So a record that its owner changes after handing it on counts as it was; and one loop costs less than several.
     Where large ones among them come to some megabytes, no further pair is asked for.
@@ -226,7 +226,7 @@ def _base_value(value: Value) -> Value:
 
 
 def decode_key(code: bytes) -> Value:
-    """The value that `encode_key` encoded. CorruptDataError if `code` is nothing it can have made."""
+    """Return the value that `encode_key` encoded. CorruptDataError if `code` is nothing it can have made."""
     tag = code[:1]
     if tag == b"s":
         try:
@@ -245,7 +245,7 @@ decode_value = decode_key
 
 
 def decode_many(codes: Iterable[bytes]) -> list[Value]:
-    """`decode_key` of each code; faster per value where all are str, or all small integers."""
+    """Return `decode_key` of each code; faster per value where all are str, or all small integers."""
     batch = codes if isinstance(codes, list) else list(codes)
     tags = {code[:1] for code in batch}
     if tags == {b"s"}:

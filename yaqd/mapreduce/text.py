@@ -17,7 +17,7 @@ _AN_ADDRESS: Final = re.compile(r"<.* at 0x[0-9a-f]+>", re.DOTALL)
 
 
 def text_of(value: Any) -> bytes:
-    """The bytes that stand for `value` in text output; b"" for None."""
+    """Return the bytes that stand for `value` in text output; b"" for None."""
     kind = type(value)
     if kind is str:
         return _utf8(value)

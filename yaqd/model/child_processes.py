@@ -5,7 +5,7 @@ import os
 
 
 def children_of(pid: int) -> set[int]:
-    """Of all its threads; empty where the kernel does not tell."""
+    """Return those of all its threads; empty where the kernel does not tell."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208

@@ -23,5 +23,5 @@ def without_middle(text: str, chars: int) -> str:
 
 
 def as_utf8(text: str) -> str:
-    """The same text where UTF-8 can carry it; bytes of the input that were none are shown as escapes."""
+    """Return the same text where UTF-8 can carry it; bytes of the input that were none are shown as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -17,13 +17,13 @@ _ASK: Final = 0xFFFFFFFF
 
 
 def are_fixed() -> bool:
-    """In this process and what its thread starts."""
+    """Return whether addresses are fixed in this process and what its thread starts."""
     found = _personality(_ASK)
     return found is not None and bool(found & _ADDR_NO_RANDOMIZE)
 
 
 def fix() -> bool:
-    """For what this thread executes from now on. Whether that changes anything there."""
+    """Fix addresses for what this thread executes from now on. Return whether that changes anything there."""
     found = _personality(_ASK)
     if found is None or found & _ADDR_NO_RANDOMIZE:
         return False
@@ -33,7 +33,7 @@ def fix() -> bool:
 
 @contextmanager
 def fixed_for_children() -> Iterator[None]:
-    """For processes that this thread starts meanwhile."""
+    """Fix addresses for processes that this thread starts meanwhile."""
     before = _personality(_ASK)
     is_changed = fix()
     try:
@@ -53,7 +53,7 @@ def _personality(wanted: int) -> int | None:
 
 
 def main() -> None:
-    """`python -m yaqd.model.fixed_addresses MODULE ARGUMENT...` is `python -m MODULE ARGUMENT...`."""
+    """Run `python -m MODULE ARGUMENT...`, for `python -m yaqd.model.fixed_addresses MODULE ARGUMENT...`."""
     fix()
     os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])
 

@@ -19,7 +19,7 @@ _AGAIN: Final = "YAQ_STARTED_AGAIN"
 
 
 def hash_seed(environment: Mapping[str, str]) -> str:
-    """The seed that an environment asks for; the default where it names none, or one that differs by process."""
+    """Return the seed that an environment asks for; the default where it names none, or one that differs by process."""
     text = environment.get(VARIABLE, "")
     return str(int(text)) if text.isascii() and text.isdecimal() and int(text) <= _MAX else DEFAULT
 

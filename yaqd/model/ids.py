@@ -72,7 +72,7 @@ class ContainerId(NamedTuple):
 
     @staticmethod
     def start(epoch: int) -> int:
-        """Where an epoch's ids begin: a scheduler counts up from there, proxies at the nodes down."""
+        """Return where an epoch's ids begin: a scheduler counts up from there, proxies at the nodes down."""
         return epoch << _SEQUENCE_BITS
 
     @property

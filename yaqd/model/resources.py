@@ -45,13 +45,13 @@ class Resource:
         return Resource(self.memory_mb * factor, self.vcores * factor, extras)
 
     def fits_in(self, room: "Resource") -> bool:
-        """True when no component is larger than the room's."""
+        """Return True when no component is larger than the room's."""
         if self.memory_mb > room.memory_mb or self.vcores > room.vcores:
             return False
         return not self.extras or all(v <= room.extras.get(n, 0) for n, v in self.extras.items())
 
     def smaller(self, other: Self) -> "Resource":
-        """The smaller amount of each component."""
+        """Return the smaller amount of each component."""
         extras = self.extras
         if extras or other.extras:
             extras = {n: v for n in self._names(other) if (v := min(self.extras.get(n, 0), other.extras.get(n, 0)))}
@@ -61,7 +61,7 @@ class Resource:
         return not self.memory_mb and not self.vcores and not any(self.extras.values())
 
     def floored(self) -> "Resource":
-        """The same with every negative component at 0."""
+        """Return the same with every negative component at 0."""
         extras = {n: v for n, v in self.extras.items() if v > 0} if self.extras else self.extras
         return Resource(max(0, self.memory_mb), max(0, self.vcores), extras)
 

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(*, order: bool = False) -> Callable[[type[T]], type[T]]:
-    """A frozen dataclass with slots to the type checker, which is where a change is refused.
+    """Make a class what is a frozen dataclass with slots to the type checker, which is where a change is refused.
 
     At run time it is an ordinary one: a frozen one takes three times as long to make, because each of its fields is
     set through `object.__setattr__`.

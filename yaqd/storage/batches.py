@@ -78,7 +78,7 @@ class LineBatch:
         return ColumnBatch(keys, key_offsets, values, value_offsets)
 
     def without_longer(self, line_bytes_max: int) -> "LineBatch | ListBatch":
-        """The batch without lines longer than that."""
+        """Return the batch without lines longer than that."""
         lines = self._block.splitlines()
         if max(map(len, lines), default=0) <= line_bytes_max:
             return self
@@ -179,7 +179,7 @@ class ListBatch:
 
 
 def encode_offsets(numbers: I64) -> tuple[U8, I64]:
-    """The encodings of ascending integers from 0 on, as `encode_key` makes them, and where each begins."""
+    """Return the encodings of ascending integers from 0 on, as `encode_key` makes them, and where each begins."""
     bounds = np.searchsorted(numbers, [1 << (8 * size) for size in range(8)]).tolist()
     pieces: list[U8] = []
     lengths = np.empty(len(numbers), dtype=np.int64)

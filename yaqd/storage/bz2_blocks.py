@@ -32,7 +32,7 @@ class Piece:
         self._end: int | None = None
 
     def end(self) -> int | None:
-        """Where its contents end, counted from `start` on; None as long as that is not reached."""
+        """Return where its contents end, counted from `start` on; None as long as that is not reached."""
         return self._end
 
     def __iter__(self) -> Iterator[bytes]:
@@ -48,8 +48,9 @@ class Piece:
 
 
 def blocks_from(chunks: Iterable[bytes], start: int) -> Iterator[tuple[int, bytes]]:
-    """The contents of each block whose mark begins at byte `start` or later, with the byte in which it begins; `chunks`
-    are the file's bytes from there on. OSError, EOFError or ValueError where the file is damaged or ends early."""
+    """Return the contents of each block whose mark begins at byte `start` or later, with the byte in which it begins;
+    `chunks` are the file's bytes from there on. OSError, EOFError or ValueError where the file is damaged or ends
+    early."""
     held, at = b"", start  # bytes, and where in the file they stand
     begin: int | None = None  # of the block that is not complete, in bits of the file
     seen = -1

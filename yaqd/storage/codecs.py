@@ -54,7 +54,7 @@ class FileCodec:
     splits: bool = False
 
     def decompressed(self, chunks: Iterable[bytes], path: str) -> Iterator[bytes]:
-        """The contents in pieces; members that follow each other are one file. CorruptFile where it is damaged
+        """Return the contents in pieces; members that follow each other are one file. CorruptFile where it is damaged
         or ends early. Bytes behind its end that are none of its own are left alone, and noted."""
         try:
             yield from self.read(chunks, lambda what: note(f"{path}: {what}"))
@@ -379,7 +379,7 @@ def codec_of(path: str) -> FileCodec | None:
 
 
 def output_codec(conf: Configuration) -> FileCodec | None:
-    """Of a job's output; None where it is not compressed. ConfigError for one that does not exist."""
+    """Return the codec of a job's output; None where it is not compressed. ConfigError for one that does not exist."""
     if not conf.get_bool(COMPRESS_KEY, False):
         return None
     named = (conf.get(CODEC_KEY) or "gzip").strip()
@@ -392,6 +392,6 @@ def output_codec(conf: Configuration) -> FileCodec | None:
 
 
 def output_suffix(conf: Configuration) -> str:
-    """What output files' names end in: .gz where the job compresses its output with gzip."""
+    """Return what output files' names end in: .gz where the job compresses its output with gzip."""
     codec = output_codec(conf)
     return "" if codec is None else codec.suffix

@@ -18,7 +18,7 @@ SUCCESS: Final = "_SUCCESS"
 
 
 def check_output_absent(filesystem: FileSystem, output: str) -> None:
-    """PathExists if the output stands already: nothing may start then."""
+    """Raise PathExists if the output stands already: nothing may start then."""
     if filesystem.exists(output):
         raise PathExists(
             f"output {output} exists already: delete it (it may hold an earlier result) or name another", path=output
@@ -26,7 +26,8 @@ def check_output_absent(filesystem: FileSystem, output: str) -> None:
 
 
 def check_output_possible(filesystem: FileSystem, output: str) -> None:
-    """NotAFile or PathDenied where the output (an absolute path) cannot be made: nothing may start then either."""
+    """Raise NotAFile or PathDenied where the output (an absolute path) cannot be made: nothing may start then
+    either."""
     folder = parent_of(output)
     while True:
         try:
@@ -42,12 +43,12 @@ def check_output_possible(filesystem: FileSystem, output: str) -> None:
 
 
 def part_name(phase: str, index: int, suffix: str = "") -> str:
-    """part-m-00000 for a map task's output, part-r-00000 for a reduce task's."""
+    """Return part-m-00000 for a map task's output, part-r-00000 for a reduce task's."""
     return f"part-{phase[0]}-{index:05d}{suffix}"
 
 
 def streaming_part_name(index: int, suffix: str = "") -> str:
-    """part-00000: MapReduce's older API, which Hadoop Streaming is written with, does not name the phase."""
+    """Return part-00000: MapReduce's older API, which Hadoop Streaming is written with, does not name the phase."""
     return f"part-{index:05d}{suffix}"
 
 
@@ -78,11 +79,11 @@ class OutputCommitter:
         return not names or (names == [TEMPORARY] and not self._fs.list(join(self.output, TEMPORARY)))
 
     def task_folder(self, attempt: str) -> str:
-        """Where an attempt writes; what stands there when it commits becomes output, subfolders too."""
+        """Return where an attempt writes; what stands there when it commits becomes output, subfolders too."""
         return join(self._job_folder, attempt)
 
     def task_path(self, attempt: str, name: str) -> str:
-        """Where an attempt writes its file `name`."""
+        """Return where an attempt writes its file `name`."""
         return join(self.task_folder(attempt), name)
 
     def commit_task(self, attempt: str) -> list[str]:

@@ -16,7 +16,7 @@ _FIELD_CHARS_MAX: Final = 64 << 20
 
 
 def json_batch(lines: RecordBatch, path: str) -> ListBatch:
-    """What these lines say. JobError for one that is no JSON."""
+    """Return what these lines say. JobError for one that is no JSON."""
     keys, values = [], []
     for key, line in lines:
         if line and not line.isspace():
@@ -29,7 +29,7 @@ def json_batch(lines: RecordBatch, path: str) -> ListBatch:
 
 
 def csv_batches(chunks: Iterable[bytes], delimiter: str, path: str) -> Iterator[ListBatch]:
-    """A whole file's records, each a dict by the names in the first. JobError for what does not fit these."""
+    """Return a whole file's records, each a dict by the names in the first. JobError for what does not fit these."""
     csv.field_size_limit(_FIELD_CHARS_MAX)
     source = _Lines(chunks)
     rows = csv.reader(source, delimiter=delimiter, strict=True)

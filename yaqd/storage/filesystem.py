@@ -51,11 +51,11 @@ class PositionedReader(Protocol):
     length: int
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """StorageError where the file has fewer."""
+        """Return so many bytes from there on. Raise StorageError where the file has fewer."""
         ...
 
     def stream_at(self, offset: int, length: int) -> Iterator[bytes]:
-        """The same bytes in pieces, of which none is much larger than CHUNK_BYTES. Close it to stop reading."""
+        """Return the same bytes in pieces, of which none is much larger than CHUNK_BYTES. Close it to stop reading."""
         ...
 
     def close(self) -> None: ...
@@ -78,7 +78,7 @@ class FileSystem(Protocol):
     def open(self, path: str) -> ByteReader: ...
 
     def open_range(self, path: str, start: int, length: int | None = None) -> Iterator[bytes]:
-        """The bytes from `start`, `length` of them or all to the end, in pieces of up to CHUNK_BYTES.
+        """Return the bytes from `start`, `length` of them or all to the end, in pieces of up to CHUNK_BYTES.
 
         Ends early where the file does. Close the iterator to stop reading.
         """
@@ -89,13 +89,14 @@ class FileSystem(Protocol):
     def create(
         self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
     ) -> ByteWriter:
-        """`replication`: copies, where a file system keeps several; 0: as configured. Without
+        """Create a file. `replication`: copies, where a file system keeps several; 0: as configured. Without
         `make_parents` the folder must be there: who writes into one that may be deleted meanwhile does not bring it
         back."""
         ...
 
     def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
-        """A folder that stands already is no error. PathNotFound without the one above it, unless `make_parents`."""
+        """Make a folder. One that stands already is no error. PathNotFound without the one above it, unless
+        `make_parents`."""
         ...
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
@@ -103,7 +104,7 @@ class FileSystem(Protocol):
         ...
 
     def delete(self, path: str, recursive: bool = False) -> bool:
-        """Whether there was something to delete. StorageError for a folder with entries unless `recursive`."""
+        """Return whether there was something to delete. StorageError for a folder with entries unless `recursive`."""
         ...
 
     def set_mode(self, path: str, mode: int) -> None:
@@ -113,7 +114,7 @@ class FileSystem(Protocol):
     def set_group(self, path: str, group: str) -> None: ...
 
     def check_may_create_in(self, folder: str) -> None:
-        """PathDenied unless the caller may make files and folders in a folder that is there."""
+        """Raise PathDenied unless the caller may make files and folders in a folder that is there."""
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -122,5 +123,5 @@ class FileSystem(Protocol):
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]: ...
 
     def list(self, path: str) -> list[FileStatus]:
-        """What stands in a folder, sorted by name; the file itself for a file."""
+        """Return what stands in a folder, sorted by name; the file itself for a file."""
         ...

@@ -27,7 +27,8 @@ _ALTERNATIVES_MAX: Final = 1000
 
 
 def list_inputs(inputs: Iterable[str], conf: Configuration) -> list[FileStatus]:
-    """The files of all inputs, in the order given, folders in name order, each file once for each time it is named."""
+    """Return the files of all inputs, in the order given, folders in name order, each file once for each time it is
+    named."""
     files: list[FileStatus] = []
     any_input = False
     for text in inputs:
@@ -45,12 +46,12 @@ def list_inputs(inputs: Iterable[str], conf: Configuration) -> list[FileStatus]:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a job skips it in a folder."""
+    """Return whether a job skips it in a folder."""
     return name_of(path).startswith(("_", "."))
 
 
 def glob(filesystem: FileSystem, pattern: str) -> list[FileStatus]:
-    """What a pattern with `*`, `?`, `[...]` and `{a,b}` matches, sorted by path; hidden names are not matched.
+    """Return what a pattern with `*`, `?`, `[...]` and `{a,b}` matches, sorted by path; hidden names are not matched.
 
     A path without these characters is itself, whatever its name, or nothing. A file whose name contains them is found
     by its literal name first.

@@ -22,7 +22,7 @@ Ends = Callable[[], int | None]
 def owned_blocks(
     chunks: Iterable[bytes], start: int, end: "int | Ends | None", line_bytes_max: int = LINE_BYTES_MAX
 ) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines, each with the offset in the file of its first byte.
+    """Return blocks of whole lines, each with the offset in the file of its first byte.
 
     `chunks` are the file's bytes from `start` on, beyond `end` as far as they are asked for. Only the last block of a
     file may lack its line end. An `end` that is known only when it is reached is asked for after each chunk. A line

@@ -19,7 +19,7 @@ IMPLEMENTATIONS: Final = ("hdfs-native", "hdfs3", "pyarrow")
 
 
 def get_filesystem(path: str, conf: Configuration, *, user: str | None = None) -> FileSystem:
-    """The file system that a path or URI lives on; one object per process, file system and user."""
+    """Return the file system that a path or URI lives on; one object per process, file system and user."""
     location = locate(path, conf)
     if location.scheme == "file":
         from yaqd.storage.local import LocalFileSystem

@@ -36,7 +36,8 @@ class Location:
 
 
 def locate(text: str, conf: Configuration) -> Location:
-    """The place that a user's path names. A relative one starts at the working folder, or on HDFS at /user/NAME."""
+    """Return the place that a user's path names. A relative one starts at the working folder, or on HDFS at
+    /user/NAME."""
     if not text or "\0" in text or len(text) > _PATH_CHARS_MAX:
         raise StorageError(f"bad path {text[:80]!r}: give a path of 1 to {_PATH_CHARS_MAX} characters without NUL")
     match = _URI.match(text)
@@ -53,33 +54,33 @@ def locate(text: str, conf: Configuration) -> Location:
 
 
 def qualify(path: str, conf: Configuration) -> str:
-    """The full URI of a path, such as hdfs://host:8020/x or file:///x."""
+    """Return the full URI of a path, such as hdfs://host:8020/x or file:///x."""
     return str(locate(path, conf))
 
 
 def as_hadoop_writes(path: str) -> str:
-    """A full URI as Java's Path has it as text: file:/x, with one slash where no authority is."""
+    """Return a full URI as Java's Path has it as text: file:/x, with one slash where no authority is."""
     scheme, found, rest = path.partition(":///")
     return f"{scheme}:/{rest}" if found else path
 
 
 def normal_path(path: str) -> str:
-    """Absolute, without `.`, `..`, doubled or trailing slashes."""
+    """Return the path absolute, without `.`, `..`, doubled or trailing slashes."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def join(folder: str, *names: str) -> str:
-    """A path below a folder; works on URIs too."""
+    """Return a path below a folder; works on URIs too."""
     return "/".join((folder.rstrip("/"), *names))
 
 
 def name_of(path: str) -> str:
-    """The last component of a path or URI."""
+    """Return the last component of a path or URI."""
     return path.rstrip("/").rpartition("/")[2]
 
 
 def parent_of(path: str) -> str:
-    """The folder that an absolute path stands in; "/" for the root itself."""
+    """Return the folder that an absolute path stands in; "/" for the root itself."""
     return path.rstrip("/").rpartition("/")[0] or "/"
 
 

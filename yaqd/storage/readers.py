@@ -130,6 +130,6 @@ class SplitReader:
 
 
 def open_reader(input_format: InputFormat | str, split: InputSplit, conf: Configuration) -> SplitReader:
-    """A reader of this split's records."""
+    """Return a reader of this split's records."""
     parsed = InputFormat.parse(input_format) if isinstance(input_format, str) else input_format
     return SplitReader(parsed, split, conf)

@@ -78,7 +78,7 @@ class InputSplit:
 
 
 def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Configuration) -> list[InputSplit]:
-    """The splits of all input paths, longest first. StorageError for the first path that cannot be read."""
+    """Return the splits of all input paths, longest first. StorageError for the first path that cannot be read."""
     size_min = conf.get_size_bytes(_MIN_KEY, 0, minimum=0)
     size_max = conf.get_size_bytes("mapreduce.input.fileinputformat.split.maxsize", 1 << 62, minimum=1)
     is_combining = conf.get_bool("yaq.input.combine-small-files", True)
@@ -98,7 +98,7 @@ def compute_splits(inputs: Iterable[str], input_format: InputFormat, conf: Confi
 
 
 def compute_streaming_splits(inputs: Iterable[str], conf: Configuration) -> list[InputSplit]:
-    """Splits of one file each, longest first, otherwise in the order of the input; an empty file makes one, too.
+    """Return splits of one file each, longest first, otherwise in the order of the input; an empty file makes one, too.
 
     They have max(minsize, min(all bytes / maps, block size)) bytes, where maps is what the job hopes for
     (`mapreduce.job.maps`).

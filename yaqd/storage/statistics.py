@@ -23,7 +23,7 @@ class Statistics:
     write_ops: int = 0
 
     def since(self, earlier: "Statistics | None") -> "Statistics":
-        """What came after an earlier copy."""
+        """Return what came after an earlier copy."""
         before = earlier or _NOTHING
         return Statistics(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(self)))
 
@@ -33,7 +33,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def counted(statistics: Statistics, name: Literal["read_ops", "write_ops"]) -> Callable[[Call], Call]:
-    """Each call of the decorated method is one of these."""
+    """Count each call of the decorated method as one of these."""
 
     def decorate(method: Call) -> Call:
         @wraps(method)
@@ -50,10 +50,10 @@ _by_scheme: dict[str, Statistics] = {}
 
 
 def statistics_of(scheme: str) -> Statistics:
-    """The live numbers of a scheme (file, hdfs); its file systems add to them."""
+    """Return the live numbers of a scheme (file, hdfs); its file systems add to them."""
     return _by_scheme.setdefault(scheme, Statistics())
 
 
 def storage_statistics() -> dict[str, Statistics]:
-    """A copy of the numbers of every scheme that was used so far."""
+    """Return a copy of the numbers of every scheme that was used so far."""
     return {scheme: found.since(None) for scheme, found in sorted(_by_scheme.items())}

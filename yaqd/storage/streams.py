@@ -13,7 +13,7 @@ from yaqd.storage.statistics import statistics_of
 
 
 def check_range(path: str, offset: int, length: int, available: int) -> None:
-    """StorageError unless these bytes lie within a file of so many."""
+    """Raise StorageError unless these bytes lie within a file of so many."""
     if offset < 0 or length < 0 or offset + length > available:
         raise StorageError(f"{path}: has {available} bytes, none at {offset}+{length}", path=path)
 
@@ -26,7 +26,7 @@ class ChunkReader:
         self._rest = b""
 
     def read(self, size: int = -1, /) -> bytes:
-        """`size` bytes, fewer only at the end of the file; all that is left if `size` is negative."""
+        """Read `size` bytes, fewer only at the end of the file; all that is left if `size` is negative."""
         if size < 0:
             data = b"".join((self._rest, *self._chunks))
             self._rest = b""

@@ -71,7 +71,7 @@ class RecordWriter:
             self._flush()
 
     def write_all(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """`write` for each pair; for plain str, int and bytes a good deal faster."""
+        """Call `write` for each pair; for plain str, int and bytes a good deal faster."""
         separator, is_text, parts, form = self._separator, self._is_text, self._parts, self._form
         plain = str
         for key, value in pairs:
@@ -90,7 +90,7 @@ class RecordWriter:
                 parts = self._parts
 
     def write_block(self, block: bytes, records: int) -> None:
-        """Records that are formatted already."""
+        """Write records that are formatted already."""
         self._parts.append(block)
         self._buffered += len(block)
         self.records += records
@@ -125,7 +125,7 @@ def _form(kind: OutputKind, separator: bytes, columns: tuple[str, ...]) -> Calla
 
 
 def open_writer(filesystem: FileSystem, path: str, name: str, conf: Configuration) -> RecordWriter:
-    """A writer of one output file in this format; `path` ends in `output_suffix`. An older file of that name is
+    """Return a writer of one output file in this format; `path` ends in `output_suffix`. An older file of that name is
     replaced."""
     codec = output_codec(conf)
     file: ByteWriter = filesystem.create(path, overwrite=True, make_parents=False)

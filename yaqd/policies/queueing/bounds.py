@@ -32,20 +32,21 @@ _BOUNDS_KEPT: Final = 1024
 
 
 def fixed_bound(slots: int, mean_s: float, gap_s: float, idle: float = 0.0) -> int:
-    """ceil(r mu tau): tasks of one duration, whose ends spread over it, find a waiting one each."""
+    """Return ceil(r mu tau): tasks of one duration, whose ends spread over it, find a waiting one each."""
     served = _served(slots, mean_s, gap_s)
     return limits.queue_length(_ceil(served))
 
 
 def aligned_bound(slots: int, mean_s: float, gap_s: float, idle: float = 0.0) -> int:
-    """r ceil(mu tau): tasks of one duration that all started together, so that they also end together."""
+    """Return r ceil(mu tau): tasks of one duration that all started together, so that they also end together."""
     rounds = _served(1, mean_s, gap_s)
     return limits.queue_length(limits.slots(slots) * _ceil(rounds))
 
 
 @lru_cache(maxsize=_BOUNDS_KEPT)
 def poisson_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAULT_IDLE) -> int:
-    """The smallest b with P[N >= b + 1] <= idle, N Poisson with mean r mu tau: no slot idles in 1 - idle of intervals.
+    """Return the smallest b with P[N >= b + 1] <= idle, N Poisson with mean r mu tau: no slot idles in 1 - idle of
+    intervals.
 
     This is condition (3.2), P[Erlang(b + 1, r mu) < tau] <= idle, counted in tasks.
     """
@@ -66,7 +67,8 @@ def poisson_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAUL
 
 
 def chernoff_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAULT_IDLE) -> int:
-    """The smallest b >= x - 1 with x (1 + (b+1)/x (ln((b+1)/x) - 1)) >= ln(1/idle), x = r mu tau: inequality (3.1)."""
+    """Return the smallest b >= x - 1 with x (1 + (b+1)/x (ln((b+1)/x) - 1)) >= ln(1/idle), x = r mu tau: inequality
+    (3.1)."""
     served, wanted = _served(slots, mean_s, gap_s), log(1 / _idle(idle))
     if served > limits.LONGEST_QUEUE or served == 0.0:
         return limits.queue_length(served)
@@ -82,8 +84,8 @@ def chernoff_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAU
 
 
 def utilization_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DEFAULT_IDLE) -> int:
-    """The smallest b that keeps the slots busy for 1 - idle of the time, by Proposition 2: idle slots are allowed in
-    many intervals as long as they are few, so that it asks for less than `poisson_bound`."""
+    """Return the smallest b that keeps the slots busy for 1 - idle of the time, by Proposition 2: idle slots are
+    allowed in many intervals as long as they are few, so that it asks for less than `poisson_bound`."""
     low, high = 0, poisson_bound(slots, mean_s, gap_s, idle)
     while low < high:
         middle = (low + high) // 2
@@ -95,7 +97,8 @@ def utilization_bound(slots: int, mean_s: float, gap_s: float, idle: float = _DE
 
 
 def utilization(slots: int, mean_s: float, gap_s: float, queued: int) -> float:
-    """The part of time that the slots are busy, filled up to r running and b queued every tau; exponential durations.
+    """Return the part of time that the slots are busy, filled up to r running and b queued every tau; exponential
+    durations.
 
     u = P[E > tau] + int_0^tau [y/tau + (1 - exp(-mu(tau-y)))/(mu tau)] dF_E(y), E ~ Erlang(b, r mu) the time until the
     queue is empty. With N ~ Poisson(x), x = r mu tau, and p its probabilities, the three parts of the integral are

@@ -37,7 +37,7 @@ EstimatePolicy = Callable[[RecentMean | None, float | None], float | None]
 
 
 def blended(seen: RecentMean | None, before: float | None) -> float | None:
-    """What was seen, as soon as it is much; `before` counts for the first few observations."""
+    """Return what was seen, as soon as it is much; `before` counts for the first few observations."""
     if seen is None or before is None:
         return before if seen is None else seen.mean
     if seen.count >= seen.memory:
@@ -46,12 +46,12 @@ def blended(seen: RecentMean | None, before: float | None) -> float | None:
 
 
 def observed(seen: RecentMean | None, before: float | None) -> float | None:
-    """What was seen, from the first task on."""
+    """Return what was seen, from the first task on."""
     return before if seen is None else seen.mean
 
 
 def earlier(seen: RecentMean | None, before: float | None) -> float | None:
-    """What was known before, for as long as the job runs; what was seen only where that is nothing."""
+    """Return what was known before, for as long as the job runs; what was seen only where that is nothing."""
     return before if before is not None or seen is None else seen.mean
 
 
@@ -73,17 +73,18 @@ def is_news(told_s: float | None, estimate_s: float) -> bool:
 
 
 def recurring_name(name: str) -> str:
-    """A job's name without what changes from run to run: dates, times, numbers and ids."""
+    """Return a job's name without what changes from run to run: dates, times, numbers and ids."""
     return " ".join(_CHANGING.sub("#", name[: 4 * _LONGEST_NAME]).split())[:_LONGEST_NAME]
 
 
 def stage_key(name: str, user: str, stage: str | int) -> str:
-    """The stage of a recurring job: by the job's name, its user, and the stage's name or the priority of its asks."""
+    """Return the stage of a recurring job: by the job's name, its user, and the stage's name or the priority of its
+    asks."""
     return f"stage\t{user[:_LONGEST_NAME]}\t{recurring_name(name)}\t{str(stage)[:_LONGEST_NAME]}"
 
 
 def ask_key(application_id: ApplicationId, priority: int) -> str:
-    """The stage of one application as its scheduler sees it."""
+    """Return the stage of one application as its scheduler sees it."""
     return f"ask\t{application_id}\t{priority}"
 
 
@@ -112,13 +113,15 @@ class Estimator:
         return len(self._means)
 
     def observe(self, key: str, seconds: float) -> None:
-        """A task of this stage ran so long to its good end. What says nothing (NaN, negative, inf) is left out."""
+        """Note that a task of this stage ran so long to its good end. What says nothing (NaN, negative, inf) is left
+        out."""
         seen = self._means.pop(key, None) or RecentMean(self._memory)
         if seen.add(seconds) or seen.count:
             self._keep(key, seen)
 
     def estimate(self, key: str, *fallbacks: str) -> float | None:
-        """Seconds, from this key and, as long as it has seen little, from the next; the default where no key is known.
+        """Return seconds, from this key and, as long as it has seen little, from the next; the default where no key is
+        known.
 
         None is no finite one.
         """
@@ -140,11 +143,11 @@ class Estimator:
         self._means.pop(key, None)
 
     def dump(self) -> list[tuple[str, int, float]]:
-        """Keys with their counts and means, the least recently used first, for a state store."""
+        """Return keys with their counts and means, the least recently used first, for a state store."""
         return [(key, seen.count, seen.mean) for key, seen in self._means.items()]
 
     def load(self, rows: Iterable[tuple[str, int, float]]) -> None:
-        """Takes in what `dump` gave; rows that make no sense are left out."""
+        """Take in what `dump` gave; rows that make no sense are left out."""
         for key, count, mean in rows:
             if count > 0 and limits.duration(mean) < inf:
                 self._means.pop(key, None)

@@ -69,8 +69,8 @@ class RunningTask:
     since: float
 
     def remaining(self, now: float, *, overrun: float = 3.0, grace_s: float = 10.0) -> float | None:
-        """Seconds until it ends; None when it has no finite estimate or has run `overrun` times as long as that, and
-        `grace_s` longer: what a start takes, or a busy disk, says nothing about a task of a second.
+        """Return seconds until it ends; None when it has no finite estimate or has run `overrun` times as long as that,
+        and `grace_s` longer: what a start takes, or a busy disk, says nothing about a task of a second.
 
         One that has overrun its estimate by less is taken for about to end.
         """

@@ -32,7 +32,7 @@ class _Note(str):
 
 
 def policy_fault(error: BaseException) -> str | None:
-    """Which policy raised it, what and where, if it surfaced from one of others."""
+    """Return which policy raised it, what and where, if it surfaced from one of others."""
     return next((note for note in getattr(error, "__notes__", ()) if isinstance(note, _Note)), None)
 
 

@@ -56,7 +56,7 @@ class StageTold(Protocol):
 
 
 def told(message: StageTold) -> StageLeft:
-    """As it came, to be `bounded`."""
+    """Return it as it came, to be `bounded`."""
 
     def seconds(name: str) -> float | None:
         return getattr(message, name) / 1000 if message.HasField(name) else None
@@ -72,7 +72,7 @@ def told(message: StageTold) -> StageLeft:
 
 
 def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
-    """What can be of what a master says: the first of so many stages, each once, with numbers that are some."""
+    """Return what can be of what a master says: the first of so many stages, each once, with numbers that are some."""
     found: dict[int, StageLeft] = {}
     waits = _WAITS_MAX
     for stage in islice(stages, STAGES_MAX):
@@ -90,7 +90,7 @@ def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
 
 
 def facts_of(stages: Iterable[StageLeft], estimate: Callable[[int], float | None]) -> JobFacts:
-    """`estimate`: how long tasks of a priority run as far as the reader knows, s.
+    """Return the facts. `estimate`: how long tasks of a priority run as far as the reader knows, s.
 
     A stage of which nobody knows counts with the mean of the others; where nobody knows anything only tasks are
     counted. Stages that wait for each other in a circle are taken to wait for nothing.

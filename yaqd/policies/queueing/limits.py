@@ -17,31 +17,33 @@ MOST_SLOTS: Final = 100_000
 
 
 def duration(seconds: float | None) -> float:
-    """The same, or inf where it says nothing: None, NaN, negative or absurd."""
+    """Return the same, or inf where it says nothing: None, NaN, negative or absurd."""
     return seconds if seconds is not None and 0.0 <= seconds <= LONGEST_S else inf
 
 
 def threshold(seconds: float) -> float:
-    """A limit on a wait: inf (no limit) stays, what is no number or negative becomes 0, the limit that always holds."""
+    """Return a limit on a wait: inf (no limit) stays, what is no number or negative becomes 0, the limit that always
+    holds."""
     return seconds if seconds >= 0.0 else 0.0
 
 
 def rank(score: float) -> float:
-    """A sort key that compares with every other: NaN goes last."""
+    """Return a sort key that compares with every other: NaN goes last."""
     return score if score == score else inf
 
 
 def queue_length(tasks: float, most: int = LONGEST_QUEUE) -> int:
-    """A whole number of queue slots between 0 and `most`; what is no number is 0, plain Hadoop without queues."""
+    """Return a whole number of queue slots between 0 and `most`; what is no number is 0, plain Hadoop without
+    queues."""
     most = max(0, min(most, LONGEST_QUEUE))
     return int(min(tasks, most)) if tasks > 0 else 0
 
 
 def slots(count: float) -> int:
-    """A number of run slots between 0 and `MOST_SLOTS`; NaN is 0."""
+    """Return a number of run slots between 0 and `MOST_SLOTS`; NaN is 0."""
     return int(min(count, MOST_SLOTS)) if count > 0 else 0
 
 
 def fraction(part: float, default: float) -> float:
-    """The same if it lies in [0, 1], else the default."""
+    """Return the same if it lies in [0, 1], else the default."""
     return part if 0.0 <= part <= 1.0 else default

@@ -44,7 +44,7 @@ class LostPlaces:
     def lost(
         self, job: ApplicationId, priority: int, since: float, now: float = inf, *, is_overdue: bool = False
     ) -> None:
-        """A task of this stage, queued first at `since`, is to be placed again."""
+        """Note that a task of this stage, queued first at `since`, is to be placed again."""
         if since != since:
             return
         stages = self._jobs.get(job, {})
@@ -61,13 +61,13 @@ class LostPlaces:
             stage.again_at = max(stage.again_at, now + (now - since))
 
     def overdue(self, job: ApplicationId, priority: int) -> int:
-        """How many of the stage's tasks must not wait again."""
+        """Return how many of the stage's tasks must not wait again."""
         stages = self._jobs.get(job)
         stage = stages.get(priority) if stages is not None else None
         return stage.overdue if stage is not None else 0
 
     def forgive(self, job: ApplicationId, priority: int, now: float) -> None:
-        """Those that must not wait again may, if they have been kept from it for as long as they had waited."""
+        """Let those wait that must not wait again, if they have been kept from it for as long as they had waited."""
         stages = self._jobs.get(job)
         stage = stages.get(priority) if stages is not None else None
         if stage is not None and now >= stage.again_at:
@@ -85,7 +85,7 @@ class LostPlaces:
         return limit_s
 
     def take(self, job: ApplicationId, priority: int, wanted: int, *, may_wait: bool) -> float | None:
-        """The stage is given a container: since when the task that it is for waits; None: since now.
+        """Note that the stage is given a container. Return since when the task that it is for waits; None: since now.
 
         `wanted`: containers that the stage asked for, this one counted; no more tasks than that can have lost their
         place. `may_wait`: at its node, so no overdue one gets it.

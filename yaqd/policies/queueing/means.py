@@ -32,7 +32,7 @@ class RecentMean:
         return other
 
     def add(self, seconds: float) -> bool:
-        """False when the value says nothing and was left out."""
+        """Take a value in; return False when it says nothing and was left out."""
         if not 0.0 <= seconds <= limits.LONGEST_S:  # also refuses NaN
             return False
         mean, count = self.mean, self.count

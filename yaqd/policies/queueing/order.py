@@ -132,7 +132,7 @@ class Ordering:
         now: float,
         free: Resource | None = None,
     ) -> QueuedTask:
-        """The task that starts next, in one pass; ValueError when there is none.
+        """Return the task that starts next, in one pass; ValueError when there is none.
 
         With `free`, what the node has free, and `packing`: the best of those that fit where the best of all does not
         and is not starved, so that nobody is passed for longer than ST.
@@ -152,7 +152,7 @@ class Ordering:
     def sorted(
         self, queue: Iterable[QueuedTask], jobs: Mapping[ApplicationId, JobFacts], now: float
     ) -> list[QueuedTask]:
-        """All of them in the order in which they would start if they all stood there until then."""
+        """Return all of them in the order in which they would start if they all stood there until then."""
         of_leaf = self._of_leaf
 
         def key(task: QueuedTask) -> tuple[bool, float, float]:
@@ -172,8 +172,8 @@ class Ordering:
         return estimate is not None and estimate > 0.0 and waited > estimate * self.starve_ratio
 
     def passed(self, queue: Iterable[QueuedTask], started: QueuedTask) -> QueuedTask | None:
-        """The task of those that still wait whose turn `started` has taken, now with the turn of `started`; the owner
-        of the queue puts it in its place. None where `started` took its own turn, or nobody takes turns.
+        """Return the task of those that still wait whose turn `started` has taken, now with the turn of `started`; the
+        owner of the queue puts it in its place. None where `started` took its own turn, or nobody takes turns.
 
         Without this the group of a task that its own group keeps back would start everything it has before any other.
         """

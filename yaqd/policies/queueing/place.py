@@ -31,7 +31,7 @@ _MASK: Final = (1 << 64) - 1
 
 
 def load_of(strategy: PlaceStrategy, node: NodeLoad) -> float:
-    """A node's load, 0 for none; what says nothing counts as inf."""
+    """Return a node's load, 0 for none; what says nothing counts as inf."""
     return max(0.0, limits.rank(strategy.load(node)))
 
 
@@ -73,7 +73,8 @@ class Placer(Generic[N]):
         return load_of(self._policy, node)
 
     def put(self, node: N, name: str, load: NodeLoad) -> None:
-        """The node takes tasks, and is as loaded as this from now on; of equal ones the first by name goes first."""
+        """Note that the node takes tasks, and is as loaded as this from now on; of equal ones the first by name goes
+        first."""
         known = self._current.get(node)
         if known is None:
             self._places[node] = len(self._listed)
@@ -93,7 +94,7 @@ class Placer(Generic[N]):
         heappush(self._entries, entry)
 
     def remove(self, node: N) -> None:
-        """The node takes nothing, for now or for good."""
+        """Note that the node takes nothing, for now or for good."""
         if self._current.pop(node, None) is None:
             return
         last, place = self._listed.pop(), self._places.pop(node)
@@ -102,7 +103,8 @@ class Placer(Generic[N]):
             self._places[last] = place
 
     def candidates(self, accepts: Callable[[N], bool], most: int) -> list[N]:
-        """Those to choose among: up to `most` with the least load, least first, or as many as the strategy draws."""
+        """Return those to choose among: up to `most` with the least load, least first, or as many as the strategy
+        draws."""
         draws = self._policy.draws
         return self._least(accepts, most) if draws is None else self._drawn(accepts, draws)
 

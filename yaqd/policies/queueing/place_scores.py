@@ -95,5 +95,5 @@ class Affinity:
     interference: float = 0.0
 
     def fought_for(self, affinity: float, alike: int, slots: int) -> float:
-        """The same, with so many tasks of the task's kind on so many slots: they fight for the same resource."""
+        """Return the same, with so many tasks of the task's kind on so many slots: they fight for the same resource."""
         return affinity / (1.0 + self.interference * max(0, alike) / max(1, slots))

@@ -29,7 +29,7 @@ class PollGaps:
         self._worked_out_at = -inf
 
     def called(self, app_id: ApplicationId, now: float) -> None:
-        """The application's master calls."""
+        """Note that the application's master calls."""
         before = self._called.get(app_id)
         if before is None:
             if len(self._called) < _MOST:
@@ -44,7 +44,8 @@ class PollGaps:
         self._called.pop(app_id, None)
 
     def median(self, now: float) -> float | None:
-        """Of the applications' mean gaps, s; at most some seconds old, and None until one was seen."""
+        """Return the median of the applications' mean gaps, s; at most some seconds old, and None until one was
+        seen."""
         if not 0.0 <= now - self._worked_out_at < _KEPT_S or self._median is None:
             self._worked_out_at = now
             self._median = median(gap.mean for gap in self._gaps.values()) if self._gaps else self._median

@@ -64,7 +64,7 @@ class Move:
 
 
 def queue_limit(lengths: Iterable[float], deviations: float, least: float, most: float) -> float:
-    """What a queue may be at most: mean + deviations x standard deviation of all, within [least, most].
+    """Return what a queue may be at most: mean + deviations x standard deviation of all, within [least, most].
 
     `lengths` are tasks or seconds; those that are no numbers, negative or infinite are left out. Without any it is
     `most`.
@@ -78,8 +78,8 @@ def queue_limit(lengths: Iterable[float], deviations: float, least: float, most:
 
 
 def queue_loads(said: Iterable[NodeQueueSaid], most_queued: int, typical_s: float) -> list[NodeQueueLoad]:
-    """What policies go by. No more than `most_queued` may wait anywhere, whatever nodes say that they take: what is
-    beyond comes back (`queue_limit`).
+    """Return what policies go by. No more than `most_queued` may wait anywhere, whatever nodes say that they take: what
+    is beyond comes back (`queue_limit`).
 
     How long tasks last can be read where they wait, from the wait and how many share it. It cannot from the wait of a
     node without a queue: that is what is left of the next task to end, and a node of which one is about to end would
@@ -123,7 +123,8 @@ def _median(weighted: list[tuple[float, int]], default: float) -> float:
 
 
 def rebalance(loads: Iterable[NodeQueueLoad], least_gain_s: float, most_moves: int = 1000) -> list[Move]:
-    """Which queues give how many tasks to which, the largest gain first; never more than there are, or have room.
+    """Return which queues give how many tasks to which, the largest gain first; never more than there are, or have
+    room.
 
     A queue where nothing starts any more (wait inf) gives away all it has. Takes O(moves log nodes) steps.
     """

@@ -31,7 +31,8 @@ Guard = Callable[[str, Any, Any], Any]
 
 
 def calls(answer: Callable[[Any], Any]) -> Guard:
-    """For policies that are functions: `answer` gives what one returned in the form that callers rely on."""
+    """Call policies that are functions: `answer` gives what one returned in the form that callers rely
+    on."""
 
     def guard(what: str, policy: Any, instead: Any) -> Guarded:
         if not callable(policy):
@@ -66,12 +67,13 @@ class PolicyTable(Generic[T]):
         return found if found is not None else self._load(name)
 
     def check(self, name: str) -> str:
-        """The name itself; raises UnknownPolicy where no policy has it."""
+        """Return the name itself; raise UnknownPolicy where no policy has it."""
         self[name]
         return name
 
     def names(self) -> list[str]:
-        """Every name that may be asked for, the shipped ones first; entry points are listed without being loaded."""
+        """Return every name that may be asked for, the shipped ones first; entry points are listed without being
+        loaded."""
         others = {entry.name for entry in entry_points(group=self._group)} - self._shipped.keys()
         return [*self._shipped, *sorted(others)]
 

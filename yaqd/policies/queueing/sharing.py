@@ -51,7 +51,7 @@ class DeficitCounters:
         return group in self._accounts
 
     def want(self, group: str, share: float) -> None:
-        """The group wants something, and has such a share, in any unit that is the same for all."""
+        """Note that the group wants something, and has such a share, in any unit that is the same for all."""
         share = min(max(share, _LEAST_SHARE), _MOST_SHARE) if share == share else _LEAST_SHARE
         account = self._accounts.get(group)
         if account is None:
@@ -76,13 +76,13 @@ class DeficitCounters:
             self._served = 0.0
 
     def give(self, group: str, work: float) -> None:
-        """The group was given so much; or less than nothing, when something took less than was thought."""
+        """Note that the group was given so much; or less than nothing, when something took less than was thought."""
         account = self._accounts.get(group)
         if account is not None and isfinite(work):
             self._add(account, max(-_MOST_WORK, min(_MOST_WORK, work)))
 
     def deficit(self, group: str) -> float:
-        """The work that the group is owed; negative: that it was given in advance."""
+        """Return the work that the group is owed; negative: that it was given in advance."""
         account = self._accounts.get(group)
         if account is None:
             return 0.0

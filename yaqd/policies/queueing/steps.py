@@ -21,7 +21,7 @@ _STEPS_KEPT: Final = 8192
 
 @lru_cache(maxsize=_STEPS_KEPT)
 def step(seconds: float | None) -> float:
-    """The number of the step that a duration lies in, which grows with it; inf where it says nothing.
+    """Return the number of the step that a duration lies in, which grows with it; inf where it says nothing.
 
     Durations alone decide, so that the ResourceManager and every node see the same.
     """

@@ -67,25 +67,25 @@ class BoundTuner:
         return self._heartbeats.mean + self._polls.mean
 
     def ran(self, seconds: float) -> None:
-        """A task of this node has ended after so long."""
+        """Note that a task of this node has ended after so long."""
         if not self._tasks.count:
             self._tasks = self._tasks.another()
         self._tasks.add(seconds)
 
     def heartbeat(self, gap_s: float) -> None:
-        """The node's last heartbeat was so long ago when this one came."""
+        """Note that the node's last heartbeat was so long ago when this one came."""
         if not self._heartbeats.count:
             self._heartbeats = self._heartbeats.another()
         self._heartbeats.add(gap_s)
 
     def polls(self, gap_s: float) -> None:
-        """Masters call in such intervals (`yaqd.policies.queueing.polling`)."""
+        """Note that masters call in such intervals (`yaqd.policies.queueing.polling`)."""
         if not self._polls.count:
             self._polls = self._polls.another()
         self._polls.add(gap_s)
 
     def bound(self, slots: int) -> int:
-        """How many tasks may wait at a node that runs `slots` at once."""
+        """Return how many tasks may wait at a node that runs `slots` at once."""
         mean, gap = self._tasks.mean, self._heartbeats.mean + self._polls.mean
         at_slots, at_mean, at_gap = self._at
         if slots == at_slots and mean == at_mean and gap == at_gap:

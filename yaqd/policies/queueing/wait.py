@@ -28,7 +28,7 @@ def wait_estimate(
     needed: Resource,
     now: float,
 ) -> float:
-    """Seconds until a task that needs `needed` and is last in the queue starts; inf = never.
+    """Return seconds until a task that needs `needed` and is last in the queue starts; inf = never.
 
     `queued` is in the order of starting. Nobody passes the first of the queue, and one larger than the node starts when
     nothing runs, as the node queue has it.
@@ -45,7 +45,7 @@ def wait_estimate(
 def expected_starts(
     total: Resource, free: Resource, running: Iterable[RunningTask], queued: Iterable[QueuedTask], now: float
 ) -> list[float]:
-    """Seconds until each of the queued tasks, given in the order of starting, starts; inf = never."""
+    """Return seconds until each of the queued tasks, given in the order of starting, starts; inf = never."""
     return list(_starts(total, free, list(running), _needs(queued), now))
 
 

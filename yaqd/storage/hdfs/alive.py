@@ -19,7 +19,7 @@ _STANDBY: Final = "StandbyException"
 
 
 def check_namenode(authority: str, conf: Configuration, user: str, timeout_s: float) -> None:
-    """Blocks for up to `timeout_s`. StorageUnavailable, in one line, where no NameNode at work answers."""
+    """Block for up to `timeout_s`. Raise StorageUnavailable, in one line, where no NameNode at work answers."""
     deadline = time.monotonic() + timeout_s
     problem = ""
     try:

@@ -84,7 +84,7 @@ def _first_line(text: str) -> str:
 
 
 def translate(error: BaseException, path: str) -> StorageError:
-    """The StorageError that stands for an error of the library."""
+    """Return the StorageError that stands for an error of the library."""
     text = str(error)
     if isinstance(error, FileNotFoundError):
         if "is not a file" in text:

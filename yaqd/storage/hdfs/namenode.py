@@ -53,14 +53,14 @@ class NamenodeAsker:
         self._client: BlockingRpcClient | None = None
 
     def find(self, path: str, start: int, length: int) -> list[BlockLocation]:
-        """The blocks that overlap the range, in the order of the file."""
+        """Return the blocks that overlap the range, in the order of the file."""
         return [
             BlockLocation(block.offset, block.b.numBytes, tuple(sorted({node.id.hostName for node in block.locs})))
             for block in self.located(path, start, length).blocks
         ]
 
     def located(self, path: str, start: int, length: int) -> "hdfs_pb2.LocatedBlocks":
-        """Those blocks, and how it stands with the file."""
+        """Return those blocks, and how it stands with the file."""
         request = hdfs_pb2.GetBlockLocationsRequest(src=path, offset=start, length=length)
         response = self.ask(path, NamenodeProtocol.getBlockLocations, request, "no block locations of")
         if not response.HasField("locations"):
@@ -68,12 +68,12 @@ class NamenodeAsker:
         return response.locations
 
     def check_access(self, path: str, action: "hdfs_pb2.FsAction") -> None:
-        """PathDenied unless the user may do this there."""
+        """Raise PathDenied unless the user may do this there."""
         request = hdfs_pb2.CheckAccessRequest(path=path, mode=action)
         self.ask(path, NamenodeProtocol.checkAccess, request, "no answer about the rights on")
 
     def ask(self, path: str, method: Method[Req, Resp], request: Req, missed: str) -> Resp:
-        """The active NameNode's answer; the others of a name service refuse, and are asked once each."""
+        """Return the active NameNode's answer; the others of a name service refuse, and are asked once each."""
         problem = ""
         for _ in self._addresses:
             host, port = self._addresses[0]

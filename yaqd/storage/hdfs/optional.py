@@ -24,7 +24,7 @@ _REMEDY: Final = "or set yaq.storage.hdfs.implementation=hdfs-native"
 
 
 def open_pyarrow(authority: str, conf: Configuration, user: str) -> FileSystem:
-    """pyarrow's HadoopFileSystem."""
+    """Return pyarrow's HadoopFileSystem."""
     try:
         from pyarrow import fs
 
@@ -40,7 +40,7 @@ def open_pyarrow(authority: str, conf: Configuration, user: str) -> FileSystem:
 
 
 def open_hdfs3(authority: str, conf: Configuration, user: str) -> FileSystem:
-    """hdfs3: its last release imports on no Python that runs this program; the message says what to do."""
+    """Refuse hdfs3: its last release imports on no Python that runs this program; the message says what to do."""
     try:
         importlib.import_module("hdfs3")
         reason = "its last release was made for other Python versions"
@@ -96,7 +96,7 @@ class ArrowFileSystem:
     def create(
         self, path: str, *, overwrite: bool = False, make_parents: bool = True, replication: int = 0
     ) -> ByteWriter:
-        """The library cannot set how many copies there are: it is as configured."""
+        """Create a file. The library cannot set how many copies there are: it is as configured."""
         path = self._path(path)
         if make_parents:
             with _translated(self.uri + path):
@@ -107,7 +107,7 @@ class ArrowFileSystem:
 
     @_changes
     def mkdirs(self, path: str, mode: int = 0o755, *, make_parents: bool = True) -> None:
-        """The library cannot set the mode: the file system's umask holds."""
+        """Make a folder. The library cannot set the mode: the file system's umask holds."""
         path = self._path(path)
         if self.exists(path) and not self.status(path).is_dir:
             raise PathExists(f"{self.uri}{path} exists already", path=path)

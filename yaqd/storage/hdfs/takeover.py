@@ -32,7 +32,7 @@ _HOLDER: Final = re.compile(r"currently owned by (?P<holder>\S+)|because (?P<sam
 
 
 def take_over(namenode: NamenodeAsker, path: str, wanted: int) -> int:
-    """Closes the file and returns its length (bytes), `wanted` at least. StorageError where that cannot be had.
+    """Close the file and return its length (bytes), `wanted` at least. Raise StorageError where that cannot be had.
 
     Every block of it has a DataNode that answers.
     """

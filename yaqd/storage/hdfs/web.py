@@ -36,7 +36,7 @@ class WebHdfsRefused(OSError):
 
 
 def web_addresses(authority: str, conf: Configuration) -> list[tuple[str, int]]:
-    """Where the NameNode's HTTP server listens, or that of each NameNode of a name service."""
+    """Return where the NameNode's HTTP server listens, or that of each NameNode of a name service."""
     key = "dfs.namenode.http-address"
     names = conf.get_list(f"dfs.ha.namenodes.{authority}")
     if not names:
@@ -63,7 +63,7 @@ class WebHdfs:
         self._excluded: list[str] = []
 
     def create(self, path: str, options: Mapping[str, object]) -> "WebHdfsFile":
-        """Replaces what has the name. Makes no folder: one that was removed meanwhile does not come back."""
+        """Replace what has the name. Make no folder: one that was removed meanwhile does not come back."""
         sent = {"overwrite": "true", "createparent": "false", **options}
         return self._written(path, "PUT", {"op": "CREATE", **sent}, http.client.CREATED)
 
@@ -158,7 +158,7 @@ class WebHdfsFile:
             self._send(b"%x\r\n%b\r\n" % (len(data), data))
 
     def close(self) -> None:
-        """Returns when HDFS has it all."""
+        """Return when HDFS has it all."""
         with closing(self._connection):
             self._send(b"0\r\n\r\n")
             self._answer()

@@ -40,11 +40,11 @@ class Rescue(Protocol):
     """How a file is gone on with whose writer failed. Raises OSError, or StorageError where no other try would help."""
 
     def again(self) -> WebHdfsFile:
-        """The file, empty."""
+        """Return the file, empty."""
         ...
 
     def rest(self, wanted: int) -> tuple[int, WebHdfsFile]:
-        """How long what HDFS has of the file is, `wanted` at least, and where more is to be written."""
+        """Return how long what HDFS has of the file is, `wanted` at least, and where more is to be written."""
         ...
 
 
@@ -108,7 +108,7 @@ class SurvivingFile:
             self._mend(error, is_last=True)
 
     def abort(self) -> None:
-        """Ends without another try: the file will be removed."""
+        """End without another try: the file will be removed."""
         if not self._is_lost:  # the library would ask for seconds whether a file that failed is complete
             self._file.close()
 

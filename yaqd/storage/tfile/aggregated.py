@@ -82,7 +82,7 @@ class AggregatedLogReader:
         self.acls: dict[str, str] = {}
 
     def files(self) -> Iterator[tuple[LoggedFile, Iterator[bytes]]]:
-        """Each file with its bytes, to be read before the next one is asked for. Raises BadTFile."""
+        """Return each file with its bytes, to be read before the next one is asked for. Raises BadTFile."""
         missing = {_VERSION_KEY, _ACL_KEY, _OWNER_KEY}
         for key, value in self._tfile.records():
             name = _key_text(key)

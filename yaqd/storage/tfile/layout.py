@@ -33,7 +33,7 @@ class RemoteLogs:
 
     @classmethod
     def read(cls, conf: Configuration) -> "RemoteLogs":
-        """Raises ConfigError, and StorageError for a folder that is no path."""
+        """Read where logs are. Raises ConfigError, and StorageError for a folder that is no path."""
         prefix = f"yarn.log-aggregation.{_CONTROLLER}.remote-app-log-dir"
         common = conf.get("yarn.nodemanager.remote-app-log-dir-suffix") or "logs"
         root = conf.get(prefix) or conf.require("yarn.nodemanager.remote-app-log-dir")
@@ -54,12 +54,12 @@ class RemoteLogs:
         return tuple(folders[1:])
 
     def places(self, user: str, application: ApplicationId) -> list[str]:
-        """The folders in which the application's files may stand."""
+        """Return the folders in which the application's files may stand."""
         own = self.folders(user, application)
         return [own[-1], join(own[0], self.older_suffix, str(application))] if self.include_older else [own[-1]]
 
     def find(self, filesystem: FileSystem, user: str, application: ApplicationId) -> list[FileStatus]:
-        """The complete files of all nodes, by name. [] where there are none. Raises StorageError.
+        """Return the complete files of all nodes, by name. [] where there are none. Raises StorageError.
 
         Where there is nothing under the configured names, all of the user's folders are tried: other nodes may have
         been configured with another suffix.
@@ -79,7 +79,7 @@ class RemoteLogs:
         return [place for place in places if place not in tried]
 
     def owners(self, filesystem: FileSystem, application: ApplicationId) -> Iterator[str]:
-        """Users who have a folder of the application, for one that the ResourceManager has forgotten."""
+        """Return users who have a folder of the application, for one that the ResourceManager has forgotten."""
         for status in filesystem.list(self.root) if filesystem.exists(self.root) else []:
             user = name_of(status.path)
             try:
@@ -110,12 +110,12 @@ def _listed(filesystem: FileSystem, place: str) -> list[FileStatus]:
 
 
 def node_file(node: NodeId) -> str:
-    """The name of a node's file; readers look for exactly this in it."""
+    """Return the name of a node's file; readers look for exactly this in it."""
     return str(node).replace(":", "_")
 
 
 def node_of(path: str) -> str:
-    """The node that a file is of, `host:port`; its name where that says none."""
+    """Return the node that a file is of, `host:port`; its name where that says none."""
     # in rolling mode the time of the upload follows, in milliseconds: far longer than a port
     found = re.match(r"(.+?)_(\d{1,5})(?:_\d{10,})?\Z", name_of(path))
     return f"{found[1]}:{found[2]}" if found else name_of(path)

@@ -23,7 +23,7 @@ class BadTFile(CorruptFile):
 
 
 def encode_tint(value: int) -> bytes:
-    """A TFile integer in its shortest form. OverflowError beyond 64 bits."""
+    """Return a TFile integer in its shortest form. OverflowError beyond 64 bits."""
     if -32 <= value <= 127:
         return struct.pack("b", value)
     for reach, offset, width in _SHORT_FORMS:
@@ -42,7 +42,7 @@ def encode_tstr(text: str) -> bytes:
 
 
 def encode_utf(text: str) -> bytes:
-    """As java.io.DataOutput.writeUTF. OverflowError for texts of more than 65535 bytes."""
+    """Encode as java.io.DataOutput.writeUTF. OverflowError for texts of more than 65535 bytes."""
     units = text.encode("utf-16-be", "surrogatepass")
     data = b"".join(
         b"\xc0\x80" if unit == 0 else chr(unit).encode("utf-8", "surrogatepass")
@@ -54,7 +54,7 @@ def encode_utf(text: str) -> bytes:
 
 
 def decode_utf(data: bytes) -> str:
-    """The text of writeUTF's bytes, without their two length bytes. Raises BadTFile."""
+    """Return the text of writeUTF's bytes, without their two length bytes. Raises BadTFile."""
     try:
         units = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
@@ -102,7 +102,7 @@ class ByteStream:
             yield data
 
     def drain(self) -> None:
-        """Passes over everything that is left."""
+        """Pass over everything that is left."""
         while self._fill():
             self._at = len(self._piece)
 
@@ -123,7 +123,7 @@ class ByteStream:
         return int.from_bytes(self.take(width), "big", signed=True)
 
     def count(self, maximum: int, what: str) -> int:
-        """A number from 0 to `maximum`. Raises BadTFile for another one."""
+        """Return a number from 0 to `maximum`. Raises BadTFile for another one."""
         value = self.tint()
         if not 0 <= value <= maximum:
             raise BadTFile(f"{self._what}: {what} is {value}, not 0 to {maximum}")

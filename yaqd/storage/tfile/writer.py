@@ -106,7 +106,7 @@ class TFileWriter:
         self._records += 1
 
     def close(self) -> None:
-        """Writes what makes it a TFile. The caller closes the file."""
+        """Write what makes it a TFile. The caller closes the file."""
         self._end_block()
         meta = VERSION + encode_tint(self._records) + encode_tstr("")
         regions = {TFILE_META: ("none", self._store_block(meta, "none"))}
