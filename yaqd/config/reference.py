@@ -23,15 +23,15 @@ and `yaq.` keys for what it lacks. Later layers win:
 The queues are in `capacity-scheduler.xml` beside them.
 
 - `<final>true</final>` keeps a value against all later layers.
-- `${key}` in a value stands for another key's value, `${env.NAME}`, `${env.NAME-default}` and `${env.NAME:-default}`
-  for an environment variable, `${user.name}`, `${user.home}`, `${user.dir}` and `${java.io.tmpdir}` for what they say.
-  Circles are errors.
+- `${key}` in a value stands for another key's value. `${env.NAME}`, `${env.NAME-default}` and `${env.NAME:-default}`
+  stand for an environment variable, `${user.name}`, `${user.home}`, `${user.dir}` and `${java.io.tmpdir}` for what they
+  say. Circles are errors.
 - `<xi:include href="other.xml"/>` includes a file, with `<xi:fallback/>` for when it is missing.
 - Durations take a unit (`ns us ms s m h d`); bare numbers count milliseconds, or seconds where the name ends in
   `-secs`. Sizes take `k m g t p e`, powers of 1024.
 - Old names such as `mapred.reduce.tasks` are read as the new ones.
 - `yaq conf check` finds misspelt keys, malformed files and all that no daemon would start with, each with file and
-  line; `yaq conf show KEY` tells a value and where it comes from.
+  line. `yaq conf show KEY` tells a value and where it comes from.
 """
 
 
@@ -39,9 +39,9 @@ _QUEUES_TITLE = "Queues (capacity-scheduler.xml)"
 #: what is to be known before a table is read
 _NOTES = {
     _QUEUES_TITLE: """
-This is the file that is shipped. **One of your own replaces it whole**: of what it does not say, `yaq conf show KEY`
-tells what holds, which is what Hadoop takes: `maximum-am-resource-percent` 0.1 and a `resource-calculator` that counts
-memory alone, where the shipped file has 0.5 and memory with cores. Name both.
+This is the file that is shipped. **One of your own replaces it whole.** Of what it does not say, `yaq conf show KEY`
+tells what holds, which is what Hadoop takes. That is `maximum-am-resource-percent` 0.1 and a `resource-calculator` that
+counts memory alone. The shipped file has 0.5 and memory with cores. Name both.
 """
 }
 

@@ -1,0 +1,119 @@
+"""The pages that people read: links, short sentences, the site, and messages that are those of the code."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from yaqd.config.catalogue import documentation
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+ROOMS = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+#: what stands in a message of troubleshooting.md for what differs: names, numbers, what is left out
+_DIFFERS = re.compile(
+    r"\.\.\.|\(pid \S+|\S*\d\S*|\S*[A-Z]{2,}\S*|queue root\.\w+|\bada\b|\bDIR/\w+|'x'|\btimes\b|<[^>]*>"
+)
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = _HEADING.findall(_FENCED.sub("", page.read_text()))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def _links(page: Path) -> list[str]:
+    text = re.sub(r"`[^`\n]+`", "", _FENCED.sub("", page.read_text()))
+    return [link for link in _LINK.findall(text) if "://" not in link]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in _links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), f"{link}: no such file"
+        assert not anchor or anchor in _anchors(target), f"{link}: no such heading"
+
+
+def test_pages_that_code_and_scripts_name_exist() -> None:
+    listed = subprocess.run(("git", "ls-files"), cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        if name.endswith((".py", ".sh", ".toml", ".xml", ".yml")) and (ROOT / name).is_file():
+            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text()):
+                assert (ROOT / page).is_file(), f"{name} names {page}"
+
+
+def test_sentences_and_bullets_are_short() -> None:
+    done = subprocess.run((sys.executable, ROOT / "scripts/prose.py"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_long_sentence_and_a_long_bullet_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"# {'Head ' * 30}\n\nShort. {'Word ' * 26}end. Short.\n\n- {'One two. ' * 31}\n\n```\n{'x ' * 99}\n```\n"
+    )
+    done = subprocess.run((sys.executable, ROOT / "scripts/prose.py", page), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert [line.partition(": ")[2][:24] for line in done.stdout.splitlines()] == [
+        "a sentence of 27 words, ",
+        "a bullet of 62 words, 60",
+    ]
+
+
+def test_our_keys_in_the_pages_are_keys() -> None:
+    for page in PAGES:
+        if page.name in ("CHANGELOG.md", "configuration.md", "compatibility.md"):
+            continue
+        for key in re.findall(r"`(yaq\.[a-z][a-z.-]*[a-z])`", page.read_text()):
+            assert documentation(key) is not None, f"{page.relative_to(ROOT)} names {key}"
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
+    """Of each a piece of two words or more stands in the code, as the code has it."""
+    code = "\n".join(path.read_text() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+    said = re.sub(r"\s+", " ", re.sub(r'"\s*\n\s*f?"', "", code))
+    page = (ROOT / "docs/troubleshooting.md").read_text()
+    shown = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
+    assert len(shown) > 40
+    for message in shown:
+        pieces = [piece.strip(" :,;.") for piece in _DIFFERS.split(message)]
+        assert any(" " in piece and piece in said for piece in pieces), f"{message!r} is not in the code"
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """With each link, anchor and page of the navigation; a warning is a failure."""
+    command = (sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site/search/search_index.json").is_file()
+
+
+def test_functions_of_the_lower_rooms_say_what_they_do() -> None:
+    """A docstring begins with a verb. These words begin one that does not."""
+    fragment = re.compile(
+        r"(A|An|All|Also|As|Each|Every|False|For|How|In|None|Of|That|The|This|Those|True|What|Where|Whether|Which|Who)\b"
+    )
+    for room in ("model", "config", "policies", "mapreduce", "storage"):
+        for path in (ROOT / "yaqd" / room).rglob("*.py"):
+            for node in _public_functions(ast.parse(path.read_text())):
+                said = ast.get_docstring(node) or ""
+                assert not fragment.match(said), f"{path.relative_to(ROOT)}:{node.lineno}: {said.splitlines()[0]}"
+
+
+def _public_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield those that are no properties, methods of public classes included."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            yield from _public_functions(node)
+        elif not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+            yield node
