@@ -95,7 +95,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (dict(report.user_properties)["client"], _what(report.nodeid), outcome, f"{report.duration:.1f} s")
         for outcome in ("passed", "failed", "error", "skipped")
         for report in terminalreporter.stats.get(outcome, [])
-        if "client" in dict(report.user_properties)
+        if "client" in dict(getattr(report, "user_properties", ()))
     ]
     if not rows:
         return
